@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiler flags, ccache, mold and sanitizers. Everything that a preset may set is a cache variable here.
+
+set(BERTH_SANITIZE "" CACHE STRING "value of -fsanitize=, empty for none")
+set(BERTH_OPTIMIZE "-O1 -g1" CACHE STRING "optimisation and debug flags of the product")
+set(BERTH_TEST_OPTIMIZE "-O0 -g1" CACHE STRING "the same for tests, which should compile quickly")
+set(BERTH_CLANG_TIDY OFF CACHE BOOL "run the full clang-tidy set while compiling")
+
+find_program(BERTH_CCACHE ccache)
+if(BERTH_CCACHE)
+  # Relative paths and no directory in the hash: a fresh clone elsewhere hits the same cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${BERTH_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+
+# Flags of our own code live on this target; generated code does not link it.
+add_library(berth_flags INTERFACE)
+target_include_directories(berth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(berth_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # offsetof on described structs is how meta/type.h builds its tables; both compilers support it.
+  target_compile_options(berth_flags INTERFACE -Wthread-safety -Wno-invalid-offsetof -Wno-sign-conversion)
+  add_compile_options(-fPIE)
+  add_link_options(-pie -fuse-ld=mold)
+  add_compile_options(-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=.)
+else()
+  # A second opinion, not a gate: g++ 12 miscompiles braces inside co_await (see docs/adr), so nothing is linked.
+  target_compile_options(berth_flags INTERFACE -Wno-invalid-offsetof -Wno-sign-conversion -Wno-error)
+  add_compile_options(-fsyntax-only)
+endif()
+
+if(BERTH_SANITIZE)
+  add_compile_options(-fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${BERTH_SANITIZE})
+  if(BERTH_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=all)
+  endif()
+endif()
+
+separate_arguments(BERTH_OPTIMIZE_LIST UNIX_COMMAND "${BERTH_OPTIMIZE}")
+separate_arguments(BERTH_TEST_OPTIMIZE_LIST UNIX_COMMAND "${BERTH_TEST_OPTIMIZE}")
+
+if(BERTH_CLANG_TIDY)
+  set(CMAKE_CXX_CLANG_TIDY clang-tidy-19)
+endif()
