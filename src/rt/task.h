@@ -121,23 +121,24 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
+  struct Awaiter {
+    Handle handle;
+    bool await_ready() noexcept { return false; }
+    template <class P>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<P> parent) noexcept {
+      handle.promise().set_context(parent.promise().context());
+      handle.promise().set_continuation(parent);
+      return handle;
+    }
+    T await_resume() { return handle.promise().Take(); }
+  };
+
   // Awaiting a task runs it to its end on the awaiting task's context.
-  auto operator co_await() && {
-    struct Awaiter {
-      Handle handle;
-      bool await_ready() noexcept { return false; }
-      template <class P>
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<P> parent) noexcept {
-        handle.promise().set_context(parent.promise().context());
-        handle.promise().set_continuation(parent);
-        return handle;
-      }
-      T await_resume() { return handle.promise().Take(); }
-    };
+  Awaiter operator co_await() && {
     CHECK(handle_) << "a task is awaited once";
     return Awaiter{handle_};
   }
-  auto operator co_await() & { return std::move(*this).operator co_await(); }
+  Awaiter operator co_await() & { return std::move(*this).operator co_await(); }
 
  private:
   friend class internal::Promise<T>;
