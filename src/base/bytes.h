@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes is an immutable, shared run of bytes in one allocation. Copying it copies a pointer, so that a stored object,
-// the watch cache and every watcher's queue hold the same memory. Safe to share between threads.
+// Bytes is an immutable, shared run of bytes in one allocation. Copying it copies a pointer, so
+// that a stored object, the watch cache and every watcher's queue hold the same memory. Safe to
+// share between threads.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,9 @@ class Bytes {
   std::string_view view() const;
   size_t size() const { return view().size(); }
   bool empty() const { return size() == 0; }
-  bool operator==(const Bytes& other) const { return block_ == other.block_ || view() == other.view(); }
+  bool operator==(const Bytes& other) const {
+    return block_ == other.block_ || view() == other.view();
+  }
 
  private:
   struct Block {

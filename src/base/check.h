@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CHECK stops the process when the program itself is wrong. It stays on in release builds. Data from outside (a
-// request, a disk, a peer) never goes through CHECK: that is a Status.
+// CHECK stops the process when the program itself is wrong. It stays on in release builds. Data
+// from outside (a request, a disk, a peer) never goes through CHECK: that is a Status.
 #pragma once
 
 #include <sstream>
@@ -20,16 +20,17 @@ class CheckFailure {
   std::ostringstream stream_;
 };
 
-// Makes `cond ? (void)0 : Voidify() & stream` well-formed: & binds weaker than << and stronger than ?:.
+// Makes `cond ? (void)0 : Voidify() & stream` well-formed: & binds weaker than << and stronger than
+// ?:.
 struct Voidify {
   void operator&(std::ostream&) const {}
 };
 
 }  // namespace berth::internal
 
-#define CHECK(condition)                                        \
-  (condition) ? (void)0                                         \
-              : ::berth::internal::Voidify() &                  \
+#define CHECK(condition)                       \
+  (condition) ? (void)0                        \
+              : ::berth::internal::Voidify() & \
                     ::berth::internal::CheckFailure(#condition, __FILE__, __LINE__).stream()
 
 #ifdef NDEBUG

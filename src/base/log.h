@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log facade. LOG_INFO("stored {} objects", n) writes one line, as text or as JSON. Secrets are never arguments.
+// The log facade. LOG_INFO("stored {} objects", n) writes one line, as text or as JSON. Secrets are
+// never arguments.
 #pragma once
 
 #include <fmt/core.h>
@@ -26,8 +27,8 @@ void Write(Level level, std::string_view message);
 
 }  // namespace berth::log
 
-#define BERTH_LOG_(level, ...)                                                        \
-  do {                                                                                \
+#define BERTH_LOG_(level, ...)                                                              \
+  do {                                                                                      \
     if (::berth::log::Enabled(level)) ::berth::log::Write(level, fmt::format(__VA_ARGS__)); \
   } while (false)
 #define LOG_DEBUG(...) BERTH_LOG_(::berth::log::Level::kDebug, __VA_ARGS__)

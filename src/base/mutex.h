@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex that clang's thread-safety analysis understands. For engines with threads of their own (store, metrics,
-// loops' inboxes); components use a loop instead.
+// A mutex that clang's thread-safety analysis understands. For engines with threads of their own
+// (store, metrics, loops' inboxes); components use a loop instead.
 #pragma once
 
 #include <condition_variable>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random is a seeded generator (xoshiro256**). The same seed gives the same sequence on every machine. It is for
-// jitter, names and simulation, never for secrets: those come from pki/entropy.h.
+// Random is a seeded generator (xoshiro256**). The same seed gives the same sequence on every
+// machine. It is for jitter, names and simulation, never for secrets: those come from
+// pki/entropy.h.
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@ class Random {
   bool Chance(double probability) { return Unit() < probability; }
   // A duration in [base * (1 - fraction), base * (1 + fraction)].
   Duration Jitter(Duration base, double fraction);
-  // `length` characters of Kubernetes' name alphabet (no vowels, nothing that reads like another character).
+  // `length` characters of Kubernetes' name alphabet (no vowels, nothing that reads like another
+  // character).
   std::string NameSuffix(int length);
 
  private:

@@ -64,23 +64,24 @@ const Status& StatusOf(const Result<T>& result) {
 
 #define BERTH_CAT_(a, b) a##b
 #define BERTH_CAT(a, b) BERTH_CAT_(a, b)
-#define BERTH_TRY_(temporary, keyword, lhs, ...)     \
-  auto temporary = (__VA_ARGS__);                    \
-  if (!temporary.ok()) keyword temporary.status();   \
+#define BERTH_TRY_(temporary, keyword, lhs, ...)   \
+  auto temporary = (__VA_ARGS__);                  \
+  if (!temporary.ok()) keyword temporary.status(); \
   lhs = *std::move(temporary)
 
-// TRY(auto object, Parse(bytes)) takes the value or returns the error. CO_TRY is the same inside a coroutine.
+// TRY(auto object, Parse(bytes)) takes the value or returns the error. CO_TRY is the same inside a
+// coroutine.
 #define TRY(lhs, ...) BERTH_TRY_(BERTH_CAT(try_, __LINE__), return, lhs, __VA_ARGS__)
 #define CO_TRY(lhs, ...) BERTH_TRY_(BERTH_CAT(try_, __LINE__), co_return, lhs, __VA_ARGS__)
 
 // For calls that give a plain Status, or a Result whose value is not wanted.
-#define TRY_STATUS(...)                                                              \
-  do {                                                                               \
-    auto try_status = (__VA_ARGS__);                                                 \
-    if (!try_status.ok()) return ::berth::internal::StatusOf(try_status);            \
+#define TRY_STATUS(...)                                                   \
+  do {                                                                    \
+    auto try_status = (__VA_ARGS__);                                      \
+    if (!try_status.ok()) return ::berth::internal::StatusOf(try_status); \
   } while (false)
-#define CO_TRY_STATUS(...)                                                           \
-  do {                                                                               \
-    auto try_status = (__VA_ARGS__);                                                 \
-    if (!try_status.ok()) co_return ::berth::internal::StatusOf(try_status);         \
+#define CO_TRY_STATUS(...)                                                   \
+  do {                                                                       \
+    auto try_status = (__VA_ARGS__);                                         \
+    if (!try_status.ok()) co_return ::berth::internal::StatusOf(try_status); \
   } while (false)

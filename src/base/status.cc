@@ -37,9 +37,15 @@ constexpr std::array kReasons = {
 };
 
 constexpr std::array<std::string_view, 9> kCauseKinds = {
-    "FieldValueInvalid",      "FieldValueRequired",  "FieldValueNotFound",
-    "FieldValueDuplicate",    "FieldValueNotSupported", "FieldValueForbidden",
-    "FieldValueTooLong",      "FieldValueTooMany",   "FieldValueTypeInvalid",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+    "FieldValueNotFound",
+    "FieldValueDuplicate",
+    "FieldValueNotSupported",
+    "FieldValueForbidden",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
 };
 
 }  // namespace
@@ -117,7 +123,9 @@ bool Status::operator==(const Status& other) const {
   return rep_ != nullptr && other.rep_ != nullptr && *rep_ == *other.rep_;
 }
 
-std::ostream& operator<<(std::ostream& out, const Status& status) { return out << status.ToString(); }
+std::ostream& operator<<(std::ostream& out, const Status& status) {
+  return out << status.ToString();
+}
 
 Status BadRequest(std::string message) { return {Reason::kBadRequest, std::move(message)}; }
 Status NotFound(std::string message) { return {Reason::kNotFound, std::move(message)}; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Status says how an operation ended. Its reasons are Kubernetes StatusReasons, so a Status crosses HTTP and gRPC
-// without losing meaning (the table is net/status_map.h).
+// A Status says how an operation ended. Its reasons are Kubernetes StatusReasons, so a Status
+// crosses HTTP and gRPC without losing meaning (the table is net/status_map.h).
 #pragma once
 
 #include <cstdint>
@@ -80,12 +80,15 @@ class [[nodiscard]] Status {
   Reason reason() const { return rep_ ? rep_->reason : Reason::kOk; }
   bool Is(Reason reason) const { return this->reason() == reason; }
   // For a person: what failed, on which object, why. Lower case, no final full stop.
-  std::string_view message() const { return rep_ ? std::string_view(rep_->message) : std::string_view(); }
+  std::string_view message() const {
+    return rep_ ? std::string_view(rep_->message) : std::string_view();
+  }
   std::span<const Cause> causes() const;
   const ErrorObject& object() const;
   std::optional<Duration> retry_after() const { return rep_ ? rep_->retry_after : std::nullopt; }
 
-  // The same error with what was being done in front: "bind machine a/b: update: conflict". Ok stays ok.
+  // The same error with what was being done in front: "bind machine a/b: update: conflict". Ok
+  // stays ok.
   Status Wrap(std::string_view doing) const;
   Status WithObject(ErrorObject object) const;
   Status WithRetryAfter(Duration after) const;

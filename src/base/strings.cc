@@ -11,7 +11,8 @@ namespace {
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Length of the UTF-8 sequence at `at`, or 0 if it is not valid (overlong forms, surrogates, beyond U+10FFFF).
+// Length of the UTF-8 sequence at `at`, or 0 if it is not valid (overlong forms, surrogates, beyond
+// U+10FFFF).
 size_t Utf8Length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[at + i]); };
   const uint8_t first = byte(0);
@@ -36,7 +37,8 @@ std::string Escape(std::string_view text, bool escape_quotes) {
     const char c = text[at];
     const size_t length = Utf8Length(text, at);
     // C1 controls (U+0080..U+009F) are terminal commands too.
-    const bool c1 = length == 2 && static_cast<uint8_t>(c) == 0xc2 && static_cast<uint8_t>(text[at + 1]) < 0xa0;
+    const bool c1 =
+        length == 2 && static_cast<uint8_t>(c) == 0xc2 && static_cast<uint8_t>(text[at + 1]) < 0xa0;
     if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
@@ -73,12 +75,14 @@ std::optional<T> ParseNumber(std::string_view text) {
   return value;
 }
 
-constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 constexpr std::array<int8_t, 256> MakeBase64Values() {
   std::array<int8_t, 256> values{};
   values.fill(-1);
-  for (size_t i = 0; i < kBase64.size(); ++i) values[static_cast<uint8_t>(kBase64[i])] = static_cast<int8_t>(i);
+  for (size_t i = 0; i < kBase64.size(); ++i)
+    values[static_cast<uint8_t>(kBase64[i])] = static_cast<int8_t>(i);
   return values;
 }
 constexpr auto kBase64Values = MakeBase64Values();
@@ -143,7 +147,8 @@ std::string Base64Encode(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size(); at += 3) {
     const size_t count = std::min<size_t>(3, bytes.size() - at);
     uint32_t word = 0;
-    for (size_t i = 0; i < 3; ++i) word = word << 8 | (i < count ? static_cast<uint8_t>(bytes[at + i]) : 0U);
+    for (size_t i = 0; i < 3; ++i)
+      word = word << 8 | (i < count ? static_cast<uint8_t>(bytes[at + i]) : 0U);
     for (size_t i = 0; i < 4; ++i) text += i <= count ? kBase64[word >> (18 - 6 * i) & 63] : '=';
   }
   return text;
@@ -170,7 +175,8 @@ std::optional<std::string> Base64Decode(std::string_view text) {
     }
     const size_t count = last ? 3 - padding : 3;
     for (size_t i = 0; i < count; ++i) bytes += static_cast<char>(word >> (16 - 8 * i) & 0xff);
-    if (count < 3 && (word & ((1U << (8 * (3 - count))) - 1)) != 0) return std::nullopt;  // not canonical
+    if (count < 3 && (word & ((1U << (8 * (3 - count))) - 1)) != 0)
+      return std::nullopt;  // not canonical
   }
   return bytes;
 }
@@ -201,7 +207,8 @@ int EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::optional<std::string> Nearest(std::string_view word, const std::vector<std::string>& candidates) {
+std::optional<std::string> Nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates) {
   const int limit = std::max<int>(2, static_cast<int>(word.size()) / 3);
   std::optional<std::string> best;
   int best_distance = limit + 1;

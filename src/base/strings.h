@@ -18,7 +18,8 @@ std::string_view Trim(std::string_view text);
 std::string ToLower(std::string_view text);
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 
-// Text in double quotes with Go's escapes; control characters and invalid UTF-8 never reach a terminal or a log raw.
+// Text in double quotes with Go's escapes; control characters and invalid UTF-8 never reach a
+// terminal or a log raw.
 std::string Quote(std::string_view text);
 // The same without the quotes, for tables: one line, no control characters.
 std::string Printable(std::string_view text);
@@ -36,7 +37,8 @@ std::string HexEncode(std::string_view bytes);
 // Number of single-character edits between two words: "did you mean ...".
 int EditDistance(std::string_view a, std::string_view b);
 // The closest candidate within a third of the word's length (at least 2 edits), if any.
-std::optional<std::string> Nearest(std::string_view word, const std::vector<std::string>& candidates);
+std::optional<std::string> Nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates);
 
 // Lets std::map and base maps keyed by std::string be searched with a string_view.
 struct StringHash {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for clang's -Wthread-safety. A loop is a capability too: state is GUARDED_BY(loop_), see STYLE.md.
+// Names for clang's -Wthread-safety. A loop is a capability too: state is GUARDED_BY(loop_), see
+// STYLE.md.
 #pragma once
 
 #ifdef __clang__

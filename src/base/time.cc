@@ -24,7 +24,8 @@ constexpr std::array kUnits = {Unit{"ns", 1},
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Days since 1970-01-01 of a proleptic Gregorian date, and back (Howard Hinnant's civil calendar algorithms).
+// Days since 1970-01-01 of a proleptic Gregorian date, and back (Howard Hinnant's civil calendar
+// algorithms).
 int64_t DaysFromCivil(int64_t y, int64_t m, int64_t d) {
   y -= m <= 2 ? 1 : 0;
   const int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -65,11 +66,25 @@ std::string FormatCivil(WallTime time, bool with_micros) {
   }
   const Civil date = CivilFromDays(days);
   std::array<char, 64> text{};
-  const int length = with_micros
-                         ? std::snprintf(text.data(), text.size(), "%04ld-%02ld-%02ldT%02ld:%02ld:%02ld.%06ldZ",
-                                         date.year, date.month, date.day, rest / 3600, rest / 60 % 60, rest % 60, micros)
-                         : std::snprintf(text.data(), text.size(), "%04ld-%02ld-%02ldT%02ld:%02ld:%02ldZ", date.year,
-                                         date.month, date.day, rest / 3600, rest / 60 % 60, rest % 60);
+  const int length = with_micros ? std::snprintf(text.data(),
+                                                 text.size(),
+                                                 "%04ld-%02ld-%02ldT%02ld:%02ld:%02ld.%06ldZ",
+                                                 date.year,
+                                                 date.month,
+                                                 date.day,
+                                                 rest / 3600,
+                                                 rest / 60 % 60,
+                                                 rest % 60,
+                                                 micros)
+                                 : std::snprintf(text.data(),
+                                                 text.size(),
+                                                 "%04ld-%02ld-%02ldT%02ld:%02ld:%02ldZ",
+                                                 date.year,
+                                                 date.month,
+                                                 date.day,
+                                                 rest / 3600,
+                                                 rest / 60 % 60,
+                                                 rest % 60);
   return {text.data(), static_cast<size_t>(length)};
 }
 
@@ -99,7 +114,9 @@ bool ReadOffset(std::string_view text, size_t& at, int64_t& offset) {
   if (sign != '+' && sign != '-') return false;
   int64_t hours = 0;
   int64_t minutes = 0;
-  if (!ReadNumber(text, at, 2, hours) || !ReadChar(text, at, ':') || !ReadNumber(text, at, 2, minutes)) return false;
+  if (!ReadNumber(text, at, 2, hours) || !ReadChar(text, at, ':') ||
+      !ReadNumber(text, at, 2, minutes))
+    return false;
   if (hours > 23 || minutes > 59) return false;
   offset = (hours * 3600 + minutes * 60) * (sign == '-' ? -1 : 1);
   return true;
@@ -137,7 +154,8 @@ std::string FormatDuration(Duration duration) {
 
 Result<Duration> ParseDuration(std::string_view text) {
   const auto error = [&] {
-    return BadRequest("duration \"" + std::string(text) + "\" is not a number with a unit (ns, us, ms, s, m, h, d), as in 1h30m");
+    return BadRequest("duration \"" + std::string(text) +
+                      "\" is not a number with a unit (ns, us, ms, s, m, h, d), as in 1h30m");
   };
   if (text == "0") return Duration();
   if (text.empty()) return error();
@@ -161,7 +179,9 @@ Result<Duration> ParseDuration(std::string_view text) {
     if (unit == nullptr) return error();
     at += unit->suffix.size();
     int64_t nanos = 0;
-    if (__builtin_mul_overflow(count, unit->nanos, &nanos) || __builtin_add_overflow(total, nanos, &total)) return error();
+    if (__builtin_mul_overflow(count, unit->nanos, &nanos) ||
+        __builtin_add_overflow(total, nanos, &total))
+      return error();
   }
   return Duration::Nanos(total);
 }
@@ -202,16 +222,20 @@ Result<WallTime> ParseRfc3339(std::string_view text) {
   int64_t second = 0;
   int64_t micros = 0;
   int64_t offset = 0;
-  const bool shape = ReadNumber(text, at, 4, year) && ReadChar(text, at, '-') && ReadNumber(text, at, 2, month) &&
-                     ReadChar(text, at, '-') && ReadNumber(text, at, 2, day) &&
-                     (ReadChar(text, at, 'T') || ReadChar(text, at, 't')) && ReadNumber(text, at, 2, hour) &&
-                     ReadChar(text, at, ':') && ReadNumber(text, at, 2, minute) && ReadChar(text, at, ':') &&
-                     ReadNumber(text, at, 2, second) && ReadFraction(text, at, micros) && ReadOffset(text, at, offset) &&
-                     at == text.size();
-  const bool range = shape && year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= DaysInMonth(year, month) &&
-                     hour <= 23 && minute <= 59 && second <= 59;
-  if (!range) return BadRequest("time \"" + std::string(text.substr(0, 64)) + "\" is not RFC 3339, as in 2026-08-22T10:00:00Z");
-  const int64_t seconds = DaysFromCivil(year, month, day) * 86'400 + hour * 3600 + minute * 60 + second - offset;
+  const bool shape =
+      ReadNumber(text, at, 4, year) && ReadChar(text, at, '-') && ReadNumber(text, at, 2, month) &&
+      ReadChar(text, at, '-') && ReadNumber(text, at, 2, day) &&
+      (ReadChar(text, at, 'T') || ReadChar(text, at, 't')) && ReadNumber(text, at, 2, hour) &&
+      ReadChar(text, at, ':') && ReadNumber(text, at, 2, minute) && ReadChar(text, at, ':') &&
+      ReadNumber(text, at, 2, second) && ReadFraction(text, at, micros) &&
+      ReadOffset(text, at, offset) && at == text.size();
+  const bool range = shape && year >= 1 && month >= 1 && month <= 12 && day >= 1 &&
+                     day <= DaysInMonth(year, month) && hour <= 23 && minute <= 59 && second <= 59;
+  if (!range)
+    return BadRequest("time \"" + std::string(text.substr(0, 64)) +
+                      "\" is not RFC 3339, as in 2026-08-22T10:00:00Z");
+  const int64_t seconds =
+      DaysFromCivil(year, month, day) * 86'400 + hour * 3600 + minute * 60 + second - offset;
   return WallTime::FromMicros(seconds * 1'000'000 + micros);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strong types for time. Duration and Time (monotonic, of a loop) order events; WallTime is what objects show. None
-// of them reads a clock: clocks come in through rt::Loop.
+// Strong types for time. Duration and Time (monotonic, of a loop) order events; WallTime is what
+// objects show. None of them reads a clock: clocks come in through rt::Loop.
 #pragma once
 
 #include <compare>
@@ -43,7 +43,8 @@ class Duration {
   int64_t nanos_ = 0;
 };
 
-// "1h30m", "250ms", "0s": what flags and tables use. Parse accepts a sum of numbers with units ns, us, ms, s, m, h, d.
+// "1h30m", "250ms", "0s": what flags and tables use. Parse accepts a sum of numbers with units ns,
+// us, ms, s, m, h, d.
 std::string FormatDuration(Duration duration);
 Result<Duration> ParseDuration(std::string_view text);
 // Kubernetes' AGE column: "5s", "3m12s", "2h", "4d3h", "1y20d".
@@ -72,7 +73,9 @@ class WallTime {
   static constexpr WallTime FromMicros(int64_t n) { return WallTime(n); }
   static constexpr WallTime FromSeconds(int64_t n) { return WallTime(n * 1'000'000); }
   constexpr int64_t micros() const { return micros_; }
-  constexpr int64_t seconds() const { return (micros_ - ((micros_ % 1'000'000) + 1'000'000) % 1'000'000) / 1'000'000; }
+  constexpr int64_t seconds() const {
+    return (micros_ - ((micros_ % 1'000'000) + 1'000'000) % 1'000'000) / 1'000'000;
+  }
   constexpr bool is_zero() const { return micros_ == 0; }
   constexpr auto operator<=>(const WallTime&) const = default;
   constexpr WallTime operator+(Duration d) const { return WallTime(micros_ + d.micros()); }
@@ -84,8 +87,8 @@ class WallTime {
   int64_t micros_ = 0;
 };
 
-// RFC 3339 in UTC: "2026-08-22T10:00:00Z" (metav1.Time), with six digits for metav1.MicroTime. Parse accepts any
-// offset and up to nine digits, years 0001 to 9999.
+// RFC 3339 in UTC: "2026-08-22T10:00:00Z" (metav1.Time), with six digits for metav1.MicroTime.
+// Parse accepts any offset and up to nine digits, years 0001 to 9999.
 std::string FormatRfc3339(WallTime time);
 std::string FormatRfc3339Micro(WallTime time);
 Result<WallTime> ParseRfc3339(std::string_view text);

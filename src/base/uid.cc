@@ -9,8 +9,8 @@ std::string NewUid(Random& random) {
   constexpr std::string_view kHex = "0123456789abcdef";
   uint64_t high = random.Next();
   uint64_t low = random.Next();
-  high = (high & ~0xf000ULL) | 0x4000ULL;                         // version 4
-  low = (low & ~(0xc000ULL << 48)) | (0x8000ULL << 48);           // variant 10
+  high = (high & ~0xf000ULL) | 0x4000ULL;                // version 4
+  low = (low & ~(0xc000ULL << 48)) | (0x8000ULL << 48);  // variant 10
   std::string text;
   text.reserve(36);
   for (int i = 0; i < 32; ++i) {

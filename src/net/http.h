@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP messages as our code sees them. No library type appears here; Beast stays inside net/http_*.cc.
+// HTTP messages as our code sees them. No library type appears here; Beast stays inside
+// net/http_*.cc.
 #pragma once
 
 #include <functional>
@@ -36,22 +37,23 @@ class Headers {
 
 // Who is at the other end of a connection, as far as TLS knows.
 struct Peer {
-  std::string address;             // "127.0.0.1:4242"
-  // DER of the client certificate that the handshake verified against the client CA; empty without one. An expired,
-  // foreign or broken certificate ends the handshake, it never arrives here.
+  std::string address;  // "127.0.0.1:4242"
+  // DER of the client certificate that the handshake verified against the client CA; empty without
+  // one. An expired, foreign or broken certificate ends the handshake, it never arrives here.
   std::string certificate_der;
 };
 
 struct HttpRequest {
-  std::string method;   // "GET"
-  std::string target;   // "/api/v1/namespaces?limit=5", as sent
+  std::string method;  // "GET"
+  std::string target;  // "/api/v1/namespaces?limit=5", as sent
   Headers headers;
-  std::string body;     // whole, within the server's limit; capacity has simdjson's padding behind it
+  std::string body;  // whole, within the server's limit; capacity has simdjson's padding behind it
   Peer peer;
 };
 
-// The body of a streaming answer. Write() returns when the bytes are handed to TLS: that is the back-pressure. A slow
-// reader fails with Timeout after the server's write limit; a gone one with Unavailable.
+// The body of a streaming answer. Write() returns when the bytes are handed to TLS: that is the
+// back-pressure. A slow reader fails with Timeout after the server's write limit; a gone one with
+// Unavailable.
 class BodyWriter {
  public:
   virtual ~BodyWriter() = default;
@@ -79,14 +81,16 @@ struct HttpResponse {
   int status = 200;
   Headers headers;
   std::vector<Bytes> body;  // sent with Content-Length
-  // If set, `body` is ignored, the answer is chunked and this runs until it returns; a non-ok end cuts the connection,
-  // so that the client notices.
+  // If set, `body` is ignored, the answer is chunked and this runs until it returns; a non-ok end
+  // cuts the connection, so that the client notices.
   std::function<rt::Task<Status>(BodyWriter&)> stream;
-  // If set and the request asked for it, answers 101 with `Sec-WebSocket-Protocol` taken from `headers`.
+  // If set and the request asked for it, answers 101 with `Sec-WebSocket-Protocol` taken from
+  // `headers`.
   std::function<rt::Task<Status>(WebSocket&)> websocket;
 };
 
-// Turns a request into an answer. Runs on the server's loop; several requests are in progress at once.
+// Turns a request into an answer. Runs on the server's loop; several requests are in progress at
+// once.
 using HttpHandler = std::function<rt::Task<HttpResponse>(HttpRequest)>;
 
 }  // namespace berth::net

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Leaf<T> is the bottom of a co_await: something outside the task completes it, once, on the loop. It is how timers,
-// channels, sockets and gRPC calls become awaitable.
+// A Leaf<T> is the bottom of a co_await: something outside the task completes it, once, on the
+// loop. It is how timers, channels, sockets and gRPC calls become awaitable.
 //
 //   Leaf<Status> done;
 //   timer = loop.After("x", d, [&] { done.Complete(OkStatus()); });
 //   CO_TRY_STATUS(co_await done);       // Cancelled if the context is cancelled first
 //   loop.CancelTimer(timer);            // the owner cleans up what it started
 //
-// A leaf lives in the frame of the coroutine that awaits it. Complete() after a cancellation is ignored while the leaf
-// lives, so an owner that cannot withdraw its callback shares state with it instead of the leaf itself.
+// A leaf lives in the frame of the coroutine that awaits it. Complete() after a cancellation is
+// ignored while the leaf lives, so an owner that cannot withdraw its callback shares state with it
+// instead of the leaf itself.
 #pragma once
 
 #include <optional>
@@ -26,8 +27,8 @@ class Leaf final : private CancelHook {
   Leaf& operator=(const Leaf&) = delete;
   ~Leaf() { CHECK(!waiting_) << "a leaf is destroyed while its task waits on it"; }
 
-  // On-loop. The task resumes in a later turn, never inside this call: whoever completes a leaf may go on touching its
-  // own state. The first completion wins.
+  // On-loop. The task resumes in a later turn, never inside this call: whoever completes a leaf may
+  // go on touching its own state. The first completion wins.
   void Complete(T value) {
     if (value_.has_value()) return;
     value_.emplace(std::move(value));

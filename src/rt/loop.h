@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Loop runs functions one after another on one logical thread. It is the only clock, the only timer and the only
-// source of randomness that components see, so the same code runs on AsioLoop (real time) and on SimLoop (a seed).
+// A Loop runs functions one after another on one logical thread. It is the only clock, the only
+// timer and the only source of randomness that components see, so the same code runs on AsioLoop
+// (real time) and on SimLoop (a seed).
 //
-// A Loop is a capability: state that belongs to it is declared GUARDED_BY(loop_), and the compiler wants
-// loop_.Assert() before it is touched.
+// A Loop is a capability: state that belongs to it is declared GUARDED_BY(loop_), and the compiler
+// wants loop_.Assert() before it is touched.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,15 @@ class CAPABILITY("loop") Loop {
  public:
   virtual ~Loop() = default;
 
-  // Runs fn later on the loop, in the order of posting (SimLoop may permute posts of different origin by seed). May be
-  // called from any thread. `name` must be a literal: it feeds metrics and traces.
+  // Runs fn later on the loop, in the order of posting (SimLoop may permute posts of different
+  // origin by seed). May be called from any thread. `name` must be a literal: it feeds metrics and
+  // traces.
   virtual void Post(std::string_view name, Fn fn) = 0;
 
   // Runs fn on the loop once `delay` has passed, not before. On-loop only.
   virtual TimerId After(std::string_view name, Duration delay, Fn fn) = 0;
-  // Forgets a timer: its fn is destroyed without running. True if it was still pending. On-loop only.
+  // Forgets a timer: its fn is destroyed without running. True if it was still pending. On-loop
+  // only.
   virtual bool CancelTimer(TimerId timer) = 0;
 
   // Monotonic. Constant within one loop turn only on SimLoop.

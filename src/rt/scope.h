@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TaskScope owns running tasks: nothing is detached. Destroying the owner means closing the scope first, which
-// cancels its tasks and waits for them.
+// A TaskScope owns running tasks: nothing is detached. Destroying the owner means closing the scope
+// first, which cancels its tasks and waits for them.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class TaskScope {
   TaskScope(const TaskScope&) = delete;
   TaskScope& operator=(const TaskScope&) = delete;
 
-  // Starts a task; it runs at once until its first suspension. A non-ok end other than Cancelled is logged under
-  // `name`. After Cancel() new tasks start cancelled. On-loop only.
+  // Starts a task; it runs at once until its first suspension. A non-ok end other than Cancelled is
+  // logged under `name`. After Cancel() new tasks start cancelled. On-loop only.
   void Spawn(std::string_view name, Task<Status> task);
 
   // Cancels every task; they end in later turns. On-loop only. Idempotent.

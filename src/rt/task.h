@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task<T> is a lazy coroutine that runs on one loop. It starts when it is awaited or given to a TaskScope, is awaited
-// at most once, and T is a Status, a Result, or a type that carries its own failure.
+// Task<T> is a lazy coroutine that runs on one loop. It starts when it is awaited or given to a
+// TaskScope, is awaited at most once, and T is a Status, a Result, or a type that carries its own
+// failure.
 //
-// Every running task has a Context: its loop and its cancellation. A child inherits the context of the task that
-// awaits it; a leaf (a timer, a channel, a socket) registers with it. Cancelling a context makes the leaf in progress
-// and all later ones return Cancelled: cancellation is a value, delivered at the leaf and passed up by CO_TRY. A
-// cancelled leaf still resumes exactly once.
+// Every running task has a Context: its loop and its cancellation. A child inherits the context of
+// the task that awaits it; a leaf (a timer, a channel, a socket) registers with it. Cancelling a
+// context makes the leaf in progress and all later ones return Cancelled: cancellation is a value,
+// delivered at the leaf and passed up by CO_TRY. A cancelled leaf still resumes exactly once.
 #pragma once
 
 #include <coroutine>
@@ -22,7 +23,8 @@ namespace berth::rt {
 template <class T>
 class Task;
 
-// The cancellable part of a leaf. Cancel() is called on the loop, at most once, only while registered.
+// The cancellable part of a leaf. Cancel() is called on the loop, at most once, only while
+// registered.
 class CancelHook {
  public:
   virtual void Cancel() = 0;
@@ -37,7 +39,8 @@ class CancelHook {
   bool registered_ = false;
 };
 
-// What a tree of tasks shares. Owned by whoever started the root task (TaskScope); outlives all its tasks.
+// What a tree of tasks shares. Owned by whoever started the root task (TaskScope); outlives all its
+// tasks.
 class Context {
  public:
   explicit Context(Loop& loop) : loop_(loop) {}
@@ -67,13 +70,16 @@ class PromiseBase {
   auto final_suspend() noexcept {
     struct Transfer {
       bool await_ready() noexcept { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept { return continuation; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<>) noexcept {
+        return continuation;
+      }
       void await_resume() noexcept {}
       std::coroutine_handle<> continuation;
     };
     return Transfer{continuation_ ? continuation_ : std::noop_coroutine()};
   }
-  // Exceptions do not cross coroutines: wrappers turn them into a Status. One that gets here is a bug.
+  // Exceptions do not cross coroutines: wrappers turn them into a Status. One that gets here is a
+  // bug.
   [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
 
   Context& context() const { return *context_; }
@@ -110,7 +116,8 @@ class [[nodiscard]] Task {
  public:
   using promise_type = internal::Promise<T>;
   using Handle = std::coroutine_handle<promise_type>;
-  static_assert(!std::is_void_v<T>, "a task ends with a Status, a Result, or a type that carries its own failure");
+  static_assert(!std::is_void_v<T>,
+                "a task ends with a Status, a Result, or a type that carries its own failure");
 
   Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Task& operator=(Task&& other) noexcept {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Store is a revisioned key-value store: compare-and-set transactions, range reads at a revision, watches from a
-// revision, compaction and leases. It is modelled on etcd's v3 API, so that memory, rocks and etcd pass one contract
-// suite (store/conformance). Nothing here assumes that a handle is the only writer.
+// A Store is a revisioned key-value store: compare-and-set transactions, range reads at a revision,
+// watches from a revision, compaction and leases. It is modelled on etcd's v3 API, so that memory,
+// rocks and etcd pass one contract suite (store/conformance). Nothing here assumes that a handle is
+// the only writer.
 //
 // Invariants:
-//  (1) Every committed transaction that changes something has its own revision; revisions only grow.
-//  (2) A commit that was acknowledged survives any crash of this process (except in `memory`).
-//  (3) A read sees only what is durable. A read at revision R sees exactly the effects of revisions <= R.
-//  (4) A watch from R delivers every change with revision >= R exactly once, in order, never half a transaction.
-//  (5) After Compact(C), reads and watches that need history before C fail with Expired.
+//  (1) Every committed transaction that changes something has its own revision; revisions only
+//  grow. (2) A commit that was acknowledged survives any crash of this process (except in
+//  `memory`). (3) A read sees only what is durable. A read at revision R sees exactly the effects
+//  of revisions <= R. (4) A watch from R delivers every change with revision >= R exactly once, in
+//  order, never half a transaction. (5) After Compact(C), reads and watches that need history
+//  before C fail with Expired.
 //
 // All functions are called on the loop that the handle was opened with.
 #pragma once
@@ -41,10 +43,11 @@ struct LeaseId {
 };
 
 // Limits that every body enforces alike, so that `rocks` does not accept what `etcd` refuses.
-constexpr size_t kMaxValueBytes = 1024 * 1024 + 64 * 1024;  // 1 MiB object plus the header of the object at rest
+constexpr size_t kMaxValueBytes =
+    1024 * 1024 + 64 * 1024;  // 1 MiB object plus the header of the object at rest
 constexpr size_t kMaxKeyBytes = 1024;
-constexpr size_t kMaxTxnKeys = 128;                 // conditions and operations together (etcd's --max-txn-ops)
-constexpr size_t kMaxTxnBytes = 1536 * 1024;        // etcd's --max-request-bytes
+constexpr size_t kMaxTxnKeys = 128;  // conditions and operations together (etcd's --max-txn-ops)
+constexpr size_t kMaxTxnBytes = 1536 * 1024;  // etcd's --max-request-bytes
 
 struct KeyValue {
   std::string key;
@@ -62,7 +65,9 @@ struct Condition {
   Revision mod_revision;
 
   static Condition Absent(std::string key) { return {.key = std::move(key), .mod_revision = {}}; }
-  static Condition Unchanged(std::string key, Revision at) { return {.key = std::move(key), .mod_revision = at}; }
+  static Condition Unchanged(std::string key, Revision at) {
+    return {.key = std::move(key), .mod_revision = at};
+  }
 };
 
 struct Op {
@@ -76,10 +81,13 @@ struct Op {
     return {.type = Type::kPut, .key = std::move(key), .value = std::move(value), .lease = lease};
   }
   // Deleting an absent key is no change.
-  static Op Delete(std::string key) { return {.type = Type::kDelete, .key = std::move(key), .value = {}, .lease = {}}; }
+  static Op Delete(std::string key) {
+    return {.type = Type::kDelete, .key = std::move(key), .value = {}, .lease = {}};
+  }
 };
 
-// All conditions hold -> all operations happen at one revision; otherwise none. A key occurs in at most one operation.
+// All conditions hold -> all operations happen at one revision; otherwise none. A key occurs in at
+// most one operation.
 struct Txn {
   std::vector<Condition> conditions;
   std::vector<Op> ops;
@@ -88,38 +96,40 @@ struct Txn {
 struct TxnResult {
   bool committed = false;
   Revision revision;  // of this commit; if not committed or nothing changed, the store's revision
-  // If not committed: the present state of the keys whose conditions failed (absent ones have mod_revision zero).
+  // If not committed: the present state of the keys whose conditions failed (absent ones have
+  // mod_revision zero).
   std::vector<KeyValue> conflicts;
 };
 
 struct RangeRequest {
-  std::string start;        // first key
-  std::string end;          // first key not in the range; empty: just the key `start`
-  Revision revision;        // zero: now
-  size_t limit = 0;         // zero: all
-  bool keys_only = false;   // values are left empty
+  std::string start;       // first key
+  std::string end;         // first key not in the range; empty: just the key `start`
+  Revision revision;       // zero: now
+  size_t limit = 0;        // zero: all
+  bool keys_only = false;  // values are left empty
 };
 // The end of the range of all keys with this prefix.
 std::string PrefixEnd(std::string_view prefix);
 
 struct RangeResult {
   std::vector<KeyValue> items;  // sorted by key
-  Revision revision;            // what the read saw; pass it on to read the next page of the same state
-  bool more = false;            // `limit` cut the range; go on at the last key + '\0'
-  size_t count = 0;             // keys in the range, regardless of limit
+  Revision revision;  // what the read saw; pass it on to read the next page of the same state
+  bool more = false;  // `limit` cut the range; go on at the last key + '\0'
+  size_t count = 0;   // keys in the range, regardless of limit
 };
 
 struct Event {
   enum class Type : uint8_t { kPut, kDelete };
   Type type = Type::kPut;
-  KeyValue kv;                      // kDelete: key and mod_revision only
-  std::optional<KeyValue> previous; // the state before; absent for a new key, or if that state was compacted
+  KeyValue kv;  // kDelete: key and mod_revision only
+  std::optional<KeyValue>
+      previous;  // the state before; absent for a new key, or if that state was compacted
 };
 
 struct WatchRequest {
   std::string start;
-  std::string end;   // as in RangeRequest
-  Revision from;     // first revision to deliver; zero: the next one
+  std::string end;  // as in RangeRequest
+  Revision from;    // first revision to deliver; zero: the next one
 };
 
 struct WatchBatch {
@@ -131,8 +141,9 @@ struct WatchBatch {
 class Watch {
  public:
   virtual ~Watch() = default;
-  // The next batch; waits while there is none. Errors are final: Expired when the position was compacted away or the
-  // reader fell too far behind (the buffer is bounded), Unavailable when the store closed.
+  // The next batch; waits while there is none. Errors are final: Expired when the position was
+  // compacted away or the reader fell too far behind (the buffer is bounded), Unavailable when the
+  // store closed.
   virtual rt::Task<Result<WatchBatch>> Next() = 0;
 };
 
@@ -140,8 +151,9 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Idempotent through its conditions: a caller that lost the answer reads back before it tries again. Errors:
-  // BadRequest (limits), NotFound (unknown lease), Unavailable (disk full or broken: the store is read-only).
+  // Idempotent through its conditions: a caller that lost the answer reads back before it tries
+  // again. Errors: BadRequest (limits), NotFound (unknown lease), Unavailable (disk full or broken:
+  // the store is read-only).
   virtual rt::Task<Result<TxnResult>> Commit(Txn txn) = 0;
   virtual rt::Task<Result<RangeResult>> Range(RangeRequest request) = 0;
   // Expired if `from` is not after the compacted revision.
@@ -152,8 +164,8 @@ class Store {
   virtual rt::Task<Result<Revision>> CurrentRevision() = 0;
   virtual rt::Task<Result<Revision>> CompactedRevision() = 0;
 
-  // A lease ends when it is not renewed for `ttl`, or is revoked; its keys are deleted in one commit. After a restart
-  // leases have their whole ttl again.
+  // A lease ends when it is not renewed for `ttl`, or is revoked; its keys are deleted in one
+  // commit. After a restart leases have their whole ttl again.
   virtual rt::Task<Result<LeaseId>> GrantLease(Duration ttl) = 0;
   virtual rt::Task<Status> RenewLease(LeaseId lease) = 0;
   virtual rt::Task<Status> RevokeLease(LeaseId lease) = 0;

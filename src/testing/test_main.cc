@@ -4,7 +4,8 @@
 #include <csignal>
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // as every berth process does: a closed peer is an error, not a death
+  std::signal(SIGPIPE,
+              SIG_IGN);  // as every berth process does: a closed peer is an error, not a death
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
