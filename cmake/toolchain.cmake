@@ -20,7 +20,8 @@ target_include_directories(berth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(berth_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # offsetof on described structs is how meta/type.h builds its tables; both compilers support it.
-  target_compile_options(berth_flags INTERFACE -Wthread-safety -Wno-invalid-offsetof -Wno-sign-conversion)
+  target_compile_options(berth_flags INTERFACE -Wthread-safety -Wno-invalid-offsetof -Wno-sign-conversion
+    -Wno-missing-field-initializers -Wno-missing-designated-field-initializers)
   add_compile_options(-fPIE)
   add_link_options(-pie -fuse-ld=mold)
   add_compile_options(-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=.)
