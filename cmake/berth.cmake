@@ -76,8 +76,7 @@ function(berth_test name)
     target_link_libraries(${target}_test PRIVATE dep_${dep})
   endforeach()
   target_link_libraries(${target}_test PRIVATE berth_flags berth_test_main dep_gtest)
-  add_test(NAME ${name} COMMAND ${target}_test)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
+  berth_register_unit_test(${name} ${target}_test)
 endfunction()
 
 # Precompiled std (and gtest) headers: -0.8 s per library file, -1.9 s per test file.

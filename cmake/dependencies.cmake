@@ -10,9 +10,22 @@ function(berth_dependency name)
   target_link_libraries(dep_${name} INTERFACE ${ARGN})
 endfunction()
 
+# pkg_check_modules asks pkg-config a dozen times, 17 s for gRPC with its Abseil tree; two questions are enough.
 function(berth_pkg_dependency name package)
-  pkg_check_modules(${name}_pc REQUIRED IMPORTED_TARGET ${package})
-  berth_dependency(${name} PkgConfig::${name}_pc)
+  if(NOT DEFINED BERTH_PKG_${name}_LIBS)
+    execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --libs ${package}
+      OUTPUT_VARIABLE libs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --cflags-only-I ${package}
+      OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(libs UNIX_COMMAND "${libs}")
+    separate_arguments(flags UNIX_COMMAND "${flags}")
+    list(FILTER libs INCLUDE REGEX "^-l")
+    list(REMOVE_DUPLICATES libs)
+    set(BERTH_PKG_${name}_LIBS "${libs}" CACHE INTERNAL "what ${package} links")
+    set(BERTH_PKG_${name}_FLAGS "${flags}" CACHE INTERNAL "how ${package} is compiled against")
+  endif()
+  berth_dependency(${name} ${BERTH_PKG_${name}_LIBS})
+  target_compile_options(dep_${name} INTERFACE ${BERTH_PKG_${name}_FLAGS})
 endfunction()
 
 berth_dependency(threads Threads::Threads)
@@ -21,7 +34,11 @@ berth_dependency(fmt fmt)
 target_compile_definitions(dep_fmt INTERFACE FMT_SHARED)
 berth_dependency(spdlog spdlog fmt)
 target_compile_definitions(dep_spdlog INTERFACE SPDLOG_COMPILED_LIB SPDLOG_SHARED_LIB SPDLOG_FMT_EXTERNAL)
-berth_dependency(boost)  # headers only: asio, beast
+# Headers only: asio, beast. Where Debian's default Boost (1.74) is installed, scripts/ unpack 1.81 beside it.
+berth_dependency(boost)
+if(EXISTS ${CMAKE_SOURCE_DIR}/build/tools/boost-1.81/usr/include/boost)
+  target_include_directories(dep_boost SYSTEM INTERFACE ${CMAKE_SOURCE_DIR}/build/tools/boost-1.81/usr/include)
+endif()
 berth_dependency(simdjson simdjson)
 berth_dependency(yaml yaml-cpp)
 berth_dependency(rocksdb rocksdb)
