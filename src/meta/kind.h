@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +33,7 @@ enum class GroupNaming : uint8_t {
   kDomain,  // below each served domain: "compute" is compute.ironcore.dev and its aliases
 };
 
-// One column of `get`. A column without a cell function is the object's age.
+// One column of `get`. A column without a cell function and without a time is the object's age.
 struct Column {
   std::string_view name;
   std::string_view type = "string";  // OpenAPI: string, integer, date
@@ -40,6 +41,14 @@ struct Column {
   int32_t priority = 0;  // 0: always; 1: only with -o wide
   std::string (*cell)(const void* object) = nullptr;
   std::string_view format = {};  // "name" for the first column
+  // Instead of cell: the column shows how long ago this was, "<unknown>" for the zero time.
+  WallTime (*since)(const void* object) = nullptr;
+};
+
+// What the server adds to a kind's own columns.
+enum class ColumnFrame : uint8_t {
+  kNameAndAge,  // Name in front; Age behind the last column of priority 0
+  kNone,        // the kind lists every column itself
 };
 
 // JSON paths of the scale subresource.
@@ -51,6 +60,16 @@ struct ScalePaths {
 
 // Verbs that the kind serves. Review kinds (SubjectAccessReview) are only created, never stored.
 enum class Storage : uint8_t { kStored, kReview };
+
+struct KindInfo;
+
+// A kind that shows objects of another kind in another shape. Only `stored` is kept, watched and
+// given revisions; both functions lose nothing and leave apiVersion and kind to the caller.
+struct KindView {
+  const KindInfo* stored = nullptr;
+  void (*to_stored)(const void* view, void* stored) = nullptr;
+  void (*from_stored)(const void* stored, void* view) = nullptr;
+};
 
 struct KindInfo {
   std::string_view group;
@@ -69,16 +88,23 @@ struct KindInfo {
   // resource.
   bool has_status = false;
   const ScalePaths* scale = nullptr;
+  // Beyond status and scale: "finalize".
+  std::span<const std::string_view> subresources = {};
+  // Not null: objects are stored as another kind.
+  const KindView* view = nullptr;
   // Beyond metadata.name and metadata.namespace: "spec.machinePoolRef.name".
   std::span<const std::string_view> field_selectors = {};
-  // Between Name and Age; both are added for every kind.
+  // Between Name and Age, which column_frame adds.
   std::span<const Column> columns = {};
+  ColumnFrame column_frame = ColumnFrame::kNameAndAge;
 
   // Functions over the struct that `type` describes. Null where there is nothing to do. They are
   // pure: no clock, no store, no randomness.
   //
   // Fills in what an absent field means beyond FieldOptions::fallback. Idempotent.
   void (*set_defaults)(void* object) = nullptr;
+  // What only a new object gets, after its defaults and its reset status: Namespace finalizers.
+  void (*prepare_create)(void* object) = nullptr;
   // Reports everything that is wrong; generic rules (required, enum values, metadata) have been
   // checked before.
   void (*validate)(const void* object, FieldErrors& errors) = nullptr;
@@ -88,6 +114,10 @@ struct KindInfo {
                                  FieldErrors& errors) = nullptr;
   // Why the object may not be deleted now, or "".
   std::string (*refuse_delete)(const void* object) = nullptr;
+  // The value of a field selector that is not simply the field of that path (Event's "source").
+  // Null, or nullopt for a selector: the field of that path.
+  std::optional<std::string> (*selector_value)(const void* object,
+                                               std::string_view selector) = nullptr;
 };
 
 inline ObjectMeta& MetadataOf(void* object) { return *static_cast<ObjectMeta*>(object); }
@@ -113,6 +143,23 @@ template <class T, void (*F)(const T&, const T&, FieldErrors&)>
 struct HookOf<F> {
   static void Call(const void* now, const void* before, FieldErrors& errors) {
     F(*static_cast<const T*>(now), *static_cast<const T*>(before), errors);
+  }
+};
+template <class T, WallTime (*F)(const T&)>
+struct HookOf<F> {
+  static WallTime Call(const void* object) { return F(*static_cast<const T*>(object)); }
+};
+template <class T, std::optional<std::string> (*F)(const T&, std::string_view)>
+struct HookOf<F> {
+  static std::optional<std::string> Call(const void* object, std::string_view selector) {
+    return F(*static_cast<const T*>(object), selector);
+  }
+};
+template <class View, class Stored, void (*F)(const View&, Stored&)>
+  requires(!std::is_same_v<Stored, FieldErrors>)
+struct HookOf<F> {
+  static void Call(const void* view, void* stored) {
+    F(*static_cast<const View*>(view), *static_cast<Stored*>(stored));
   }
 };
 template <class T, std::string (*F)(const T&)>

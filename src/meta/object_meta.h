@@ -45,6 +45,7 @@ struct ManagedFieldsEntry {
   std::string fields_type;
   Value fields_v1;
   std::string subresource;
+  bool operator==(const ManagedFieldsEntry&) const = default;
 };
 BERTH_DESCRIBE(ManagedFieldsEntry,
                "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
@@ -75,6 +76,7 @@ struct ObjectMeta {
   std::vector<OwnerReference> owner_references;
   std::vector<std::string> finalizers;
   std::vector<ManagedFieldsEntry> managed_fields;
+  bool operator==(const ObjectMeta&) const = default;
 };
 BERTH_DESCRIBE(
     ObjectMeta,

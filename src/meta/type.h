@@ -98,6 +98,9 @@ struct FieldOptions {
   // Lists of structs: strategic merge patch merges items that agree on this field; otherwise the
   // list is replaced.
   std::string_view merge_key = {};
+  // With merge_key: items are unions, a client's patch names the keys that stay. Published as
+  // x-kubernetes-patch-strategy "merge,retainKeys" instead of "merge".
+  bool retain_keys = false;
   // x-kubernetes-list-type: "atomic", "set", "map" (with list_keys); x-kubernetes-patch-strategy
   // follows merge_key.
   std::string_view list_type = {};
