@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Registry does what a request asks for, on objects: it knows defaults, validation, admission,
+// generations, finalizers, preconditions and commits, but nothing of HTTP, users' rights or
+// encodings. HTTP handlers and the in-process client are two thin shells around it.
+//
+// Reads come from the watch cache and are as fresh as the store; a write returns once it is durable
+// and the cache has it, so a client always reads its own writes. All functions run on the
+// registry's loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/identity.h"
+#include "base/bytes.h"
+#include "base/result.h"
+#include "client/client.h"
+#include "meta/field_selector.h"
+#include "meta/kind.h"
+#include "meta/label_selector.h"
+#include "meta/object.h"
+#include "rt/task.h"
+#include "store/store.h"
+
+namespace berth::apiserver {
+
+using client::DryRun;
+using client::ObjectKey;
+using client::Subresource;
+
+// An object as it lies in the cache: encoded, with its revision. Cheap to copy; decode only what
+// must be looked into.
+struct StoredObject {
+  Bytes at_rest;  // meta/at_rest.h: header and body
+  store::Revision revision;
+};
+
+struct Selection {
+  std::string namespace_;  // "": all
+  meta::LabelSelector labels;
+  meta::FieldSelector fields;
+};
+
+struct ListRequest {
+  Selection selection;
+  size_t limit = 0;                    // 0: all
+  std::string continue_token;          // opaque; Expired once its revision is compacted
+  std::string resource_version;        // "", "0", or a revision
+  std::string resource_version_match;  // "", "Exact", "NotOlderThan"
+};
+
+struct ListPage {
+  std::vector<StoredObject> items;
+  store::Revision revision;
+  std::string continue_token;        // "" on the last page
+  std::optional<int64_t> remaining;  // how many more there are, if known
+};
+
+struct RegistryEvent {
+  enum class Type : uint8_t { kAdded, kModified, kDeleted, kBookmark };
+  Type type = Type::kAdded;
+  StoredObject object;  // kDeleted: the last state with the revision of the deletion. kBookmark:
+                        // revision only
+};
+
+// A watch of one kind through a selection; transitions in and out of the selection become ADDED and
+// DELETED.
+class RegistryWatch {
+ public:
+  virtual ~RegistryWatch() = default;
+  // All pending events, at least one. Expired when the reader fell behind the bounded buffer or the
+  // start is too old.
+  virtual rt::Task<Result<std::vector<RegistryEvent>>> Next() = 0;
+};
+
+struct WatchStart {
+  Selection selection;
+  std::string resource_version;  // "" or "0": state first, then changes
+  bool bookmarks = false;
+};
+
+// What a write needs to know about its sender.
+struct WriteContext {
+  Identity identity;
+  DryRun dry_run = DryRun::kNo;
+  Subresource subresource = Subresource::kNone;
+  std::string field_manager;
+  std::vector<std::string>* warnings = nullptr;  // becomes Warning headers
+};
+
+// Changes the current state of an object into the wanted one. May run several times (conflicts), so
+// it has no effects.
+using Mutation = std::function<Result<meta::Object>(const meta::Object& current)>;
+
+struct WriteResult {
+  StoredObject object;
+  bool created = false;
+};
+
+struct DeleteRequest {
+  client::Propagation propagation = client::Propagation::kBackground;
+  std::optional<int64_t> grace_period_seconds;
+  std::string uid;  // preconditions, "" for none
+  std::string resource_version;
+};
+
+struct DeleteResult {
+  StoredObject object;  // its last state
+  bool gone = false;    // false: finalizers keep it for now
+};
+
+class Registry {
+ public:
+  virtual ~Registry() = default;
+
+  virtual rt::Task<Result<StoredObject>> Get(const meta::KindInfo& kind,
+                                             ObjectKey key,
+                                             std::string resource_version) = 0;
+  virtual rt::Task<Result<ListPage>> List(const meta::KindInfo& kind, ListRequest request) = 0;
+  virtual rt::Task<Result<std::unique_ptr<RegistryWatch>>> Watch(const meta::KindInfo& kind,
+                                                                 WatchStart start) = 0;
+
+  virtual rt::Task<Result<WriteResult>> Create(meta::Object object, WriteContext context) = 0;
+  virtual rt::Task<std::vector<Result<WriteResult>>> CreateBatch(std::vector<meta::Object> objects,
+                                                                 WriteContext context) = 0;
+  // The object's resourceVersion, if not empty, is the precondition.
+  virtual rt::Task<Result<WriteResult>> Update(meta::Object object, WriteContext context) = 0;
+  // Read, change, write, again on conflict (a bounded number of times). A mutation that returns an
+  // object with a resourceVersion other than the current one fails with Conflict.
+  virtual rt::Task<Result<WriteResult>> Mutate(const meta::KindInfo& kind,
+                                               ObjectKey key,
+                                               Mutation mutation,
+                                               WriteContext context) = 0;
+  virtual rt::Task<Result<DeleteResult>> Delete(const meta::KindInfo& kind,
+                                                ObjectKey key,
+                                                DeleteRequest request,
+                                                WriteContext context) = 0;
+  virtual rt::Task<Result<ListPage>> DeleteCollection(const meta::KindInfo& kind,
+                                                      ListRequest which,
+                                                      DeleteRequest request,
+                                                      WriteContext context) = 0;
+};
+
+}  // namespace berth::apiserver
