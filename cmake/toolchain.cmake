@@ -4,6 +4,7 @@
 set(BERTH_SANITIZE "" CACHE STRING "value of -fsanitize=, empty for none")
 set(BERTH_OPTIMIZE "-O1 -g1" CACHE STRING "optimisation and debug flags of the product")
 set(BERTH_TEST_OPTIMIZE "-O0 -g1" CACHE STRING "the same for tests, which should compile quickly")
+set(BERTH_CHAOS ON CACHE BOOL "compile CHAOS and REACHED marks in (rt/chaos.h); off in what users run")
 set(BERTH_CLANG_TIDY OFF CACHE BOOL "run the full clang-tidy set while compiling")
 
 find_program(BERTH_CCACHE ccache)
@@ -18,6 +19,9 @@ endif()
 add_library(berth_flags INTERFACE)
 target_include_directories(berth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(berth_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror)
+if(BERTH_CHAOS)
+  target_compile_definitions(berth_flags INTERFACE BERTH_CHAOS)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # offsetof on described structs is how meta/type.h builds its tables; both compilers support it.
   target_compile_options(berth_flags INTERFACE -Wthread-safety -Wno-invalid-offsetof -Wno-sign-conversion

@@ -10,8 +10,13 @@
 // A leaf lives in the frame of the coroutine that awaits it. Complete() after a cancellation is
 // ignored while the leaf lives, so an owner that cannot withdraw its callback shares state with it
 // instead of the leaf itself.
+//
+// A Leaf<T, Cancellable::kNo> waits for its completion whatever happens to the context: for joins
+// and for work that cannot be withdrawn.
 #pragma once
 
+#include <coroutine>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -19,7 +24,9 @@
 
 namespace berth::rt {
 
-template <class T>
+enum class Cancellable : uint8_t { kYes, kNo };
+
+template <class T, Cancellable kCancellable = Cancellable::kYes>
 class Leaf final : private CancelHook {
  public:
   Leaf() = default;
@@ -27,8 +34,8 @@ class Leaf final : private CancelHook {
   Leaf& operator=(const Leaf&) = delete;
   ~Leaf() { CHECK(!waiting_) << "a leaf is destroyed while its task waits on it"; }
 
-  // On-loop. The task resumes in a later turn, never inside this call: whoever completes a leaf may
-  // go on touching its own state. The first completion wins.
+  // On the loop of the waiting task. The task resumes in a later turn, never inside this call:
+  // whoever completes a leaf may go on touching its own state. The first completion wins.
   void Complete(T value) {
     if (value_.has_value()) return;
     value_.emplace(std::move(value));
@@ -44,17 +51,21 @@ class Leaf final : private CancelHook {
   template <class P>
   bool await_suspend(std::coroutine_handle<P> handle) {
     context_ = &handle.promise().context();
-    if (!value_.has_value() && context_->cancelled()) value_.emplace(Cancelled());
+    if constexpr (kCancellable == Cancellable::kYes) {
+      if (!value_.has_value() && context_->cancelled()) value_.emplace(Cancelled());
+    }
     if (value_.has_value()) return false;
     handle_ = handle;
     waiting_ = true;
-    context_->Register(*this);
+    if constexpr (kCancellable == Cancellable::kYes) context_->Register(*this);
     return true;
   }
   T await_resume() { return *std::move(value_); }
 
  private:
-  void Cancel() override { Complete(T(Cancelled())); }
+  void Cancel() override {
+    if constexpr (kCancellable == Cancellable::kYes) Complete(T(Cancelled()));
+  }
   void Resume() {
     waiting_ = false;
     handle_.resume();

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <list>
-#include <memory>
 #include <string_view>
 
 #include "rt/leaf.h"
@@ -27,23 +26,26 @@ class TaskScope {
 
   // Cancels every task; they end in later turns. On-loop only. Idempotent.
   void Cancel();
-  // Cancels every task and waits until the last has ended. One waiter at a time.
+  // Cancels every task and waits until the last has ended. Always ok: cancelling the caller does
+  // not shorten the wait, so that what comes after it finds the scope really empty. One waiter at a
+  // time.
   Task<Status> Close();
-  // Waits until no task is left, without cancelling.
+  // The same without cancelling.
   Task<Status> Join();
 
-  size_t size() const { return running_; }
+  size_t size() const { return contexts_.size(); }
   Loop& loop() const { return loop_; }
 
  private:
   struct Root;
-  Root Run(std::string_view name, Task<Status> task, std::unique_ptr<Context> context);
+  using Contexts = std::list<Context>;
+  Root Run(std::string_view name, Task<Status> task, Contexts::iterator context);
+  void Ended(std::string_view name, const Status& status, Contexts::iterator context);
 
   Loop& loop_;
   bool cancelled_ = false;
-  size_t running_ = 0;
-  std::list<Context*> contexts_;
-  Leaf<Status>* idle_ = nullptr;  // the waiter of Join or Close
+  Contexts contexts_;                               // one per running task
+  Leaf<Status, Cancellable::kNo>* idle_ = nullptr;  // the waiter of Join or Close
 };
 
 }  // namespace berth::rt

@@ -130,10 +130,11 @@ class [[nodiscard]] Task {
 
   struct Awaiter {
     Handle handle;
+    Context* context = nullptr;  // null: the context of the awaiting task
     bool await_ready() noexcept { return false; }
     template <class P>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<P> parent) noexcept {
-      handle.promise().set_context(parent.promise().context());
+      handle.promise().set_context(context != nullptr ? *context : parent.promise().context());
       handle.promise().set_continuation(parent);
       return handle;
     }
@@ -143,9 +144,16 @@ class [[nodiscard]] Task {
   // Awaiting a task runs it to its end on the awaiting task's context.
   Awaiter operator co_await() && {
     CHECK(handle_) << "a task is awaited once";
-    return Awaiter{handle_};
+    return Awaiter{handle_, nullptr};
   }
   Awaiter operator co_await() & { return std::move(*this).operator co_await(); }
+
+  // Awaiting this runs the task on another context of the same loop, which outlives the await; see
+  // child_context.h.
+  Awaiter In(Context& context) {
+    CHECK(handle_) << "a task is awaited once";
+    return Awaiter{handle_, &context};
+  }
 
  private:
   friend class internal::Promise<T>;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A LoopThread is an AsioLoop that runs on a thread of its own.
+#pragma once
+
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "rt/asio/asio_loop.h"
+#include "rt/scope.h"
+#include "rt/task.h"
+
+namespace berth::rt {
+
+class LoopThread {
+ public:
+  // The loop runs when the constructor returns.
+  explicit LoopThread(std::string name);
+  // Stops the loop and joins the thread; what is queued is dropped. REQUIRES: off the loop.
+  ~LoopThread();
+  LoopThread(const LoopThread&) = delete;
+  LoopThread& operator=(const LoopThread&) = delete;
+
+  AsioLoop& loop() { return loop_; }
+
+  // Runs `task` on the loop and blocks until it has ended. REQUIRES: off the loop.
+  template <class T>
+  T Await(Task<T> task) {
+    CHECK(!loop_.IsOnLoop()) << "a loop cannot wait for itself";
+    std::promise<T> promise;
+    std::future<T> future = promise.get_future();
+    Task<Status> waited = Fulfil(std::move(task), std::move(promise));
+    loop_.Post("loop_thread.await",
+               [this, &waited] { awaited_.Spawn("loop_thread.await", std::move(waited)); });
+    return future.get();
+  }
+
+ private:
+  template <class T>
+  static Task<Status> Fulfil(Task<T> task, std::promise<T> promise) {
+    std::optional<T> answer;
+    {
+      // Its frame goes before the waiting thread hears of the end: it may refer to that thread's
+      // stack.
+      Task<T> running = std::move(task);
+      answer.emplace(co_await running);
+    }
+    promise.set_value(*std::move(answer));
+    co_return OkStatus();
+  }
+
+  AsioLoop loop_;
+  TaskScope awaited_;
+  std::thread thread_;
+};
+
+}  // namespace berth::rt
