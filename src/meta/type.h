@@ -141,10 +141,12 @@ struct OptionalOps {
   void (*reset)(void* optional);
 };
 
+// Every type has them.
 struct ValueOps {
   void* (*create)();
   void* (*copy)(const void* value);
   void (*destroy)(void* value);
+  void (*assign)(void* to, const void* from);
 };
 
 struct TypeInfo {
@@ -291,6 +293,8 @@ inline constexpr ValueOps kValueOps = {
     .create = []() -> void* { return new T(); },
     .copy = [](const void* value) -> void* { return new T(*static_cast<const T*>(value)); },
     .destroy = [](void* value) { delete static_cast<T*>(value); },
+    .assign = [](void* to,
+                 const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); },
 };
 
 template <class T>
@@ -301,7 +305,7 @@ inline constexpr auto kDescription = BerthDescribe(Tag<T>{});
 
 template <class T>
 consteval TypeInfo MakeTypeInfo() {
-  TypeInfo info{.kind = KindOf<T>()};
+  TypeInfo info{.kind = KindOf<T>(), .ops = &kValueOps<T>};
   if constexpr (IsOptional<T>::value) {
     info.element = &TypeOf<typename T::value_type>::kInfo;
     info.optional = &kOptionalOps<typename T::value_type>;
@@ -316,7 +320,6 @@ consteval TypeInfo MakeTypeInfo() {
     info.doc = kDescription<T>.doc;
     info.fields = kDescription<T>.fields;
     info.atomic = kDescription<T>.atomic;
-    info.ops = &kValueOps<T>;
   }
   return info;
 }

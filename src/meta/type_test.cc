@@ -59,5 +59,15 @@ TEST(TypeInfo, ReachesContainersThroughTheirOps) {
   EXPECT_EQ(tree.labels.at("k"), "v");
 }
 
+TEST(TypeInfo, AssignsAFieldOfAnyTypeByItsDescription) {
+  const Tree from{.leaves = {{.name = "a", .port = 7}}, .labels = {}, .mode = "On", .root = {}};
+  Tree to;
+  for (const Field& field : TypeInfoOf<Tree>().fields) {
+    field.type->ops->assign(FieldAt(&to, field), FieldAt(&from, field));
+  }
+  EXPECT_EQ(to.leaves, from.leaves);
+  EXPECT_EQ(to.mode, "On");
+}
+
 }  // namespace
 }  // namespace berth::meta
