@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/up starts a server that answers, scripts/down stops it, and both may be run again at any time."""
+
+import os
+import re
+import shutil
+import signal
+import tempfile
+import unittest
+
+import berth_fixture
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='berth-test-')
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.data_dir = os.path.join(self.folder, 'data')
+        self.env = {**os.environ, 'BERTH_DATA_DIR': self.data_dir, 'BERTH_LISTEN': '127.0.0.1:0',
+                    'BERTH_BINARY': berth_fixture.binary()}
+        self.addCleanup(self.script, 'down')
+
+    def script(self, name):
+        return berth_fixture.run([os.path.join(berth_fixture.ROOT, 'scripts', name)], env=self.env, timeout=120).stdout
+
+    def pid(self):
+        with open(os.path.join(self.data_dir, 'berth.pid')) as file:
+            return int(file.read())
+
+    def wait_for_end(self, pid):
+        berth_fixture.eventually(10, lambda: not os.path.exists(f'/proc/{pid}'), 'the end of the server')
+
+    def test_up_twice_is_one_server_and_down_twice_is_none(self):
+        first = self.script('up')
+        self.assertIn('Berth is running', first)
+        self.assertRegex(first, r'https://127\.0\.0\.1:\d+')
+        self.assertIn(os.path.join(self.data_dir, 'kubeconfig'), first)
+        pid = self.pid()
+
+        again = self.script('up')
+        self.assertIn('already running', again)
+        self.assertEqual(self.pid(), pid)
+        self.assertEqual(re.findall(r'https://\S+', first), re.findall(r'https://\S+', again))
+
+        self.assertIn('stopped', self.script('down'))
+        self.wait_for_end(pid)
+        self.assertIn('not running', self.script('down'))
+
+    def test_up_starts_again_after_a_crash(self):
+        self.script('up')
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        self.wait_for_end(pid)
+        self.assertIn('Berth is running', self.script('up'))
+        self.assertNotEqual(self.pid(), pid)
+
+    def test_up_says_why_a_server_did_not_start(self):
+        self.env['BERTH_BINARY'] = '/bin/false'
+        with self.assertRaisesRegex(berth_fixture.Failure, 'the server ended; its log is'):
+            self.script('up')
+
+
+if __name__ == '__main__':
+    unittest.main()
