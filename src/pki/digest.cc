@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pki/digest.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "base/check.h"
+#include "base/strings.h"
+
+namespace berth::pki {
+
+std::string Sha256(std::string_view bytes) {
+  // Looking the algorithm up costs more than hashing a token, so it is looked up once.
+  static const EVP_MD* algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  std::string digest(32, '\0');
+  unsigned int length = 0;
+  CHECK(EVP_Digest(bytes.data(),
+                   bytes.size(),
+                   reinterpret_cast<unsigned char*>(digest.data()),
+                   &length,
+                   algorithm,
+                   nullptr) == 1 &&
+        length == digest.size());
+  return digest;
+}
+
+std::string Sha256Hex(std::string_view bytes) { return HexEncode(Sha256(bytes)); }
+
+bool EqualConstantTime(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string Base64UrlEncode(std::string_view bytes) {
+  std::string text = Base64Encode(bytes);
+  while (text.ends_with('=')) text.pop_back();
+  for (char& c : text) {
+    if (c == '+') c = '-';
+    if (c == '/') c = '_';
+  }
+  return text;
+}
+
+}  // namespace berth::pki

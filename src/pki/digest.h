@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hashes and comparisons for secrets.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace berth::pki {
+
+// 32 bytes.
+std::string Sha256(std::string_view bytes);
+// 64 characters, lower case.
+std::string Sha256Hex(std::string_view bytes);
+
+// Takes as long for a difference in the first byte as for one in the last. The lengths are not
+// secret.
+bool EqualConstantTime(std::string_view a, std::string_view b);
+
+// RFC 4648 §5 without padding.
+std::string Base64UrlEncode(std::string_view bytes);
+
+}  // namespace berth::pki
