@@ -52,7 +52,7 @@ class BlockingPool {
  private:
   template <class T, class F>
   Task<T> RunJob(std::string_view name, F job) {
-    Context& context = co_await CurrentContext{};
+    Context& context = co_await CurrentContext();
     if (context.cancelled()) co_return Cancelled();
     std::optional<T> answer;
     Leaf<Status, Cancellable::kNo> done;

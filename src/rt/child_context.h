@@ -2,7 +2,7 @@
 // A ChildContext cancels a part of a task tree without the rest. Cancelling the parent cancels the
 // child; cancelling the child leaves the parent alone.
 //
-//   ChildContext child(co_await CurrentContext{});
+//   ChildContext child(co_await CurrentContext());
 //   Status status = co_await task.In(child.context());   // elsewhere: child.Cancel()
 #pragma once
 

@@ -17,7 +17,7 @@ namespace berth::rt {
 // Result.
 template <class T>
 Task<T> WithDeadline(Task<T> task, Duration limit) {
-  ChildContext child(co_await CurrentContext{});
+  ChildContext child(co_await CurrentContext());
   Loop& loop = child.context().loop();
   bool expired = false;
   const TimerId timer = loop.After("rt.deadline", limit, [&child, &expired] {

@@ -51,7 +51,7 @@ using Answers = std::vector<T>;
 // of one does not stop the others.
 template <class T>
 Task<Answers<T>> JoinAll(std::vector<Task<T>> tasks) {
-  Context& context = co_await CurrentContext{};
+  Context& context = co_await CurrentContext();
   std::vector<std::optional<T>> slots(tasks.size());
   {
     TaskScope scope(context.loop());

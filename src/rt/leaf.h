@@ -77,7 +77,7 @@ class Leaf final : private CancelHook {
   bool waiting_ = false;
 };
 
-// Gives a coroutine its own context: Context& context = co_await CurrentContext{};
+// Gives a coroutine its own context: Context& context = co_await CurrentContext();
 struct CurrentContext {
   Context* context = nullptr;
   bool await_ready() const noexcept { return false; }

@@ -29,7 +29,7 @@ inline bool IsTransient(const Status& status) {
 // idempotent. T is a Status or a Result.
 template <class T>
 Task<T> Retry(RetryOptions options, std::function<Task<T>()> attempt) {
-  Loop& loop = (co_await CurrentContext{}).loop();
+  Loop& loop = (co_await CurrentContext()).loop();
   Backoff backoff(options.backoff);
   for (int used = 1;; ++used) {
     T result = co_await attempt();

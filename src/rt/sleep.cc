@@ -6,7 +6,7 @@
 namespace berth::rt {
 
 Task<Status> Sleep(Duration duration) {
-  Loop& loop = (co_await CurrentContext{}).loop();
+  Loop& loop = (co_await CurrentContext()).loop();
   Leaf<Status> done;
   const TimerId timer = loop.After("rt.sleep", duration, [&done] { done.Complete(OkStatus()); });
   Status status = co_await done;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rt/thread_pool.h"
 
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -9,10 +11,25 @@
 
 namespace berth::rt {
 
+class ThreadPool::Threads {
+ public:
+  Threads(size_t count, ThreadPool& pool) {
+    for (size_t i = 0; i < count; ++i) threads_.emplace_back([&pool] { pool.Work(); });
+  }
+  ~Threads() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
 ThreadPool::ThreadPool(Options options) : options_(std::move(options)) {
   CHECK(options_.threads > 0);
   CHECK(options_.queue_max > 0);
-  for (size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
+  threads_ = std::make_unique<Threads>(options_.threads, *this);
 }
 
 ThreadPool::~ThreadPool() {
@@ -21,7 +38,7 @@ ThreadPool::~ThreadPool() {
     stopping_ = true;
   }
   wake_.NotifyAll();
-  for (std::thread& thread : threads_) thread.join();
+  threads_.reset();
 }
 
 Status ThreadPool::Submit(std::string_view name, Loop& loop, Fn job, Fn done) {

@@ -4,10 +4,9 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 #include "base/mutex.h"
 #include "rt/blocking_pool.h"
@@ -35,6 +34,7 @@ class ThreadPool final : public BlockingPool {
     Fn run;
     Fn done;
   };
+  class Threads;
   void Work();
 
   const Options options_;
@@ -42,7 +42,7 @@ class ThreadPool final : public BlockingPool {
   CondVar wake_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::deque<Job> queue_ GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_;
+  std::unique_ptr<Threads> threads_;
 };
 
 }  // namespace berth::rt

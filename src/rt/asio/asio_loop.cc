@@ -152,6 +152,13 @@ class AsioLoop::Body {
     WaitForSignal(watch);
   }
 
+  void Turn(std::string_view name, Fn fn) {
+    draining_ = true;
+    Call(name, fn);
+    draining_ = false;
+    Settle();
+  }
+
   const std::string& name() const { return name_; }
   Random& random() { return random_; }
   uint64_t slow_turns() const { return slow_turns_.load(std::memory_order_relaxed); }
@@ -164,6 +171,11 @@ class AsioLoop::Body {
     asio::post(io_, [this] { DrainLocal(); });
   }
 
+  // At the end of a handler: runs what it posted, unless a drain is on its way already.
+  void Settle() {
+    if (!drain_posted_ && !local_.empty()) DrainLocal();
+  }
+
   void TakeInbox() {
     {
       MutexLock lock(mutex_);
@@ -174,7 +186,7 @@ class AsioLoop::Body {
         inbox_.clear();
       }
     }
-    if (!drain_posted_) DrainLocal();
+    Settle();
   }
 
   // Runs what was queued when it began. What is posted meanwhile comes after the sockets had their
@@ -225,6 +237,7 @@ class AsioLoop::Body {
 
   void RunTimers() {
     const Time now = Now();
+    draining_ = true;
     while (!schedule_.empty() && schedule_.begin()->first.first <= now && !io_.stopped()) {
       const uint64_t id = schedule_.begin()->first.second;
       schedule_.erase(schedule_.begin());
@@ -233,14 +246,15 @@ class AsioLoop::Body {
       timers_.erase(found);
       Call(timer.name, timer.fn);
     }
+    draining_ = false;
     Arm();
+    Settle();
   }
 
   void WaitForSignal(SignalWatch& watch) {
     watch.set.async_wait([this, &watch](const boost::system::error_code& error, int signal) {
       if (error) return;
-      Fn fn = [&watch, signal] { watch.fn(signal); };
-      Call("rt.signal", fn);
+      Turn("rt.signal", [&watch, signal] { watch.fn(signal); });
       WaitForSignal(watch);
     });
   }
@@ -301,5 +315,6 @@ void AsioLoop::OnSignal(std::initializer_list<int> signals, std::function<void(i
 const std::string& AsioLoop::name() const { return body_->name(); }
 uint64_t AsioLoop::slow_turns() const { return body_->slow_turns(); }
 boost::asio::io_context& AsioLoop::io_context() { return body_->io(); }
+void AsioLoop::Turn(std::string_view name, Fn fn) { body_->Turn(name, std::move(fn)); }
 
 }  // namespace berth::rt

@@ -49,8 +49,10 @@ class AsioLoop final : public Loop {
   // Functions that took more than 100 ms of the thread's CPU time. Any thread.
   uint64_t slow_turns() const;
 
-  // For net only.
+  // For net only. An asio handler calls Turn once, around all it does: fn and what it posts run as
+  // one turn, timed, without a second trip through asio.
   boost::asio::io_context& io_context();
+  void Turn(std::string_view name, Fn fn);
 
  private:
   class Body;

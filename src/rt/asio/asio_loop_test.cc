@@ -96,15 +96,18 @@ TEST(AsioLoop, CountsTurnsThatBurnTheCpu) {
 
 Task<Status> CheckHop(AsioLoop* loop, ThreadPool* pool) {
   std::thread::id ran_on;
-  CO_TRY_STATUS(co_await pool->Run("job", [&ran_on] {
+  const auto note_thread = [&ran_on] {
     ran_on = std::this_thread::get_id();
     return OkStatus();
-  }));
+  };
+  CO_TRY_STATUS(co_await pool->Run("job", note_thread));
   EXPECT_NE(ran_on, std::this_thread::get_id());
   EXPECT_TRUE(loop->IsOnLoop());
-  CO_TRY(const int answer, co_await pool->Run("job", [] { return 5; }));
+  const auto five = [] { return 5; };
+  CO_TRY(const int answer, co_await pool->Run("job", five));
   EXPECT_EQ(answer, 5);
-  const Status failed = co_await pool->Run("job", [] { return NotFound("no such file"); });
+  const auto fail = [] { return NotFound("no such file"); };
+  const Status failed = co_await pool->Run("job", fail);
   EXPECT_EQ(failed, NotFound("no such file"));
   co_return OkStatus();
 }
@@ -116,10 +119,11 @@ TEST(ThreadPool, RunsJobsElsewhereAndAnswersOnTheLoop) {
 }
 
 Task<Status> Submit(ThreadPool* pool, std::atomic<bool>* go, int* refused) {
-  const Status status = co_await pool->Run("job", [go] {
+  const auto wait = [go] {
     go->wait(false);
     return OkStatus();
-  });
+  };
+  const Status status = co_await pool->Run("job", wait);
   if (status.Is(Reason::kTooManyRequests)) ++*refused;
   co_return OkStatus();
 }

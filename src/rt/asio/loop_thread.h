@@ -2,12 +2,12 @@
 // A LoopThread is an AsioLoop that runs on a thread of its own.
 #pragma once
 
-#include <future>
+#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/scope.h"
 #include "rt/task.h"
@@ -29,31 +29,44 @@ class LoopThread {
   template <class T>
   T Await(Task<T> task) {
     CHECK(!loop_.IsOnLoop()) << "a loop cannot wait for itself";
-    std::promise<T> promise;
-    std::future<T> future = promise.get_future();
-    Task<Status> waited = Fulfil(std::move(task), std::move(promise));
+    std::optional<T> answer;
+    Latch latch;
+    Task<Status> waited = Fulfil(std::move(task), &answer, &latch);
     loop_.Post("loop_thread.await",
                [this, &waited] { awaited_.Spawn("loop_thread.await", std::move(waited)); });
-    return future.get();
+    latch.Wait();
+    return *std::move(answer);
   }
 
  private:
+  class Thread;
+  // Holds a thread back until another lets it go.
+  class Latch {
+   public:
+    void Wait() EXCLUDES(mutex_);
+    void Open() EXCLUDES(mutex_);
+
+   private:
+    Mutex mutex_;
+    CondVar opened_;
+    bool open_ GUARDED_BY(mutex_) = false;
+  };
+
   template <class T>
-  static Task<Status> Fulfil(Task<T> task, std::promise<T> promise) {
-    std::optional<T> answer;
+  static Task<Status> Fulfil(Task<T> task, std::optional<T>* answer, Latch* latch) {
     {
       // Its frame goes before the waiting thread hears of the end: it may refer to that thread's
       // stack.
       Task<T> running = std::move(task);
-      answer.emplace(co_await running);
+      answer->emplace(co_await running);
     }
-    promise.set_value(*std::move(answer));
+    latch->Open();
     co_return OkStatus();
   }
 
   AsioLoop loop_;
   TaskScope awaited_;
-  std::thread thread_;
+  std::unique_ptr<Thread> thread_;
 };
 
 }  // namespace berth::rt

@@ -107,7 +107,8 @@ TEST(SimLoop, SkewsTheCivilClockOfOneLoopOnly) {
 }
 
 Task<Status> RunJob(SimBlockingPool* pool, int* ran) {
-  CO_TRY(const int answer, co_await pool->Run("job", [ran] { return ++*ran; }));
+  const auto count = [ran] { return ++*ran; };
+  CO_TRY(const int answer, co_await pool->Run("job", count));
   EXPECT_GE(answer, 1);
   co_return OkStatus();
 }
