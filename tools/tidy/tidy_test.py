@@ -143,8 +143,9 @@ class CoAwait(unittest.TestCase):
 
     def test_names_are_fine(self):
         for text in ('co_await F(std::move(options));', 'auto o = Opt{1}; co_await F(o);', 'co_await done;',
-                     'co_await F(v[i]);', 'if (co_await G()) { x(); }', 'CO_TRY(auto v, co_await F(a, b));\n[x] {};'):
+                     'co_await F(v[i]);', 'F(co_await CurrentContext{});', 'if (co_await G()) { x(); }', 'CO_TRY(auto v, co_await F(a, b));\n[x] {};'):
             self.assertEqual(one(tidy.check_co_await, 'src/rt/x.cc', text), [], text)
+        self.assertEqual(one(tidy.check_co_await, 'src/rt/x_test.cc', 'co_await F([x] { return x; });'), [])
 
 
 class Unordered(unittest.TestCase):
