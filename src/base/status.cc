@@ -36,7 +36,7 @@ constexpr std::array kReasons = {
     ReasonRow{Reason::kUnavailable, "ServiceUnavailable"},
 };
 
-constexpr std::array<std::string_view, 9> kCauseKinds = {
+constexpr std::array<std::string_view, 10> kCauseKinds = {
     "FieldValueInvalid",
     "FieldValueRequired",
     "FieldValueNotFound",
@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, 9> kCauseKinds = {
     "FieldValueTooLong",
     "FieldValueTooMany",
     "FieldValueTypeInvalid",
+    "NamespaceTerminating",
 };
 
 }  // namespace

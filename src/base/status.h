@@ -43,15 +43,16 @@ Reason ReasonFromName(std::string_view name);
 
 // What is wrong with one field. Kinds are Kubernetes CauseTypes.
 enum class CauseKind : uint8_t {
-  kInvalid,       // FieldValueInvalid
-  kRequired,      // FieldValueRequired
-  kNotFound,      // FieldValueNotFound
-  kDuplicate,     // FieldValueDuplicate
-  kNotSupported,  // FieldValueNotSupported
-  kForbidden,     // FieldValueForbidden
-  kTooLong,       // FieldValueTooLong
-  kTooMany,       // FieldValueTooMany
-  kTypeInvalid,   // FieldValueTypeInvalid
+  kInvalid,               // FieldValueInvalid
+  kRequired,              // FieldValueRequired
+  kNotFound,              // FieldValueNotFound
+  kDuplicate,             // FieldValueDuplicate
+  kNotSupported,          // FieldValueNotSupported
+  kForbidden,             // FieldValueForbidden
+  kTooLong,               // FieldValueTooLong
+  kTooMany,               // FieldValueTooMany
+  kTypeInvalid,           // FieldValueTypeInvalid
+  kNamespaceTerminating,  // NamespaceTerminating
 };
 std::string_view CauseKindName(CauseKind kind);
 
