@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -28,10 +30,22 @@ class FieldPath {
   std::string text_;
 };
 
+// What is wrong beyond this many causes is not told: an object of 1 MiB could be wrong in 100,000
+// places.
+constexpr size_t kMaxFieldErrors = 256;
+
 class FieldErrors {
  public:
   // `value` is shown quoted; pass "" where there is none.
   void Invalid(const FieldPath& path, std::string_view value, std::string_view why);
+  // A number is shown as it is.
+  void Invalid(const FieldPath& path, int64_t value, std::string_view why);
+  void Invalid(const FieldPath& path, const char* value, std::string_view why) {
+    Invalid(path, std::string_view(value), why);
+  }
+  void Invalid(const FieldPath& path, int value, std::string_view why) {
+    Invalid(path, int64_t{value}, why);
+  }
   void Required(const FieldPath& path, std::string_view why = {});
   void NotFound(const FieldPath& path, std::string_view value);
   void Duplicate(const FieldPath& path, std::string_view value);

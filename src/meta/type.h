@@ -147,6 +147,7 @@ struct ValueOps {
   void* (*copy)(const void* value);
   void (*destroy)(void* value);
   void (*assign)(void* to, const void* from);
+  void (*reset)(void* value);  // to a new, empty value
 };
 
 struct TypeInfo {
@@ -295,6 +296,7 @@ inline constexpr ValueOps kValueOps = {
     .destroy = [](void* value) { delete static_cast<T*>(value); },
     .assign = [](void* to,
                  const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); },
+    .reset = [](void* value) { *static_cast<T*>(value) = T(); },
 };
 
 template <class T>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,13 +26,19 @@ class Value {
   Value(const char* value) : Value(std::string(value)) {}
   static Value Array(std::vector<Value> items = {});
   static Value Object();
+  // REQUIRES: keys are unique.
+  static Value Object(std::vector<Member> members);
   Value(const Value& other);
   Value(Value&& other) noexcept;
-  Value& operator=(Value other) noexcept;
+  // The right-hand side may be a part of this value: root = std::move(*root.Find("spec")).
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
   ~Value();
 
   Type type() const { return type_; }
   bool is_null() const { return type_ == Type::kNull; }
+  bool is_bool() const { return type_ == Type::kBool; }
+  bool is_int() const { return type_ == Type::kInt; }
   bool is_object() const { return type_ == Type::kObject; }
   bool is_array() const { return type_ == Type::kArray; }
   bool is_string() const { return type_ == Type::kString; }
@@ -54,15 +60,23 @@ class Value {
   Value* Find(std::string_view key);
   Value& Set(std::string_view key, Value value);  // replaces or appends
   bool Remove(std::string_view key);
+  // REQUIRES: an array.
+  Value& Append(Value value);
   // Along a path of keys: Get({"metadata", "name"}).
   const Value* Get(std::initializer_list<std::string_view> path) const;
   // The string at a path, or "".
   std::string_view GetString(std::initializer_list<std::string_view> path) const;
 
+  // For messages: "a string", "an object", "null".
+  std::string_view type_name() const;
+
   // Objects compare regardless of member order; 1 equals 1.0.
   bool operator==(const Value& other) const;
 
  private:
+  struct Unowned {};
+  Value(Unowned, const Value& other);  // the same bits; the caller disarms `other`
+
   Type type_ = Type::kNull;
   union {
     bool bool_;
