@@ -41,7 +41,7 @@ struct StoredObject {
 
 struct Selection {
   std::string namespace_;  // "": all
-  meta::LabelSelector labels;
+  meta::Selector labels;
   meta::FieldSelector fields;
 };
 

@@ -39,7 +39,7 @@ class AtRestView {
   bool is_deleting() const;  // has a deletionTimestamp
   bool has_finalizers() const;
   bool has_owners() const;
-  bool Matches(const LabelSelector& selector) const;
+  bool Matches(const Selector& selector) const;
   // `kind` gives meaning to the stored values of its field selectors; metadata.name and
   // metadata.namespace come from the caller, who knows the key.
   bool Matches(const FieldSelector& selector,
