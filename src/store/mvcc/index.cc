@@ -82,8 +82,8 @@ Index::Leaf* Index::Split(size_t number, std::string_view key) {
 }
 
 Index::Item& Index::Insert(std::string_view key, Leaf*& leaf) {
+  const size_t number = leaves_.empty() ? 0 : LeafOf(key);
   if (leaves_.empty()) leaves_.push_back(std::make_unique<Leaf>());
-  const size_t number = LeafOf(key);
   leaf = leaves_[number].get();
   auto it = std::ranges::lower_bound(leaf->items, key, {}, &Item::key);
   if (it != leaf->items.end() && it->key == key) return *it;
