@@ -105,6 +105,9 @@ struct KindInfo {
   void (*set_defaults)(void* object) = nullptr;
   // What only a new object gets, after its defaults and its reset status: Namespace finalizers.
   void (*prepare_create)(void* object) = nullptr;
+  // Carries over what a write to the main resource may not change and is not an error: Namespace
+  // finalizers.
+  void (*prepare_update)(void* now, const void* before) = nullptr;
   // Reports everything that is wrong; generic rules (required, enum values, metadata) have been
   // checked before.
   void (*validate)(const void* object, FieldErrors& errors) = nullptr;
@@ -132,6 +135,12 @@ struct HookOf;
 template <class T, void (*F)(T&)>
 struct HookOf<F> {
   static void Call(void* object) { F(*static_cast<T*>(object)); }
+};
+template <class T, void (*F)(T&, const T&)>
+struct HookOf<F> {
+  static void Call(void* now, const void* before) {
+    F(*static_cast<T*>(now), *static_cast<const T*>(before));
+  }
 };
 template <class T, void (*F)(const T&, FieldErrors&)>
 struct HookOf<F> {

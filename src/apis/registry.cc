@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apis/registry.h"
+
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_class.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/ipam/prefix.h"
+#include "apis/k8s/namespace.h"
+#include "apis/k8s/secret.h"
+#include "apis/networking/network_interface.h"
+#include "apis/networking/virtual_ip.h"
+#include "apis/storage/volume.h"
+#include "apis/storage/volume_class.h"
+#include "apis/storage/volume_pool.h"
+
+namespace berth::apis {
+
+std::span<const meta::KindInfo* const> AllKinds() {
+  static constexpr const meta::KindInfo* kKinds[] = {
+      &k8s::kNamespaceKind,
+      &k8s::kSecretKind,
+      &compute::kMachineClassKind,
+      &compute::kMachinePoolKind,
+      &compute::kMachineKind,
+      &storage::kVolumeClassKind,
+      &storage::kVolumePoolKind,
+      &storage::kVolumeKind,
+      &networking::kNetworkInterfaceKind,
+      &networking::kVirtualIpKind,
+      &ipam::kPrefixKind,
+  };
+  return kKinds;
+}
+
+}  // namespace berth::apis

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apis/storage/volume.h"
+
+#include "apis/core/rules.h"
+#include "apis/storage/volume_class.h"
+#include "base/strings.h"
+
+namespace berth::apis::storage {
+namespace {
+
+constexpr std::string_view kNoClass = "must not be set on a volume without volumeClassRef";
+
+// Without a class a volume is only known here, so nothing can be asked of a pool.
+void CheckWithoutClass(const VolumeSpec& spec,
+                       const meta::FieldPath& path,
+                       meta::FieldErrors& errors) {
+  if (!spec.volume_pool_selector.empty()) {
+    errors.Forbidden(path.Child("volumePoolSelector"), kNoClass);
+  }
+  if (spec.volume_pool_ref) errors.Forbidden(path.Child("volumePoolRef"), kNoClass);
+  if (!spec.resources.empty()) errors.Forbidden(path.Child("resources"), kNoClass);
+  if (!spec.tolerations.empty()) errors.Forbidden(path.Child("tolerations"), kNoClass);
+  if (spec.data_source && spec.data_source->os_image) {
+    errors.Forbidden(path.Child("dataSource").Child("osImage"), kNoClass);
+  }
+}
+
+void CheckWithClass(const VolumeSpec& spec,
+                    const meta::FieldPath& path,
+                    meta::FieldErrors& errors) {
+  core::CheckReference(spec.volume_class_ref, path.Child("volumeClassRef"), errors);
+  core::CheckLabels(spec.volume_pool_selector, path.Child("volumePoolSelector"), errors);
+  core::CheckReference(spec.volume_pool_ref, path.Child("volumePoolRef"), errors);
+  core::CheckRequiredResource(spec.resources, core::kStorage, path.Child("resources"), errors);
+  core::CheckTolerations(spec.tolerations, path.Child("tolerations"), errors);
+}
+
+void CheckDataSource(const VolumeDataSource& source,
+                     const meta::FieldPath& path,
+                     meta::FieldErrors& errors) {
+  core::CheckReference(source.volume_snapshot_ref, path.Child("volumeSnapshotRef"), errors);
+  if (!source.os_image) return;
+  if (source.volume_snapshot_ref) {
+    errors.Forbidden(path.Child("osImage"), "must not be set together with volumeSnapshotRef");
+  }
+  if (source.os_image->image.empty()) errors.Required(path.Child("osImage").Child("image"));
+}
+
+void Validate(const Volume& object, meta::FieldErrors& errors) {
+  CheckVolumeSpec(object.spec, core::SpecPath(), errors);
+}
+
+void ValidateUpdate(const Volume& now, const Volume& before, meta::FieldErrors& errors) {
+  const meta::FieldPath spec = core::SpecPath();
+  core::CheckImmutable(now.spec.volume_class_ref,
+                       before.spec.volume_class_ref,
+                       spec.Child("volumeClassRef"),
+                       errors);
+  core::CheckSetOnce(
+      now.spec.volume_pool_ref, before.spec.volume_pool_ref, spec.Child("volumePoolRef"), errors);
+  core::CheckImmutable(
+      now.spec.encryption, before.spec.encryption, spec.Child("encryption"), errors);
+}
+
+void ValidateStatusUpdate(const Volume& now, const Volume& /*before*/, meta::FieldErrors& errors) {
+  const meta::FieldPath status = core::StatusPath();
+  core::CheckConditions(now.status.conditions, status.Child("conditions"), errors);
+  core::CheckNotNegative(now.status.resources, status.Child("resources"), errors);
+  if (now.status.access) {
+    core::CheckReference(
+        now.status.access->secret_ref, status.Child("access").Child("secretRef"), errors);
+  }
+}
+
+std::string PoolCell(const Volume& object) {
+  return core::ReferenceCell(object.spec.volume_pool_ref);
+}
+std::string ImageCell(const Volume& object) {
+  const auto& source = object.spec.data_source;
+  return core::OrNone(source && source->os_image ? source->os_image->image : "");
+}
+std::string ClassCell(const Volume& object) {
+  return core::ReferenceCell(object.spec.volume_class_ref);
+}
+std::string StateCell(const Volume& object) { return core::OrUnknown(object.status.state); }
+
+constexpr meta::Column kColumns[] = {
+    {.name = "VolumePoolRef", .doc = "Pool of the volume.", .cell = meta::Hook<&PoolCell>},
+    {.name = "Image", .doc = "What the volume was filled with.", .cell = meta::Hook<&ImageCell>},
+    {.name = "VolumeClass", .doc = "Class of the volume.", .cell = meta::Hook<&ClassCell>},
+    {.name = "State", .doc = "State of the volume.", .cell = meta::Hook<&StateCell>},
+};
+
+constexpr std::string_view kSelectors[] = {"spec.volumePoolRef.name", "spec.volumeClassRef.name"};
+
+}  // namespace
+
+void CheckVolumeSpec(const VolumeSpec& spec,
+                     const meta::FieldPath& path,
+                     meta::FieldErrors& errors) {
+  if (spec.volume_class_ref) {
+    CheckWithClass(spec, path, errors);
+  } else {
+    CheckWithoutClass(spec, path, errors);
+  }
+  if (spec.claim_ref) {
+    core::CheckSubdomainName(spec.claim_ref->name, path.Child("claimRef").Child("name"), errors);
+    if (spec.unclaimable) {
+      errors.Forbidden(path.Child("claimRef"), "must not be set on an unclaimable volume");
+    }
+  }
+  if (spec.encryption) {
+    core::CheckReference(
+        spec.encryption->secret_ref, path.Child("encryption").Child("secretRef"), errors);
+  }
+  if (spec.data_source) CheckDataSource(*spec.data_source, path.Child("dataSource"), errors);
+}
+
+Status CheckVolumeExpansion(const Volume& now,
+                            const Volume& before,
+                            std::string_view resize_policy) {
+  const meta::Quantity* size = core::FindResource(now.spec.resources, core::kStorage);
+  const meta::Quantity* size_before = core::FindResource(before.spec.resources, core::kStorage);
+  if (size == nullptr || size_before == nullptr || *size == *size_before) return OkStatus();
+  const bool may_grow = resize_policy == kResizeExpandOnly;
+  if (may_grow && *size > *size_before) return OkStatus();
+  const std::string_view policy = resize_policy.empty() ? kResizeStatic : resize_policy;
+  return Forbidden("volume " + Quote(now.metadata.name) + ": spec.resources[storage] may not " +
+                   (may_grow ? "shrink" : "change") + " from " + size_before->ToString() + " to " +
+                   size->ToString() + ", the resize policy of its class is " + std::string(policy));
+}
+
+constinit const meta::KindInfo kVolumeKind = {
+    .group = "storage",
+    .naming = meta::GroupNaming::kDomain,
+    .version = "v1alpha1",
+    .kind = "Volume",
+    .plural = "volumes",
+    .singular = "volume",
+    .scope = meta::Scope::kNamespaced,
+    .type = &meta::TypeInfoOf<Volume>(),
+    .has_status = true,
+    .field_selectors = kSelectors,
+    .columns = kColumns,
+    .validate = meta::Hook<&Validate>,
+    .validate_update = meta::Hook<&ValidateUpdate>,
+    .validate_status_update = meta::Hook<&ValidateStatusUpdate>,
+};
+
+}  // namespace berth::apis::storage
