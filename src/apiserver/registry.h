@@ -90,6 +90,10 @@ struct WriteContext {
   Subresource subresource = Subresource::kNone;
   std::string field_manager;
   std::vector<std::string>* warnings = nullptr;  // becomes Warning headers
+  // Rights that depend on what is written (RBAC escalation, tokens). Called with the state before
+  // (null for a new object) and the state wanted, each time before a commit; its error is the
+  // answer. May be empty.
+  std::function<Status(const meta::Object* before, const meta::Object& after)> guard;
 };
 
 // Changes the current state of an object into the wanted one. May run several times (conflicts), so

@@ -61,7 +61,7 @@ class ObjectWatch {
   virtual rt::Task<Result<std::vector<WatchEvent>>> Next() = 0;
 };
 
-enum class Subresource : uint8_t { kNone, kStatus };
+enum class Subresource : uint8_t { kNone, kStatus, kFinalize };
 enum class DryRun : uint8_t { kNo, kYes };
 enum class Propagation : uint8_t { kBackground, kForeground, kOrphan };
 enum class PatchType : uint8_t { kJson, kMerge, kStrategicMerge };
