@@ -33,7 +33,8 @@ using client::ObjectKey;
 using client::Subresource;
 
 // An object as it lies in the cache: encoded, with its revision. Cheap to copy; decode only what
-// must be looked into.
+// must be looked into. The bytes are always those of the stored kind: whoever asked for a view
+// (KindInfo::view) decodes and converts.
 struct StoredObject {
   Bytes at_rest;  // meta/at_rest.h: header and body
   store::Revision revision;
@@ -60,11 +61,33 @@ struct ListPage {
   std::optional<int64_t> remaining;  // how many more there are, if known
 };
 
+// The encoded frames of one event. Whoever encodes an event first leaves the frame here for all
+// other watchers of the same event. A form is a number that the encoder gives to everything that a
+// frame depends on besides the object: event type, domain spelling, table or not.
+class EventFrames {
+ public:
+  // Null if there is none yet.
+  const Bytes* Find(uint32_t form) const;
+  // Beyond kFormsMax the frame is not kept.
+  void Keep(uint32_t form, Bytes frame);
+  // Forgets the frames: an old event is rarely read again, and its frames weigh as much as the
+  // object.
+  void Drop() { frames_.clear(); }
+
+ private:
+  struct Frame {
+    uint32_t form;
+    Bytes bytes;
+  };
+  std::vector<Frame> frames_;
+};
+
 struct RegistryEvent {
   enum class Type : uint8_t { kAdded, kModified, kDeleted, kBookmark };
   Type type = Type::kAdded;
   StoredObject object;  // kDeleted: the last state with the revision of the deletion. kBookmark:
                         // revision only
+  std::shared_ptr<EventFrames> frames;  // null for the initial state and bookmarks
 };
 
 // A watch of one kind through a selection; transitions in and out of the selection become ADDED and
@@ -106,7 +129,8 @@ struct WriteResult {
 };
 
 struct DeleteRequest {
-  client::Propagation propagation = client::Propagation::kBackground;
+  // Not set: in the background, unless a finalizer of the object asks for another way.
+  std::optional<client::Propagation> propagation;
   std::optional<int64_t> grace_period_seconds;
   std::string uid;  // preconditions, "" for none
   std::string resource_version;

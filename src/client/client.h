@@ -26,10 +26,19 @@ struct ObjectKey {
   auto operator<=>(const ObjectKey&) const = default;
 };
 
+// How much of each object is wanted.
+enum class Detail : uint8_t {
+  kFull,
+  kMetadata,  // everything beyond metadata stays empty: cheap to send, decode and hold
+};
+
 struct ListOptions {
   std::string namespace_;  // "": all namespaces
   std::string label_selector;
   std::string field_selector;
+  Detail detail = Detail::kFull;
+  size_t limit = 0;            // 0: all at once
+  std::string continue_token;  // of the page before
   // "": the newest state. "0": whatever is at hand. Otherwise: at least as new as this.
   std::string resource_version;
 };
@@ -37,14 +46,16 @@ struct ListOptions {
 struct ObjectList {
   std::vector<meta::Object> items;
   std::string resource_version;  // watch from here on
+  std::string continue_token;    // "" on the last page; Expired once its state is compacted
 };
 
 struct WatchOptions {
   std::string namespace_;
   std::string label_selector;
   std::string field_selector;
-  std::string
-      resource_version;  // changes after this; "": from now on, beginning with what is there
+  Detail detail = Detail::kFull;
+  // Changes after this; "": from now on, beginning with what is there.
+  std::string resource_version;
 };
 
 struct WatchEvent {
@@ -57,11 +68,16 @@ struct WatchEvent {
 class ObjectWatch {
  public:
   virtual ~ObjectWatch() = default;
-  // Waits for at least one event. Expired: list again and watch anew.
+  // Waits for at least one event; bookmarks come while nothing happens. Expired: list again and
+  // watch anew. Any other error: watch anew after the last resource_version seen.
   virtual rt::Task<Result<std::vector<WatchEvent>>> Next() = 0;
 };
 
-enum class Subresource : uint8_t { kNone, kStatus, kFinalize };
+enum class Subresource : uint8_t {
+  kNone,
+  kStatus,
+  kFinalize,  // Namespace: spec.finalizers
+};
 enum class DryRun : uint8_t { kNo, kYes };
 enum class Propagation : uint8_t { kBackground, kForeground, kOrphan };
 enum class PatchType : uint8_t { kJson, kMerge, kStrategicMerge };
@@ -98,6 +114,7 @@ class Client {
                                                PatchType type,
                                                std::string body,
                                                WriteOptions options) = 0;
+  // Ok if it is gone or on its way: finalizers may keep it for a while. NotFound if there is none.
   virtual rt::Task<Status> Delete(const meta::KindInfo& kind,
                                   ObjectKey key,
                                   DeleteOptions options) = 0;

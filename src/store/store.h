@@ -11,6 +11,8 @@
 //  of revisions <= R. (4) A watch from R delivers every change with revision >= R exactly once, in
 //  order, never half a transaction. (5) After Compact(C), reads and watches that need history
 //  before C fail with Expired.
+//  (6) An empty store is at revision 1; the first change is revision 2. So a revision that a read
+//  returned is never zero.
 //
 // All functions are called on the loop that the handle was opened with.
 #pragma once
@@ -47,7 +49,9 @@ constexpr size_t kMaxValueBytes =
     1024 * 1024 + 64 * 1024;  // 1 MiB object plus the header of the object at rest
 constexpr size_t kMaxKeyBytes = 1024;
 constexpr size_t kMaxTxnKeys = 128;  // conditions and operations together (etcd's --max-txn-ops)
-constexpr size_t kMaxTxnBytes = 1536 * 1024;  // etcd's --max-request-bytes
+constexpr size_t kMaxTxnBytes = 1536 * 1024;             // etcd's --max-request-bytes
+constexpr Duration kMinLeaseTtl = Duration::Seconds(1);  // etcd counts seconds
+constexpr Duration kMaxLeaseTtl = Duration::Hours(24 * 366);
 
 struct KeyValue {
   std::string key;
@@ -103,11 +107,13 @@ struct TxnResult {
 
 struct RangeRequest {
   std::string start;       // first key
-  std::string end;         // first key not in the range; empty: just the key `start`
+  std::string end;         // first key not in the range; empty: just the key `start`; kNoEnd: all
   Revision revision;       // zero: now
   size_t limit = 0;        // zero: all
   bool keys_only = false;  // values are left empty
 };
+// The `end` of a range without one, as in etcd: one zero byte (no key sorts before it).
+constexpr std::string_view kNoEnd("\0", 1);
 // The end of the range of all keys with this prefix.
 std::string PrefixEnd(std::string_view prefix);
 
@@ -152,20 +158,25 @@ class Store {
   virtual ~Store() = default;
 
   // Idempotent through its conditions: a caller that lost the answer reads back before it tries
-  // again. Errors: BadRequest (limits), NotFound (unknown lease), Unavailable (disk full or broken:
-  // the store is read-only).
+  // again. Errors: BadRequest (limits), NotFound (unknown lease), TooManyRequests (too much is
+  // waiting for the disk; carries retry_after), Unavailable (disk full or broken: the store is
+  // read-only; whether this commit happened is unknown until a read tells).
   virtual rt::Task<Result<TxnResult>> Commit(Txn txn) = 0;
+  // Errors: Expired (`revision` is before the compacted one), BadRequest (it is in the future).
   virtual rt::Task<Result<RangeResult>> Range(RangeRequest request) = 0;
-  // Expired if `from` is not after the compacted revision.
+  // Expired if `from` is not after the compacted revision. A `from` in the future waits for it.
   virtual rt::Task<Result<std::unique_ptr<Watch>>> StartWatch(WatchRequest request) = 0;
 
   // Forgets history before `revision`; the state at `revision` stays readable. Idempotent.
+  // BadRequest for a revision in the future. Answers when the mark is durable; the space is
+  // reclaimed afterwards.
   virtual rt::Task<Status> Compact(Revision revision) = 0;
   virtual rt::Task<Result<Revision>> CurrentRevision() = 0;
   virtual rt::Task<Result<Revision>> CompactedRevision() = 0;
 
   // A lease ends when it is not renewed for `ttl`, or is revoked; its keys are deleted in one
-  // commit. After a restart leases have their whole ttl again.
+  // commit (in several of kMaxTxnKeys keys if it has more). After a restart leases have their whole
+  // ttl again. Renewing or revoking an unknown or ended lease is NotFound.
   virtual rt::Task<Result<LeaseId>> GrantLease(Duration ttl) = 0;
   virtual rt::Task<Status> RenewLease(LeaseId lease) = 0;
   virtual rt::Task<Status> RevokeLease(LeaseId lease) = 0;

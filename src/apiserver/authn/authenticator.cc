@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/authn/authenticator.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "pki/digest.h"
+
+namespace berth::apiserver {
+namespace {
+
+// 1,024 certificates * 1 KiB = 1 MiB. One connection uses one of them.
+constexpr size_t kCertificatesMax = 1024;
+// 65,536 tokens * 512 bytes = 32 MiB.
+constexpr size_t kTokensMax = 65536;
+
+Identity MakeIdentity(std::string user, std::vector<std::string> groups) {
+  groups.emplace_back(kAuthenticatedGroup);
+  return {.user = std::move(user), .groups = std::move(groups)};
+}
+
+std::string FromHex(std::string_view hex) {
+  auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
+  }
+  return bytes;
+}
+
+std::string_view BearerOf(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (authorization.size() <= kScheme.size() ||
+      !EqualsIgnoreCase(authorization.substr(0, kScheme.size()), kScheme)) {
+    return {};
+  }
+  return Trim(authorization.substr(kScheme.size()));
+}
+
+metrics::Counter& AttemptsCounter(metrics::Registry& metrics, const char* result) {
+  return metrics.GetCounter("berth_authentication_attempts_total",
+                            "Requests by how their sender was recognised.",
+                            {{"result", result}});
+}
+
+}  // namespace
+
+bool IsPublicPath(std::string_view path) {
+  if (path == "/version") return true;
+  for (std::string_view root : {"/livez", "/readyz", "/healthz"}) {
+    if (path == root || (path.starts_with(root) && path[root.size()] == '/')) return true;
+  }
+  return false;
+}
+
+Authenticator::Authenticator(metrics::Registry& metrics)
+    : by_certificate_(AttemptsCounter(metrics, "certificate")),
+      by_token_(AttemptsCounter(metrics, "token")),
+      anonymous_(AttemptsCounter(metrics, "anonymous")),
+      refused_(AttemptsCounter(metrics, "refused")) {}
+
+Result<Identity> Authenticator::Authenticate(const net::Peer& peer,
+                                             std::string_view authorization,
+                                             std::string_view path,
+                                             WallTime now) {
+  if (!peer.certificate_der.empty()) {
+    if (const Identity* identity = FromCertificate(peer.certificate_der, now)) {
+      by_certificate_.Add();
+      return *identity;
+    }
+  }
+  if (!authorization.empty()) {
+    if (const Identity* identity = FromToken(authorization, now)) {
+      by_token_.Add();
+      return *identity;
+    }
+  }
+  const bool has_credentials = !peer.certificate_der.empty() || !authorization.empty();
+  if (!has_credentials && IsPublicPath(path)) {
+    anonymous_.Add();
+    return Identity{.user = std::string(kAnonymousUser),
+                    .groups = {std::string(kUnauthenticatedGroup)}};
+  }
+  return Refuse(peer, now);
+}
+
+const Identity* Authenticator::FromCertificate(const std::string& der, WallTime now) {
+  auto found = certificates_.find(der);
+  if (found == certificates_.end()) {
+    auto parsed = pki::ParseClientCertificate(der);
+    if (!parsed.ok()) return nullptr;
+    if (certificates_.size() >= kCertificatesMax) certificates_.clear();
+    KnownCertificate known{
+        .identity = MakeIdentity(std::move(parsed->user), std::move(parsed->groups)),
+        .not_before = parsed->not_before,
+        .not_after = parsed->not_after};
+    found = certificates_.emplace(der, std::move(known)).first;
+  }
+  // The handshake has checked the times, but a connection may outlive its certificate.
+  const KnownCertificate& known = found->second;
+  if (now < known.not_before || now > known.not_after) return nullptr;
+  return &known.identity;
+}
+
+const Identity* Authenticator::FromToken(std::string_view authorization, WallTime now) const {
+  const std::string_view text = BearerOf(authorization);
+  const auto id = pki::TokenId(text);
+  if (!id) return nullptr;
+  auto found = tokens_.find(*id);
+  // An unknown id is hashed and compared as well: how long a refusal takes tells nothing about
+  // which ids exist.
+  static const KnownToken kNobody{.hash = std::string(32, '\0')};
+  const KnownToken& known = found == tokens_.end() ? kNobody : found->second;
+  const bool matches = pki::EqualConstantTime(pki::Sha256(text), known.hash);
+  if (!matches || found == tokens_.end()) return nullptr;
+  if (known.expires && now >= *known.expires) return nullptr;
+  return &known.identity;
+}
+
+Status Authenticator::Refuse(const net::Peer& peer, WallTime now) {
+  refused_.Add();
+  if (!failures_.Count(peer.address, now)) {
+    return Status(Reason::kTooManyRequests, "too many failed attempts, try again later")
+        .WithRetryAfter(Duration::Seconds(1));
+  }
+  return Unauthorized("Unauthorized");
+}
+
+void Authenticator::OnTokenChanged(const TokenEvent& event) {
+  OnTokenDeleted(event.name);
+  if (event.type != pki::kTokenSecretType || event.is_deleting) return;
+  auto record = pki::ParseTokenSecret(event.name, event.data);
+  if (!record.ok()) {
+    LOG_WARNING("token secret {}/{} is not valid and refused: {}",
+                pki::kTokenNamespace,
+                event.name,
+                record.status().message());
+    return;
+  }
+  if (tokens_.size() >= kTokensMax) {
+    LOG_WARNING("token secret {}/{} is refused: there are {} tokens already, the limit",
+                pki::kTokenNamespace,
+                event.name,
+                kTokensMax);
+    return;
+  }
+  tokens_[record->id] =
+      KnownToken{.hash = FromHex(record->hash),
+                 .identity = MakeIdentity(std::move(record->user), std::move(record->groups)),
+                 .expires = record->expires};
+}
+
+void Authenticator::OnTokenDeleted(std::string_view name) {
+  if (!name.starts_with(pki::kTokenNamePrefix)) return;
+  auto found = tokens_.find(name.substr(pki::kTokenNamePrefix.size()));
+  if (found != tokens_.end()) tokens_.erase(found);
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Authenticator says who sends a request, by client certificate or bearer token. A refusal
+// never tells which part was wrong.
+//
+// Tokens are known from their Secrets (pki/token.h), fed in as watch events: a revoked token stops
+// working with the event. Not safe for several threads: it belongs to the API server's loop.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "apiserver/authn/failure_limiter.h"
+#include "apiserver/identity.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "base/strings.h"
+#include "base/time.h"
+#include "net/http.h"
+#include "pki/certificate.h"
+#include "pki/token.h"
+
+namespace berth::apiserver {
+
+inline constexpr std::string_view kAnonymousUser = "system:anonymous";
+inline constexpr std::string_view kAuthenticatedGroup = "system:authenticated";
+inline constexpr std::string_view kUnauthenticatedGroup = "system:unauthenticated";
+inline constexpr std::string_view kMastersGroup = "system:masters";
+
+// Paths that answer without credentials: health and version.
+bool IsPublicPath(std::string_view path);
+
+class Authenticator {
+ public:
+  explicit Authenticator(metrics::Registry& metrics);
+
+  // `authorization` is the header of that name, "" if absent; `path` is without query. A client
+  // certificate counts before a token, as in Kubernetes.
+  //
+  // Unauthorized for missing credentials (but on public paths), wrong, expired or revoked ones.
+  // TooManyRequests instead for an address that fails too often; right credentials always pass, so
+  // nobody can lock others out.
+  Result<Identity> Authenticate(const net::Peer& peer,
+                                std::string_view authorization,
+                                std::string_view path,
+                                WallTime now);
+
+  // A Secret in pki::kTokenNamespace as it is now. Anything that is not a valid token Secret
+  // (another type, being deleted, damaged) revokes the token of that name.
+  struct TokenEvent {
+    std::string name;
+    std::string type;
+    std::map<std::string, std::string> data;
+    bool is_deleting = false;
+  };
+  void OnTokenChanged(const TokenEvent& event);
+  void OnTokenDeleted(std::string_view name);
+  size_t token_count() const { return tokens_.size(); }
+
+ private:
+  struct KnownCertificate {
+    Identity identity;
+    WallTime not_before;
+    WallTime not_after;
+  };
+  struct KnownToken {
+    std::string hash;  // 32 bytes
+    Identity identity;
+    std::optional<WallTime> expires;
+  };
+
+  const Identity* FromCertificate(const std::string& der, WallTime now);
+  const Identity* FromToken(std::string_view authorization, WallTime now) const;
+  Status Refuse(const net::Peer& peer, WallTime now);
+
+  template <class T>
+  using ByText = std::unordered_map<std::string, T, StringHash, std::equal_to<>>;
+
+  ByText<KnownCertificate> certificates_;  // by DER: parsing costs more than the rest of a request
+  ByText<KnownToken> tokens_;              // by id
+  FailureLimiter failures_;
+  metrics::Counter& by_certificate_;
+  metrics::Counter& by_token_;
+  metrics::Counter& anonymous_;
+  metrics::Counter& refused_;
+};
+
+}  // namespace berth::apiserver

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: nobody gets an identity without valid credentials, whatever is missing, wrong, expired,
+// revoked or malformed; and a refusal says nothing.
+#include "apiserver/authn/authenticator.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "pki/certificate_authority.h"
+#include "pki/digest.h"
+#include "pki/pem.h"
+
+namespace berth::apiserver {
+namespace {
+
+const WallTime kNow = ParseRfc3339("2026-08-22T10:00:00Z").value();
+constexpr std::string_view kPath = "/api/v1/namespaces";
+
+pki::CertificateAuthority MakeAuthority() {
+  std::string folder = (std::filesystem::temp_directory_path() / "berth-authn-XXXXXX").string();
+  CHECK(mkdtemp(folder.data()) != nullptr);
+  auto authority = pki::CertificateAuthority::LoadOrCreate(folder + "/pki", kNow);
+  std::filesystem::remove_all(folder);
+  return std::move(authority).value();
+}
+
+class AuthenticatorTest : public testing::Test {
+ protected:
+  static net::Peer PeerOf(const pki::Credentials& credentials) {
+    return {.address = "10.0.0.1:4000",
+            .certificate_der =
+                pki::PemDecode(pki::kPemCertificate, credentials.certificate_pem).value().at(0)};
+  }
+  net::Peer Client(const pki::ClientSubject& subject) {
+    return PeerOf(authority_.IssueClient(subject, kNow).value());
+  }
+  // Makes a token known to the authenticator.
+  pki::NewToken Token(std::optional<Duration> ttl = std::nullopt) {
+    auto token = pki::MakeToken(pki::SystemEntropy(), "ann", {"dev"}, ttl, kNow).value();
+    authenticator_.OnTokenChanged(EventOf(token));
+    return token;
+  }
+  static Authenticator::TokenEvent EventOf(const pki::NewToken& token) {
+    return {.name = token.secret.name,
+            .type = std::string(pki::kTokenSecretType),
+            .data = token.secret.data};
+  }
+  Result<Identity> Ask(std::string_view authorization, WallTime now = kNow) {
+    return authenticator_.Authenticate(peer_, authorization, kPath, now);
+  }
+  void ExpectRefused(const Result<Identity>& result, std::string_view what) {
+    ASSERT_FALSE(result.ok()) << what << ": is " << result->user;
+    EXPECT_EQ(result.status(), Unauthorized("Unauthorized")) << what;
+  }
+
+  metrics::Registry metrics_;
+  Authenticator authenticator_{metrics_};
+  pki::CertificateAuthority authority_ = MakeAuthority();
+  net::Peer peer_{.address = "10.0.0.1:4000"};
+};
+
+TEST_F(AuthenticatorTest, ACertificateNamesUserAndGroups) {
+  auto peer = Client({.user = "ann", .groups = {"dev", "ops"}});
+  for (int i = 0; i < 2; ++i) {  // parsed, then remembered
+    auto identity = authenticator_.Authenticate(peer, "", kPath, kNow);
+    ASSERT_TRUE(identity.ok()) << identity.status();
+    EXPECT_EQ(identity->user, "ann");
+    EXPECT_EQ(identity->groups, (std::vector<std::string>{"dev", "ops", "system:authenticated"}));
+  }
+}
+
+TEST_F(AuthenticatorTest, ATokenNamesUserAndGroups) {
+  auto token = Token();
+  for (const std::string& header :
+       {"Bearer " + token.text, "bearer " + token.text, "Bearer  " + token.text + " "}) {
+    auto identity = Ask(header);
+    ASSERT_TRUE(identity.ok()) << identity.status();
+    EXPECT_EQ(identity->user, "ann");
+    EXPECT_EQ(identity->groups, (std::vector<std::string>{"dev", "system:authenticated"}));
+  }
+}
+
+TEST_F(AuthenticatorTest, MissingCredentialsAreRefusedButOnPublicPaths) {
+  for (std::string_view path :
+       {"/livez", "/readyz", "/healthz", "/version", "/livez/ping", "/readyz/store"}) {
+    auto identity = authenticator_.Authenticate(peer_, "", path, kNow);
+    ASSERT_TRUE(identity.ok()) << path;
+    EXPECT_EQ(identity->user, "system:anonymous");
+    EXPECT_EQ(identity->groups, std::vector<std::string>{"system:unauthenticated"});
+  }
+  for (std::string_view path :
+       {"/", "/api", "/apis", "/metrics", "/livezz", "/version/", "/openapi/v2", "", "/LIVEZ"}) {
+    ExpectRefused(authenticator_.Authenticate(peer_, "", path, kNow), path);
+  }
+}
+
+TEST_F(AuthenticatorTest, WrongCredentialsAreRefusedOnPublicPathsToo) {
+  ExpectRefused(authenticator_.Authenticate(peer_, "Bearer nonsense", "/livez", kNow), "token");
+}
+
+TEST_F(AuthenticatorTest, AnExpiredCertificateIsRefusedOnALivingConnection) {
+  auto peer = Client({.user = "ann", .lifetime = Duration::Hours(1)});
+  EXPECT_TRUE(authenticator_.Authenticate(peer, "", kPath, kNow).ok());
+  ExpectRefused(authenticator_.Authenticate(
+                    peer, "", kPath, kNow + Duration::Hours(1) + Duration::Seconds(1)),
+                "expired");
+  ExpectRefused(authenticator_.Authenticate(peer, "", kPath, kNow - Duration::Minutes(6)), "early");
+}
+
+TEST_F(AuthenticatorTest, CertificatesThatAreNotForClientsAreRefused) {
+  auto server = authority_.IssueServer(pki::ServerNamesFor("", ""), kNow).value();
+  ExpectRefused(authenticator_.Authenticate(PeerOf(server), "", kPath, kNow), "server's");
+  pki::Credentials authority{.certificate_pem = authority_.certificate_pem()};
+  ExpectRefused(authenticator_.Authenticate(PeerOf(authority), "", kPath, kNow), "authority's");
+  net::Peer garbage{.address = "10.0.0.1:1", .certificate_der = "garbage"};
+  ExpectRefused(authenticator_.Authenticate(garbage, "", kPath, kNow), "garbage");
+}
+
+TEST_F(AuthenticatorTest, WrongAndMalformedTokensAreRefusedAlike) {
+  auto token = Token();
+  std::string wrong = token.text;
+  wrong.back() = wrong.back() == 'A' ? 'B' : 'A';
+  const std::string unknown = "berth_bcdfghjkmn_" + token.text.substr(17);
+  for (const std::string& header : {std::string("Bearer "),
+                                    std::string("Bearer"),
+                                    "Bearer " + wrong,
+                                    "Bearer " + unknown,
+                                    token.text,
+                                    "Basic " + token.text,
+                                    "Bearer " + token.text + "x",
+                                    "Bearer " + token.text.substr(0, 30),
+                                    "Bearer " + token.secret.data["hash"],
+                                    "Bearer " + token.text + " " + token.text,
+                                    "Bearer " + std::string(100'000, 'a'),
+                                    std::string("Bearer \0", 8)}) {
+    ExpectRefused(Ask(header), header.substr(0, 40));
+  }
+}
+
+TEST_F(AuthenticatorTest, ExpiredAndRevokedTokensAreRefused) {
+  auto token = Token(Duration::Hours(1));
+  const std::string header = "Bearer " + token.text;
+  EXPECT_TRUE(Ask(header, kNow + Duration::Minutes(59)).ok());
+  ExpectRefused(Ask(header, kNow + Duration::Hours(1)), "expired");
+  EXPECT_TRUE(Ask(header).ok());
+  authenticator_.OnTokenDeleted(token.secret.name);
+  ExpectRefused(Ask(header), "revoked");
+}
+
+TEST_F(AuthenticatorTest, ASecretThatIsNoLongerAValidTokenRevokesIt) {
+  std::vector<std::function<void(Authenticator::TokenEvent&)>> changes = {
+      [](auto& event) { event.is_deleting = true; },
+      [](auto& event) { event.type = "Opaque"; },
+      [](auto& event) { event.data["hash"] = "broken"; },
+      [](auto& event) { event.data.erase("user"); },
+      [](auto& event) { event.data["hash"] = pki::Sha256Hex("another"); },
+      [](auto& event) { event.data["expires"] = "2026-08-22T09:59:59Z"; }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    auto token = Token();
+    ASSERT_TRUE(Ask("Bearer " + token.text).ok());
+    auto event = EventOf(token);
+    changes[i](event);
+    authenticator_.OnTokenChanged(event);
+    ExpectRefused(Ask("Bearer " + token.text), std::to_string(i));
+  }
+}
+
+TEST_F(AuthenticatorTest, ASecretOfAnotherTypeNeverMakesAToken) {
+  auto token = pki::MakeToken(pki::SystemEntropy(), "ann", {}, std::nullopt, kNow).value();
+  auto event = EventOf(token);
+  event.type = "Opaque";
+  authenticator_.OnTokenChanged(event);
+  ExpectRefused(Ask("Bearer " + token.text), "opaque");
+  EXPECT_EQ(authenticator_.token_count(), 0U);
+}
+
+TEST_F(AuthenticatorTest, ACertificateCountsBeforeAToken) {
+  auto token = Token();
+  auto peer = Client({.user = "bob"});
+  auto identity = authenticator_.Authenticate(peer, "Bearer " + token.text, kPath, kNow);
+  ASSERT_TRUE(identity.ok());
+  EXPECT_EQ(identity->user, "bob");
+}
+
+TEST_F(AuthenticatorTest, ManyFailuresFromOneAddressAreSlowedDownButRightCredentialsPass) {
+  auto token = Token();
+  for (int64_t i = 0; i < FailureLimiter::kBurst; ++i) ExpectRefused(Ask("Bearer x"), "burst");
+  auto limited = Ask("Bearer x");
+  EXPECT_TRUE(limited.status().Is(Reason::kTooManyRequests));
+  EXPECT_EQ(limited.status().retry_after(), Duration::Seconds(1));
+  EXPECT_TRUE(Ask("Bearer " + token.text).ok());
+  net::Peer elsewhere{.address = "10.0.0.2:4000"};
+  ExpectRefused(authenticator_.Authenticate(elsewhere, "Bearer x", kPath, kNow), "elsewhere");
+  ExpectRefused(Ask("Bearer x", kNow + Duration::Seconds(1)), "later");
+  EXPECT_NE(metrics_.Text().find("berth_authentication_attempts_total{result=\"refused\"} 53"),
+            std::string::npos)
+      << metrics_.Text();
+}
+
+TEST(FailureLimiter, ForgetsAddressesInsteadOfGrowing) {
+  FailureLimiter limiter;
+  for (size_t i = 0; i < 3 * FailureLimiter::kAddressesMax; ++i) {
+    EXPECT_TRUE(limiter.Count("10.0.0." + std::to_string(i) + ":1", kNow));
+    ASSERT_LE(limiter.size(), FailureLimiter::kAddressesMax);
+  }
+}
+
+TEST(FailureLimiter, SurvivesAClockThatJumpsBack) {
+  FailureLimiter limiter;
+  while (limiter.Count("a:1", kNow)) {
+  }
+  EXPECT_TRUE(limiter.Count("a:2", kNow - Duration::Hours(1)));
+}
+
+}  // namespace
+}  // namespace berth::apiserver

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A KindCache holds the present objects of one kind, sorted by key, and its most recent events. The
+// events are one ring that all watchers of the kind read; a watcher owns a position in it and no
+// queue of its own, so an event costs a watcher nothing until it is read.
+//
+//   idle watcher     has read everything; an event that concerns it makes it ready
+//   ready watcher    has a position; it becomes idle when it has read to the end of the ring
+//
+// An idle watcher cannot fall behind: events that do not concern it pass by. A ready one that does
+// not read before its position leaves the ring is cut off.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/cache/matcher.h"
+#include "apiserver/registry.h"
+#include "base/time.h"
+#include "store/store.h"
+
+namespace berth::apiserver {
+
+// One change of one object.
+struct CacheEvent {
+  std::string suffix;
+  StoredObject now;       // at_rest is empty: deleted
+  StoredObject previous;  // at_rest is empty: new
+  store::Revision revision;
+  std::shared_ptr<EventFrames> frames;
+};
+
+// What an event is for a reader with this selection; false if it does not concern the reader.
+bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& out);
+
+struct RingLimits {
+  // 16,384 events * 250 bytes = 4 MiB per busy kind; at 4,000 writes/s a reader may pause 4 s.
+  size_t events = 16'384;
+  // States that only the ring still holds.
+  size_t bytes = 8 * 1024 * 1024;
+  // The newest events keep their encoded frames: readers that keep up share them.
+  // 256 frames * 2 KiB = 512 KiB per form.
+  size_t framed_events = 256;
+};
+
+class KindCache {
+ public:
+  using Objects = std::map<std::string, StoredObject, std::less<>>;
+
+  // A place where a watcher waits for events. Registered while it lives.
+  class Reader {
+   public:
+    // REQUIRES: the cache has every event after `after`.
+    Reader(KindCache& cache, const Matcher& matcher, store::Revision after);
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+    bool is_ready() const { return ready_; }
+    // Up to `limit` events that concern the reader, possibly none. Expired if it fell behind.
+    Status Read(size_t limit, std::vector<RegistryEvent>& out);
+    // Called at the end of a batch that made the reader ready. May not touch the cache.
+    void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
+    // Called when the reader is idle and had no bookmark for that long.
+    void set_bookmark(Time now, std::function<void()> bookmark) {
+      seen_at_ = now;
+      bookmark_ = std::move(bookmark);
+    }
+    void OfferBookmark(Time now, Duration interval);
+
+   private:
+    friend class KindCache;
+    void LinkIdle();
+    void UnlinkIdle();
+
+    KindCache& cache_;
+    const Matcher& matcher_;
+    store::Revision after_;  // events up to here are not for this reader
+    uint64_t position_ = 0;  // of the next event to read, while ready
+    bool ready_ = false;
+    std::function<void()> wake_;
+    std::function<void()> bookmark_;
+    Time seen_at_;  // when the last event or bookmark was due
+    Reader* idle_previous_ = nullptr;
+    Reader* idle_next_ = nullptr;
+    bool idle_ = false;
+  };
+
+  KindCache(const meta::KindInfo& kind, RingLimits limits);
+  ~KindCache();
+  KindCache(const KindCache&) = delete;
+  KindCache& operator=(const KindCache&) = delete;
+
+  const meta::KindInfo& kind() const { return kind_; }
+  const std::string& prefix() const { return prefix_; }
+  const Objects& objects() const { return objects_; }
+  // Null if there is none. Valid until the next Apply.
+  const StoredObject* Find(std::string_view suffix) const;
+  // The ring has every event with a greater revision.
+  store::Revision complete_after() const { return complete_after_; }
+  // No object of this kind has changed after this, as far as the cache knows.
+  store::Revision changed_at() const { return changed_at_; }
+
+  // The initial state, in key order, then where it ends.
+  void Load(std::string suffix, StoredObject object);
+  void Loaded(store::Revision revision);
+  // A change. An empty at_rest deletes.
+  void Apply(std::string_view suffix, Bytes at_rest, store::Revision revision);
+  // Wakes the readers that Apply has made ready.
+  void EndBatch();
+  // Wakes the idle readers too, to see that the cache is closed.
+  void WakeAll();
+  // Calls visit for every idle reader.
+  void ForEachIdle(const std::function<void(Reader&)>& visit);
+
+ private:
+  void Push(CacheEvent event);
+  void Evict();
+  uint64_t end() const { return first_ + ring_.size(); }
+
+  const meta::KindInfo& kind_;
+  const std::string prefix_;
+  const RingLimits limits_;
+  Objects objects_;
+  std::deque<CacheEvent> ring_;
+  uint64_t first_ = 0;  // position of ring_.front()
+  size_t ring_bytes_ = 0;
+  store::Revision complete_after_;
+  store::Revision changed_at_;
+  Reader* idle_ = nullptr;
+  std::vector<Reader*> woken_;
+  size_t readers_ = 0;
+};
+
+}  // namespace berth::apiserver

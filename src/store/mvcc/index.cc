@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mvcc/index.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "store/key_range.h"
+
+namespace berth::store {
+namespace {
+
+// The version that a read at this revision sees; null if the key did not exist yet.
+const Index::Version* VersionAt(const Index::Entry& entry, Revision at) {
+  if (entry.newest.revision <= at) return &entry.newest;
+  if (entry.older == nullptr) return nullptr;
+  const auto behind = std::ranges::upper_bound(*entry.older, at, {}, &Index::Version::revision);
+  return behind == entry.older->begin() ? nullptr : &*std::prev(behind);
+}
+
+KeyValue Describe(const std::string& key, const Index::Entry& entry, bool keys_only) {
+  return {.key = key,
+          .value = keys_only ? Bytes() : entry.value,
+          .create_revision = entry.create_revision,
+          .mod_revision = entry.newest.revision,
+          .version = entry.version,
+          .lease = entry.lease};
+}
+
+// Takes what no read at or after `compacted` sees off the front of the older versions.
+void TrimOlder(Index::Entry& entry, Revision compacted, std::vector<Position>& erased) {
+  if (entry.older == nullptr) return;
+  auto& older = *entry.older;
+  auto keep = older.end();  // the newest is visible at `compacted`: nothing older is
+  if (entry.newest.revision > compacted) {
+    keep = std::ranges::upper_bound(older, compacted, {}, &Index::Version::revision);
+    if (keep != older.begin() && !std::prev(keep)->deleted) --keep;
+  }
+  for (auto it = older.begin(); it != keep; ++it) erased.push_back(it->at());
+  older.erase(older.begin(), keep);
+  if (older.empty()) {
+    entry.older.reset();
+  } else if (older.capacity() > 2 * older.size()) {
+    older.shrink_to_fit();
+  }
+}
+
+}  // namespace
+
+size_t Index::LeafOf(std::string_view key) const {
+  const auto first_key = [](const std::unique_ptr<Leaf>& leaf) -> std::string_view {
+    return leaf->items.front().key;
+  };
+  const auto behind = std::ranges::upper_bound(leaves_, key, {}, first_key);
+  return behind == leaves_.begin() ? 0 : static_cast<size_t>(behind - leaves_.begin()) - 1;
+}
+
+const Index::Entry* Index::Find(std::string_view key) const {
+  if (leaves_.empty()) return nullptr;
+  const auto& items = leaves_[LeafOf(key)]->items;
+  const auto it = std::ranges::lower_bound(items, key, {}, &Item::key);
+  if (it == items.end() || it->key != key || it->entry.newest.deleted) return nullptr;
+  return &it->entry;
+}
+
+Index::Leaf* Index::Split(size_t number, std::string_view key) {
+  Leaf& low = *leaves_[number];
+  // Ascending insertion (names with a counter) leaves full leaves behind, not half-full ones.
+  const bool at_end = key > low.items.back().key;
+  const size_t keep = at_end ? kLeafKeys - 1 : kLeafKeys / 2;
+  auto high = std::make_unique<Leaf>();
+  high->items.reserve(kLeafKeys);
+  const auto middle = low.items.begin() + static_cast<ptrdiff_t>(keep);
+  high->items.assign(std::make_move_iterator(middle), std::make_move_iterator(low.items.end()));
+  low.items.erase(middle, low.items.end());
+  high->changed = low.changed;
+  high->live = static_cast<size_t>(std::ranges::count_if(
+      high->items, [](const Item& item) { return !item.entry.newest.deleted; }));
+  low.live -= high->live;
+  Leaf* target = key < std::string_view(high->items.front().key) ? &low : high.get();
+  leaves_.insert(leaves_.begin() + static_cast<ptrdiff_t>(number) + 1, std::move(high));
+  return target;
+}
+
+Index::Item& Index::Insert(std::string_view key, Leaf*& leaf) {
+  const size_t number = leaves_.empty() ? 0 : LeafOf(key);
+  if (leaves_.empty()) leaves_.push_back(std::make_unique<Leaf>());
+  leaf = leaves_[number].get();
+  auto it = std::ranges::lower_bound(leaf->items, key, {}, &Item::key);
+  if (it != leaf->items.end() && it->key == key) return *it;
+  if (leaf->items.size() >= kLeafKeys) {
+    leaf = Split(number, key);
+    it = std::ranges::lower_bound(leaf->items, key, {}, &Item::key);
+  }
+  Item item{.key = std::string(key), .entry = {}};
+  item.entry.newest.deleted = true;
+  return *leaf->items.insert(it, std::move(item));
+}
+
+void Index::Apply(Record record) {
+  Leaf* leaf = nullptr;
+  Entry& entry = Insert(record.key, leaf).entry;
+  const bool was_live = !entry.newest.deleted;
+  const bool is_live = record.type == Op::Type::kPut;
+  if (entry.newest.revision.value != 0) {
+    CHECK(record.at.revision > entry.newest.revision) << record.at.revision.value;
+    if (entry.older == nullptr) entry.older = std::make_unique<std::vector<Version>>();
+    entry.older->push_back(entry.newest);
+  }
+  entry.value = std::move(record.value);
+  entry.create_revision = record.create_revision;
+  entry.version = record.version;
+  entry.lease = record.lease;
+  entry.newest = {.revision = record.at.revision, .sub = record.at.sub, .deleted = !is_live};
+  leaf->changed = std::max(leaf->changed, record.at.revision);
+  leaf->live += is_live ? 1 : 0;
+  leaf->live -= was_live ? 1 : 0;
+  live_ += is_live ? 1 : 0;
+  live_ -= was_live ? 1 : 0;
+}
+
+Index::Page Index::Range(const RangeRequest& request, Revision at) const {
+  Page page;
+  if (leaves_.empty()) return page;
+  const auto is_full = [&] { return request.limit != 0 && page.items.size() >= request.limit; };
+  for (size_t number = LeafOf(request.start); number < leaves_.size(); ++number) {
+    const Leaf& leaf = *leaves_[number];
+    if (is_full() && leaf.changed <= at && leaf.items.front().key >= request.start &&
+        !IsPastEnd(leaf.items.back().key, request.start, request.end)) {
+      page.count += leaf.live;
+      continue;
+    }
+    auto it = std::ranges::lower_bound(leaf.items, request.start, {}, &Item::key);
+    for (; it != leaf.items.end(); ++it) {
+      if (IsPastEnd(it->key, request.start, request.end)) {
+        number = leaves_.size() - 1;
+        break;
+      }
+      const Version* version = VersionAt(it->entry, at);
+      if (version == nullptr || version->deleted) continue;
+      ++page.count;
+      if (is_full()) continue;
+      if (version == &it->entry.newest) {
+        page.items.push_back(Describe(it->key, it->entry, request.keys_only));
+      } else {
+        page.in_log.emplace_back(page.items.size(), version->at());
+        page.items.emplace_back().key = it->key;
+      }
+    }
+  }
+  page.more = page.count > page.items.size();
+  return page;
+}
+
+void Index::SweepLeaf(Leaf& leaf, Revision compacted, std::vector<Position>& erased) {
+  for (Item& item : leaf.items) TrimOlder(item.entry, compacted, erased);
+  std::erase_if(leaf.items, [&](const Item& item) {
+    const Version& newest = item.entry.newest;
+    if (!newest.deleted || newest.revision > compacted) return false;
+    erased.push_back(newest.at());
+    return true;
+  });
+}
+
+Index::Swept Index::Sweep(std::string_view from, Revision compacted, size_t keys) {
+  Swept swept;
+  if (leaves_.empty()) return swept;
+  size_t seen = 0;
+  size_t number = LeafOf(from);
+  for (; number < leaves_.size() && seen < keys; ++number) {
+    seen += leaves_[number]->items.size();
+    SweepLeaf(*leaves_[number], compacted, swept.erased);
+  }
+  if (number < leaves_.size()) swept.next = leaves_[number]->items.front().key;
+  std::erase_if(leaves_, [](const std::unique_ptr<Leaf>& leaf) { return leaf->items.empty(); });
+  return swept;
+}
+
+}  // namespace berth::store
