@@ -498,6 +498,21 @@ def check_readmes(tree):
             yield Finding(f'src/{folder}', 1, 'readme', 'a library folder has a README.md of one screen')
 
 
+def check_decisions(tree):
+    index, numbers = tree.get('docs/adr/README.md', ''), {}
+    for path in sorted(tree):
+        if not path.startswith('docs/adr/') or path == 'docs/adr/README.md':
+            continue
+        name = os.path.basename(path)
+        if not re.fullmatch(r'\d{4}-[a-z0-9-]+\.md', name):
+            yield Finding(path, 1, 'adr', 'a decision is called NNNN-what-it-is.md')
+        elif f']({name})' not in index:
+            yield Finding(path, 1, 'adr', 'not in the index docs/adr/README.md')
+        elif name[:4] in numbers:
+            yield Finding(path, 1, 'adr', f'has the number of {numbers[name[:4]]}')
+        numbers.setdefault(name[:4], path)
+
+
 def check_changes(tree):
     for path in tree:
         if path.startswith('changes/') and path != 'changes/README.md' and not FRAGMENT.fullmatch(path):
@@ -507,7 +522,7 @@ def check_changes(tree):
 RULES = [
     check_layers, check_dead_headers, check_heavy_includes, check_banned, check_co_await, check_unordered_iteration,
     check_names, check_sizes, check_text, check_license_line, check_todo, check_machine_paths, check_markdown,
-    check_readmes, check_changes,
+    check_readmes, check_decisions, check_changes,
 ]
 
 

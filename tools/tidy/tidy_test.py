@@ -237,6 +237,12 @@ class Documents(unittest.TestCase):
         files = {'src/rt/a.cc': LINE, 'src/net/a.cc': LINE, 'src/net/README.md': '# net\n'}
         self.assertEqual([f.path for f in findings(tidy.check_readmes, files)], ['src/rt'])
 
+    def test_every_decision_is_in_the_index_under_its_own_number(self):
+        files = {'docs/adr/README.md': '[1](0001-a.md) [2](0001-b.md)', 'docs/adr/0001-a.md': '', 'docs/adr/0001-b.md': '',
+                 'docs/adr/0002-c.md': '', 'docs/adr/later.md': ''}
+        self.assertEqual([f.path for f in findings(tidy.check_decisions, files)],
+                         ['docs/adr/0001-b.md', 'docs/adr/0002-c.md', 'docs/adr/later.md'])
+
     def test_changelog_fragments_say_what_they_are(self):
         self.assertEqual(one(tidy.check_changes, 'changes/feature-store.md', ''), [])
         self.assertEqual(len(one(tidy.check_changes, 'changes/store.md', '')), 1)
