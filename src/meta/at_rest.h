@@ -3,10 +3,16 @@
 // without decoding, and the JSON text of the object from behind `"metadata":{` to its end. What is
 // in front of that differs per reader:
 //
-//   {"apiVersion":"compute.OpenKCM.dev/v1alpha1","kind":"Machine","metadata":{"resourceVersion":"42",
-//   + body
+//   {"apiVersion":"compute.OpenKCM.dev/v1alpha1","kind":"Machine",
+//    "metadata":{"resourceVersion":"42",  + body
 //
 // so aliases, revisions, lists and watches never encode an object again.
+//
+// Layout, numbers as LEB128:
+//
+//   format (1 byte) flags (1 byte) header size (4 bytes, little endian, all of it)
+//   uid, metadata size, labels (count, then key and value each), field selector values (count,
+//   each) body
 #pragma once
 
 #include <cstdint>
@@ -23,6 +29,7 @@
 namespace berth::meta {
 
 // The object's resourceVersion is not written: the store's revision is the only one.
+// REQUIRES: the object has a name.
 Bytes EncodeAtRest(const Object& object);
 // Internal if the bytes are damaged; `resource_version` becomes metadata.resourceVersion.
 Result<Object> DecodeAtRest(const KindInfo& kind,
@@ -39,6 +46,8 @@ class AtRestView {
   bool is_deleting() const;  // has a deletionTimestamp
   bool has_finalizers() const;
   bool has_owners() const;
+  // The value of a label; nullopt if the object does not have it.
+  std::optional<std::string_view> Label(std::string_view key) const;
   bool Matches(const Selector& selector) const;
   // `kind` gives meaning to the stored values of its field selectors; metadata.name and
   // metadata.namespace come from the caller, who knows the key.
@@ -46,17 +55,20 @@ class AtRestView {
                const KindInfo& kind,
                std::string_view namespace_,
                std::string_view name) const;
-  // The value of one of the kind's field selectors.
+  // The value of one of the kind's field selectors; "" if the header has none of that index.
   std::string_view FieldValue(size_t selector_index) const;
   // JSON from behind `"metadata":{`.
   std::string_view body() const { return body_; }
   // The part of body that belongs to metadata, its closing brace included: for partial metadata.
-  std::string_view metadata_body() const;
+  std::string_view metadata_body() const { return body_.substr(0, metadata_size_); }
 
  private:
-  std::string_view header_;
+  uint8_t flags_ = 0;
   std::string_view uid_;
+  std::string_view labels_;  // from their count on
+  std::string_view fields_;  // from their count on
   std::string_view body_;
+  size_t metadata_size_ = 0;
 };
 
 // The text in front of a body.
