@@ -5,7 +5,13 @@
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/ipam/prefix.h"
+#include "apis/k8s/access_review.h"
+#include "apis/k8s/config_map.h"
+#include "apis/k8s/event.h"
+#include "apis/k8s/lease.h"
 #include "apis/k8s/namespace.h"
+#include "apis/k8s/role.h"
+#include "apis/k8s/role_binding.h"
 #include "apis/k8s/secret.h"
 #include "apis/networking/network_interface.h"
 #include "apis/networking/virtual_ip.h"
@@ -19,6 +25,18 @@ std::span<const meta::KindInfo* const> AllKinds() {
   static constexpr const meta::KindInfo* kKinds[] = {
       &k8s::kNamespaceKind,
       &k8s::kSecretKind,
+      &k8s::kConfigMapKind,
+      &k8s::kCoreEventKind,
+      &k8s::kEventKind,
+      &k8s::kLeaseKind,
+      &k8s::kRoleKind,
+      &k8s::kClusterRoleKind,
+      &k8s::kRoleBindingKind,
+      &k8s::kClusterRoleBindingKind,
+      &k8s::kSubjectAccessReviewKind,
+      &k8s::kLocalSubjectAccessReviewKind,
+      &k8s::kSelfSubjectAccessReviewKind,
+      &k8s::kSelfSubjectRulesReviewKind,
       &compute::kMachineClassKind,
       &compute::kMachinePoolKind,
       &compute::kMachineKind,

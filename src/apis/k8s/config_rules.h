@@ -2,6 +2,7 @@
 // What Secret and ConfigMap have in common.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 
 namespace berth::apis::k8s {
 
+inline constexpr size_t kConfigBytesMax = size_t{1} << 20;  // of all values together
 inline constexpr std::string_view kImmutableIsSet = "field is immutable when `immutable` is set";
 
 // The syntax of an entry's name, reported at path[key].

@@ -2,7 +2,6 @@
 // Secret: a small amount of confidential data.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,7 +10,6 @@
 
 namespace berth::apis::k8s {
 
-inline constexpr size_t kConfigBytesMax = size_t{1} << 20;  // of all values together
 inline constexpr std::string_view kSecretOpaque = "Opaque";
 inline constexpr std::string_view kSecretTls = "kubernetes.io/tls";
 inline constexpr std::string_view kSecretBasicAuth = "kubernetes.io/basic-auth";
