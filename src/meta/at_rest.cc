@@ -2,8 +2,8 @@
 #include "meta/at_rest.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
-#include <vector>
 
 #include "base/check.h"
 #include "meta/json.h"
@@ -12,75 +12,54 @@
 namespace berth::meta {
 namespace {
 
-constexpr char kFormat = 1;
-constexpr uint8_t kDeleting = 1;
-constexpr uint8_t kFinalizers = 2;
-constexpr uint8_t kOwners = 4;
-constexpr size_t kFixedBytes = 6;  // format, flags, header size
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-void PutNumber(std::string& out, uint64_t number) {
-  while (number >= 0x80) {
-    out += static_cast<char>(number | 0x80);
-    number >>= 7;
-  }
-  out += static_cast<char>(number);
+constexpr uint8_t kFormat = 1;
+constexpr size_t kSizesAt = 2;  // header size, metadata size
+constexpr size_t kFixedHeader = 2 + 4 + 4 + 8;
+constexpr std::string_view kOpening = R"({"metadata":{)";
+
+template <class T>
+void AppendNumber(T value, std::string& out) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-void PutText(std::string& out, std::string_view text) {
-  PutNumber(out, text.size());
+template <class T>
+T ReadNumber(std::string_view from) {
+  T value;
+  std::memcpy(&value, from.data(), sizeof(value));
+  return value;
+}
+
+// Counts and lengths, seven bits per byte: nearly all are below 128.
+void AppendCount(size_t count, std::string& out) {
+  for (; count >= 0x80; count >>= 7) out += static_cast<char>((count & 0x7f) | 0x80);
+  out += static_cast<char>(count);
+}
+
+std::optional<size_t> TakeCount(std::string_view& rest) {
+  size_t count = 0;
+  for (int shift = 0; shift <= 28 && !rest.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(rest.front());
+    rest.remove_prefix(1);
+    count |= size_t{byte & 0x7fU} << shift;
+    if (byte < 0x80) return count;
+  }
+  return std::nullopt;
+}
+
+void AppendText(std::string_view text, std::string& out) {
+  AppendCount(text.size(), out);
   out += text;
 }
 
-// Reads what Put wrote. After anything that does not fit, ok() is false and all values are empty.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : rest_(text) {}
-
-  uint64_t Number() {
-    uint64_t number = 0;
-    for (int shift = 0; shift < 35; shift += 7) {  // lengths fit into 32 bits
-      if (rest_.empty()) break;
-      const auto byte = static_cast<uint8_t>(rest_.front());
-      rest_.remove_prefix(1);
-      number |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) return number;
-    }
-    ok_ = false;
-    return 0;
-  }
-  std::string_view Text() {
-    const uint64_t size = Number();
-    if (!ok_ || size > rest_.size()) {
-      ok_ = false;
-      return {};
-    }
-    const auto text = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return text;
-  }
-  bool ok() const { return ok_; }
-  std::string_view rest() const { return rest_; }
-
- private:
-  std::string_view rest_;
-  bool ok_ = true;
-};
-
-// ObjectMeta without what is never written down.
-const TypeInfo& StoredMetadataType() {
-  static const auto* fields = [] {
-    auto* kept = new std::vector<Field>;
-    for (const auto& field : TypeInfoOf<ObjectMeta>().fields) {
-      if (field.name != "resourceVersion" && field.name != "selfLink") kept->push_back(field);
-    }
-    return kept;
-  }();
-  static const TypeInfo type = [] {
-    TypeInfo info = TypeInfoOf<ObjectMeta>();
-    info.fields = *fields;
-    return info;
-  }();
-  return type;
+// A text with its length in front, or nullopt if `rest` ends before it does.
+std::optional<std::string_view> TakeChecked(std::string_view& rest) {
+  const auto size = TakeCount(rest);
+  if (!size || *size > rest.size()) return std::nullopt;
+  const auto text = rest.substr(0, *size);
+  rest.remove_prefix(*size);
+  return text;
 }
 
 std::string SelectorValue(const Object& object, std::string_view selector) {
@@ -91,98 +70,121 @@ std::string SelectorValue(const Object& object, std::string_view selector) {
   return GetString(*kind.type, object.data(), selector).value_or("");
 }
 
-std::string EncodeHeader(const Object& object, size_t metadata_size) {
+void AppendSelectable(const Object& object, std::string& out) {
   const ObjectMeta& metadata = object.metadata();
-  uint8_t flags = 0;
-  if (metadata.deletion_timestamp.has_value()) flags |= kDeleting;
-  if (!metadata.finalizers.empty()) flags |= kFinalizers;
-  if (!metadata.owner_references.empty()) flags |= kOwners;
-  std::string header(kFixedBytes, '\0');
-  header[0] = kFormat;
-  header[1] = static_cast<char>(flags);
-  PutText(header, metadata.uid);
-  PutNumber(header, metadata_size);
-  PutNumber(header, metadata.labels.size());
+  AppendText(metadata.uid, out);
+  AppendCount(metadata.labels.size(), out);
   for (const auto& [key, value] : metadata.labels) {
-    PutText(header, key);
-    PutText(header, value);
+    AppendText(key, out);
+    AppendText(value, out);
   }
-  PutNumber(header, object.kind().field_selectors.size());
+  AppendCount(metadata.owner_references.size(), out);
+  for (const auto& owner : metadata.owner_references) AppendText(owner.uid, out);
+  AppendCount(object.kind().field_selectors.size(), out);
   for (const auto selector : object.kind().field_selectors) {
-    PutText(header, SelectorValue(object, selector));
+    AppendText(SelectorValue(object, selector), out);
   }
-  const auto size = static_cast<uint32_t>(header.size());
-  for (size_t i = 0; i < 4; ++i) header[2 + i] = static_cast<char>(size >> (8 * i) & 0xff);
-  return header;
 }
 
 Status Damaged(std::string_view what) {
-  return Internal("a stored object is damaged: " + std::string(what));
+  return Internal("damaged object at rest: " + std::string(what));
 }
 
 }  // namespace
 
 Bytes EncodeAtRest(const Object& object) {
-  CHECK(!object.metadata().name.empty()) << "an object without a name is never stored";
-  std::string body;
-  EncodeJsonMembers(StoredMetadataType(), &object.metadata(), body);
-  body += '}';
-  const size_t metadata_size = body.size();
-  TypeInfo rest = *object.kind().type;
-  rest.fields = rest.fields.subspan(1);  // behind metadata, which every kind begins with
-  body += ',';
-  if (!EncodeJsonMembers(rest, object.data(), body)) body.pop_back();
-  body += '}';
-  return Bytes::Concat({EncodeHeader(object, metadata_size), body});
+  const ObjectMeta& metadata = object.metadata();
+  std::string out;
+  out.reserve(2048);
+  out += static_cast<char>(kFormat);
+  out += static_cast<char>((metadata.deletion_timestamp ? AtRestView::kDeleting : 0) |
+                           (metadata.finalizers.empty() ? 0 : AtRestView::kFinalizers));
+  AppendNumber(uint32_t{0}, out);
+  AppendNumber(uint32_t{0}, out);
+  AppendNumber(metadata.creation_timestamp.seconds(), out);
+  AppendSelectable(object, out);
+
+  const auto header_size = static_cast<uint32_t>(out.size());
+  // Whoever puts resourceVersion in front of the body relies on a member that follows.
+  if (!EncodeJsonMembers(TypeInfoOf<ObjectMeta>(), &metadata, out, "resourceVersion")) {
+    out += R"("name":"")";
+  }
+  out += '}';
+  const auto metadata_size = static_cast<uint32_t>(out.size() - header_size);
+  out += ',';
+  if (!EncodeJsonMembers(*object.kind().type, object.data(), out, "metadata")) out.pop_back();
+  out += '}';
+  std::memcpy(out.data() + kSizesAt, &header_size, sizeof(header_size));
+  std::memcpy(out.data() + kSizesAt + sizeof(header_size), &metadata_size, sizeof(metadata_size));
+  return Bytes(out);
+}
+
+Result<Object> DecodeAtRest(const KindInfo& kind,
+                            std::string_view at_rest,
+                            std::string resource_version) {
+  TRY(const AtRestView view, AtRestView::Parse(at_rest));
+  std::string json;
+  json.reserve(kOpening.size() + view.body().size());
+  json.append(kOpening).append(view.body());
+  Object object(kind);
+  if (const Status status = DecodeJson(json, *kind.type, object.data()); !status.ok()) {
+    return Damaged(status.message());
+  }
+  object.metadata().resource_version = std::move(resource_version);
+  return object;
+}
+
+std::string_view AtRestView::TakeText(std::string_view& rest) {
+  const auto text = TakeChecked(rest);
+  return text ? *text : std::string_view();
+}
+
+bool AtRestView::TakeTexts(std::string_view& rest, size_t texts_per_item, Texts& out) {
+  const auto count = TakeCount(rest);
+  if (!count) return false;
+  const std::string_view start = rest;
+  for (size_t i = 0; i < *count * texts_per_item; ++i) {
+    if (!TakeChecked(rest)) return false;
+  }
+  out = {*count, start.substr(0, start.size() - rest.size())};
+  return true;
 }
 
 Result<AtRestView> AtRestView::Parse(std::string_view at_rest) {
-  if (at_rest.size() < kFixedBytes) return Damaged("it is too short");
-  if (at_rest[0] != kFormat) {
-    return Damaged("its format is " + std::to_string(static_cast<uint8_t>(at_rest[0])) +
-                   ", known is " + std::to_string(kFormat));
+  if (at_rest.size() < kFixedHeader) return Damaged("too short");
+  if (static_cast<uint8_t>(at_rest[0]) != kFormat) {
+    return Damaged("unknown format " + std::to_string(static_cast<uint8_t>(at_rest[0])));
   }
-  uint32_t size = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    size |= static_cast<uint32_t>(static_cast<uint8_t>(at_rest[2 + i])) << (8 * i);
-  }
-  if (size < kFixedBytes || size > at_rest.size()) return Damaged("its header has a wrong size");
+  const auto header_size = ReadNumber<uint32_t>(at_rest.substr(kSizesAt));
+  if (header_size < kFixedHeader || header_size > at_rest.size()) return Damaged("header size");
   AtRestView view;
   view.flags_ = static_cast<uint8_t>(at_rest[1]);
-  view.body_ = at_rest.substr(size);
-  Reader reader(at_rest.substr(kFixedBytes, size - kFixedBytes));
-  view.uid_ = reader.Text();
-  view.metadata_size_ = reader.Number();
-  view.labels_ = reader.rest();
-  for (uint64_t count = reader.Number() * 2; count > 0 && reader.ok(); --count) reader.Text();
-  view.fields_ = reader.rest();
-  for (uint64_t count = reader.Number(); count > 0 && reader.ok(); --count) reader.Text();
-  if (!reader.ok() || !reader.rest().empty() || view.metadata_size_ > view.body_.size()) {
-    return Damaged("its header does not add up");
+  view.metadata_size_ = ReadNumber<uint32_t>(at_rest.substr(kSizesAt + sizeof(uint32_t)));
+  const auto seconds = ReadNumber<int64_t>(at_rest.substr(kSizesAt + 2 * sizeof(uint32_t)));
+  constexpr int64_t kSecondsMax = 253'402'300'799;  // the end of the year 9999
+  if (seconds < -kSecondsMax || seconds > kSecondsMax) return Damaged("creation time");
+  view.creation_timestamp_ = WallTime::FromSeconds(seconds);
+  view.body_ = at_rest.substr(header_size);
+  if (view.metadata_size_ > view.body_.size()) return Damaged("metadata size");
+
+  std::string_view rest = at_rest.substr(kFixedHeader, header_size - kFixedHeader);
+  const auto uid = TakeChecked(rest);
+  if (!uid || !TakeTexts(rest, 2, view.labels_) || !TakeTexts(rest, 1, view.owners_) ||
+      !TakeTexts(rest, 1, view.fields_) || !rest.empty()) {
+    return Damaged("header");
   }
+  view.uid_ = *uid;
   return view;
 }
 
-bool AtRestView::is_deleting() const { return (flags_ & kDeleting) != 0; }
-bool AtRestView::has_finalizers() const { return (flags_ & kFinalizers) != 0; }
-bool AtRestView::has_owners() const { return (flags_ & kOwners) != 0; }
-
 std::optional<std::string_view> AtRestView::Label(std::string_view key) const {
-  Reader reader(labels_);
-  for (uint64_t count = reader.Number(); count > 0; --count) {
-    const auto name = reader.Text();
-    const auto value = reader.Text();
-    if (name == key) return value;
+  std::string_view rest = labels_.texts;
+  for (size_t i = 0; i < labels_.count; ++i) {
+    const auto label = TakeText(rest);
+    const auto value = TakeText(rest);
+    if (label == key) return value;
   }
   return std::nullopt;
-}
-
-std::string_view AtRestView::FieldValue(size_t selector_index) const {
-  Reader reader(fields_);
-  const uint64_t count = reader.Number();
-  if (selector_index >= count) return {};
-  for (size_t i = 0; i < selector_index; ++i) reader.Text();
-  return reader.Text();
 }
 
 bool AtRestView::Matches(const Selector& selector) const {
@@ -202,32 +204,24 @@ bool AtRestView::Matches(const FieldSelector& selector,
   });
 }
 
-Result<Object> DecodeAtRest(const KindInfo& kind,
-                            std::string_view at_rest,
-                            std::string resource_version) {
-  TRY(const auto view, AtRestView::Parse(at_rest));
-  std::string text = R"({"metadata":{)";
-  text += view.body();
-  Object object(kind);
-  const Status decoded = DecodeJson(text, *kind.type, object.data());
-  if (!decoded.ok()) return Damaged(decoded.message());
-  object.metadata().resource_version = std::move(resource_version);
-  return object;
+std::string_view AtRestView::FieldValue(size_t selector_index) const {
+  if (selector_index >= fields_.count) return {};
+  std::string_view rest = fields_.texts;
+  for (size_t i = 0; i < selector_index; ++i) TakeText(rest);
+  return TakeText(rest);
 }
 
 std::string ObjectPrefix(std::string_view api_version,
                          std::string_view kind,
                          std::string_view resource_version) {
-  std::string text;
-  text.reserve(96 + api_version.size() + kind.size());
-  text += R"({"apiVersion":")";
-  text += api_version;
-  text += R"(","kind":")";
-  text += kind;
-  text += R"(","metadata":{"resourceVersion":")";
-  text += resource_version;
-  text += "\",";
-  return text;
+  std::string out = R"({"apiVersion":)";
+  AppendJsonString(api_version, out);
+  out += R"(,"kind":)";
+  AppendJsonString(kind, out);
+  out += R"(,"metadata":{"resourceVersion":)";
+  AppendJsonString(resource_version, out);
+  out += ',';
+  return out;
 }
 
 }  // namespace berth::meta

@@ -73,8 +73,12 @@ Result<T> FromValueAs(const Value& value, const DecodeOptions& options = {}) {
 // Appends compact JSON: fields in order of declaration, map keys sorted, empty fields left out
 // unless they are required or always written. The output is valid UTF-8 whatever the strings hold.
 void EncodeJson(const TypeInfo& type, const void* value, std::string& out);
-// The members of a struct without the braces around them; false if there was nothing to write.
-bool EncodeJsonMembers(const TypeInfo& type, const void* value, std::string& out);
+// The members of a struct without the braces around them, and without the field `skip`; false if
+// there was nothing to write.
+bool EncodeJsonMembers(const TypeInfo& type,
+                       const void* value,
+                       std::string& out,
+                       std::string_view skip = {});
 Value ToValue(const TypeInfo& type, const void* value);
 template <class T>
 std::string EncodeJsonOf(const T& value) {

@@ -15,6 +15,7 @@
 
 #include "base/strings.h"
 #include "meta/internal/json_scan.h"
+#include "meta/internal/place.h"
 #include "meta/ip.h"
 #include "meta/json.h"
 #include "meta/quantity.h"
@@ -24,6 +25,7 @@ namespace berth::meta {
 namespace {
 
 namespace dom = simdjson::dom;
+using internal::Place;
 
 enum class Shape : uint8_t { kNull, kBool, kInt, kDouble, kString, kArray, kObject };
 
@@ -130,36 +132,6 @@ class ValueSource {
   const Value& value_;
 };
 
-// ---- Where we are, for messages ----
-
-// A path as a chain of stack frames: costs nothing until it is written.
-struct Place {
-  enum class Step : uint8_t { kRoot, kField, kIndex, kKey };
-  const Place* parent = nullptr;
-  Step step = Step::kRoot;
-  std::string_view name;
-  size_t index = 0;
-};
-
-void AppendPlace(const Place& place, std::string& out) {
-  if (place.parent != nullptr) AppendPlace(*place.parent, out);
-  switch (place.step) {
-    case Place::Step::kRoot: break;
-    case Place::Step::kField:
-      if (!out.empty()) out += '.';
-      out += Printable(place.name);
-      break;
-    case Place::Step::kIndex: out += "[" + std::to_string(place.index) + "]"; break;
-    case Place::Step::kKey: out += "[" + Printable(place.name) + "]"; break;
-  }
-}
-
-std::string PlaceText(const Place& place) {
-  std::string text;
-  AppendPlace(place, text);
-  return text;
-}
-
 // ---- The decoder ----
 
 // More fields than this in one struct and duplicates among the rest are not noticed.
@@ -205,7 +177,7 @@ class Decoder {
   }
 
   bool Fail(const Place& place, const std::string& why) {
-    std::string text = PlaceText(place);
+    std::string text = place.ToString();
     if (!text.empty()) text += ": ";
     error_ = BadRequest(text + why);
     return false;
@@ -220,7 +192,7 @@ class Decoder {
 
   void Problem(std::string_view what, const Place& place) {
     if (validation_ == FieldValidation::kIgnore || problems_.size() == kMaxFieldWarnings) return;
-    problems_.push_back(std::string(what) + " field " + Quote(PlaceText(place)));
+    problems_.push_back(std::string(what) + " field " + Quote(place.ToString()));
   }
 
   // REQUIRES: the source is not null.

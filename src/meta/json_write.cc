@@ -191,7 +191,10 @@ void AppendJsonDouble(double value, std::string& out) {
   if (exponent != std::string::npos) out.erase(exponent + 2, 1);
 }
 
-bool EncodeJsonMembers(const TypeInfo& type, const void* value, std::string& out) {
+bool EncodeJsonMembers(const TypeInfo& type,
+                       const void* value,
+                       std::string& out,
+                       std::string_view skip) {
   bool any = false;
   for (const Field& field : type.fields) {
     const void* at = FieldAt(value, field);
@@ -206,6 +209,7 @@ bool EncodeJsonMembers(const TypeInfo& type, const void* value, std::string& out
       continue;
     }
     if (!field.options.required && !field.options.always && IsEmpty(*field.type, at)) continue;
+    if (!skip.empty() && field.name == skip) continue;
     if (any) out += ',';
     any = true;
     AppendQuoted(field.name, out);

@@ -51,6 +51,15 @@ class Object {
     return *static_cast<const T*>(data_);
   }
 
+  // By value, all fields; empty objects are equal.
+  bool operator==(const Object& other) const;
+
+  // One top-level field by its JSON name, "status" or "spec". REQUIRES: the kind has it; both
+  // objects are of the same kind.
+  void CopyField(std::string_view name, const Object& from);
+  void ClearField(std::string_view name);
+  bool SameField(std::string_view name, const Object& other) const;
+
  private:
   const KindInfo* kind_ = nullptr;
   void* data_ = nullptr;
