@@ -138,16 +138,17 @@ bool ReadFraction(std::string_view text, size_t& at, int64_t& micros) {
 }  // namespace
 
 std::string FormatDuration(Duration duration) {
-  int64_t rest = duration.nanos();
-  if (rest == 0) return "0s";
-  std::string text = rest < 0 ? "-" : "";
-  if (rest < 0) rest = -rest;
+  const int64_t nanos = duration.nanos();
+  if (nanos == 0) return "0s";
+  std::string text = nanos < 0 ? "-" : "";
+  // Unsigned: the most negative number has no positive counterpart.
+  uint64_t rest = nanos < 0 ? 0 - static_cast<uint64_t>(nanos) : static_cast<uint64_t>(nanos);
   for (size_t i = kUnits.size() - 1; i-- > 0;) {  // days are never written: Go does not read them
-    const int64_t count = rest / kUnits[i].nanos;
-    if (count == 0) continue;
-    text += std::to_string(count);
+    const auto unit = static_cast<uint64_t>(kUnits[i].nanos);
+    if (rest < unit) continue;
+    text += std::to_string(rest / unit);
     text += kUnits[i].suffix;
-    rest -= count * kUnits[i].nanos;
+    rest %= unit;
   }
   return text;
 }
