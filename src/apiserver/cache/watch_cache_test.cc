@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends the watch cache: it shows the store's state, its watches have neither gap nor duplicate
+// whatever their start, slow readers are cut off, and losing the store's watch loses no change.
+#include "apiserver/cache/watch_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apis/compute/machine.h"
+#include "apis/k8s/event.h"
+#include "apis/k8s/secret.h"
+#include "apiserver/cache/keys.h"
+#include "meta/at_rest.h"
+#include "rt/sim/run_task.h"
+#include "rt/sim/sim_loop.h"
+#include "store/memory/memory_store.h"
+
+namespace berth::apiserver {
+namespace {
+
+using apis::compute::kMachineKind;
+using apis::compute::Machine;
+using apis::k8s::kSecretKind;
+using Type = RegistryEvent::Type;
+
+meta::Object MakeMachine(const std::string& name, const std::string& tier = "") {
+  Machine machine;
+  machine.metadata.namespace_ = "default";
+  machine.metadata.name = name;
+  machine.metadata.uid = "uid-" + name;
+  if (!tier.empty()) machine.metadata.labels["tier"] = tier;
+  return meta::Object::Of(kMachineKind, std::move(machine));
+}
+
+class WatchCacheTest : public ::testing::Test {
+ protected:
+  ~WatchCacheTest() override { Stop(); }
+
+  void Start(WatchCacheOptions options = {}) {
+    auto started = rt::RunTask(
+        loop_,
+        WatchCache::Start(
+            loop_, *store_, {&kMachineKind, &kSecretKind, &apis::k8s::kCoreEventKind}, options));
+    ASSERT_TRUE(started.ok()) << started.status();
+    cache_ = *std::move(started);
+  }
+  void Stop() {
+    if (cache_ != nullptr) EXPECT_TRUE(rt::RunTask(loop_, cache_->Close()).ok());
+    cache_.reset();
+  }
+  store::Revision Commit(store::Op op) {
+    store::Txn txn;
+    txn.ops.push_back(std::move(op));
+    auto result = rt::RunTask(loop_, store_->Commit(std::move(txn)));
+    CHECK(result.ok()) << result.status();
+    return result->revision;
+  }
+  store::Revision Put(const meta::Object& object) {
+    const auto& metadata = object.metadata();
+    return Commit(store::Op::Put(StoreKey(object.kind(), {metadata.namespace_, metadata.name}),
+                                 meta::EncodeAtRest(object)));
+  }
+  store::Revision Remove(const std::string& name) {
+    return Commit(store::Op::Delete(StoreKey(kMachineKind, {"default", name})));
+  }
+  void CatchUp() { ASSERT_TRUE(rt::RunTask(loop_, cache_->CatchUp()).ok()); }
+  std::unique_ptr<RegistryWatch> Watch(WatchStart start) {
+    auto watch = rt::RunTask(loop_, cache_->Watch(kMachineKind, std::move(start)));
+    CHECK(watch.ok()) << watch.status();
+    return *std::move(watch);
+  }
+  // "ADDED web-1@5" for each of the next events, until there are `count`.
+  std::vector<std::string> Read(RegistryWatch& watch, size_t count) {
+    std::vector<std::string> lines;
+    while (lines.size() < count) {
+      auto events = rt::RunTask(loop_, watch.Next());
+      CHECK(events.ok()) << events.status();
+      for (const RegistryEvent& event : *events) lines.push_back(Describe(event));
+    }
+    return lines;
+  }
+  static std::string Describe(const RegistryEvent& event) {
+    const std::string at = "@" + std::to_string(event.object.revision.value);
+    if (event.type == Type::kBookmark) return "BOOKMARK" + at;
+    const auto view = meta::AtRestView::Parse(event.object.at_rest.view());
+    const std::string name(view->uid().substr(4));
+    switch (event.type) {
+      case Type::kAdded: return "ADDED " + name + at;
+      case Type::kModified: return "MODIFIED " + name + at;
+      default: return "DELETED " + name + at;
+    }
+  }
+  static std::string At(std::string_view text, store::Revision revision) {
+    return std::string(text) + "@" + std::to_string(revision.value);
+  }
+  static WatchStart From(store::Revision revision) {
+    return {.selection = {}, .resource_version = FormatResourceVersion(revision)};
+  }
+
+  rt::SimLoop loop_{7};
+  std::unique_ptr<store::MemoryStore> memory_ = store::MemoryStore::Open(loop_);
+  std::unique_ptr<store::Store> store_ = memory_->NewHandle();
+  std::unique_ptr<WatchCache> cache_;
+};
+
+TEST_F(WatchCacheTest, ShowsWhatTheStoreHeldAtItsStartAndWhatCameLater) {
+  Put(MakeMachine("a"));
+  Start();
+  EXPECT_NE(cache_->Of(kMachineKind).Find("default/a"), nullptr);
+  const store::Revision revision = Put(MakeMachine("b"));
+  CatchUp();
+  ASSERT_NE(cache_->Of(kMachineKind).Find("default/b"), nullptr);
+  EXPECT_EQ(cache_->Of(kMachineKind).Find("default/b")->revision, revision);
+  Remove("a");
+  CatchUp();
+  EXPECT_EQ(cache_->Of(kMachineKind).Find("default/a"), nullptr);
+}
+
+TEST_F(WatchCacheTest, AWatchBeginsWithTheStateAndGoesOnWithChanges) {
+  const auto a = Put(MakeMachine("a"));
+  Start();
+  auto watch = Watch({});
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED a", a)});
+  const auto b = Put(MakeMachine("b"));
+  const auto changed = Put(MakeMachine("a", "web"));
+  const auto gone = Remove("b");
+  EXPECT_EQ(Read(*watch, 3),
+            (std::vector{At("ADDED b", b), At("MODIFIED a", changed), At("DELETED b", gone)}));
+}
+
+TEST_F(WatchCacheTest, AWatchFromARevisionDeliversWhatCameAfterIt) {
+  Start();
+  const auto a = Put(MakeMachine("a"));
+  const auto b = Put(MakeMachine("b"));
+  CatchUp();
+  auto watch = Watch(From(a));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED b", b)});
+}
+
+TEST_F(WatchCacheTest, AWatchOlderThanTheRingReadsHistoryAndJoinsTheRingWithoutGapOrDuplicate) {
+  Start({.ring = {.events = 2}});
+  const auto first = Put(MakeMachine("a"));
+  std::vector<std::string> expected;
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    expected.push_back(At("ADDED " + name, Put(MakeMachine(name))));
+  }
+  CatchUp();
+  auto watch = Watch(From(first));
+  std::vector<std::string> seen = Read(*watch, 10);
+  for (int i = 10; i < 12; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    expected.push_back(At("ADDED " + name, Put(MakeMachine(name))));
+    for (std::string& line : Read(*watch, 1)) seen.push_back(std::move(line));
+  }
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(WatchCacheTest, AWatchOlderThanCompactionExpires) {
+  Start({.ring = {.events = 1}});
+  const auto first = Put(MakeMachine("a"));
+  Put(MakeMachine("b"));
+  const auto last = Put(MakeMachine("c"));
+  CatchUp();
+  ASSERT_TRUE(rt::RunTask(loop_, store_->Compact(last)).ok());
+  const auto watch = rt::RunTask(loop_, cache_->Watch(kMachineKind, From(first)));
+  EXPECT_EQ(watch.status().reason(), Reason::kExpired);
+  EXPECT_EQ(watch.status().message(),
+            "too old resource version: " + FormatResourceVersion(first) + " (" +
+                FormatResourceVersion(last) + ")");
+}
+
+TEST_F(WatchCacheTest, AFutureRevisionIsWaitedForAndThenRefused) {
+  Start();
+  const auto watch =
+      rt::RunTask(loop_, cache_->Watch(kMachineKind, From({1000})), Duration::Seconds(4));
+  EXPECT_EQ(watch.status().reason(), Reason::kTimeout);
+  EXPECT_EQ(watch.status().message(), "Too large resource version: 1000, current: 1");
+}
+
+TEST_F(WatchCacheTest, AReaderThatFallsBehindTheRingIsCutOff) {
+  Start({.ring = {.events = 4}});
+  auto watch = Watch({});
+  for (int i = 0; i < 6; ++i) Put(MakeMachine("m" + std::to_string(i)));
+  CatchUp();
+  const auto events = rt::RunTask(loop_, watch->Next());
+  EXPECT_EQ(events.status().reason(), Reason::kExpired);
+  EXPECT_EQ(rt::RunTask(loop_, watch->Next()).status().reason(), Reason::kExpired);
+}
+
+TEST_F(WatchCacheTest, AnIdleReaderWhoseEventsAreRareIsNotCutOff) {
+  Start({.ring = {.events = 4}});
+  auto tier = meta::Selector::Parse("tier=web");
+  auto watch = Watch({.selection = {.namespace_ = "", .labels = *tier, .fields = {}}});
+  for (int i = 0; i < 20; ++i) Put(MakeMachine("m" + std::to_string(i)));
+  const auto web = Put(MakeMachine("w", "web"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED w", web)});
+}
+
+TEST_F(WatchCacheTest, EnteringAndLeavingASelectionAreAddedAndDeleted) {
+  Start();
+  auto tier = meta::Selector::Parse("tier=web");
+  auto watch = Watch({.selection = {.namespace_ = "default", .labels = *tier, .fields = {}}});
+  Put(MakeMachine("a"));
+  const auto in = Put(MakeMachine("a", "web"));
+  const auto out = Put(MakeMachine("a", "db"));
+  EXPECT_EQ(Read(*watch, 2), (std::vector{At("ADDED a", in), At("DELETED a", out)}));
+}
+
+TEST_F(WatchCacheTest, OtherNamespacesAndKindsAreNotSeen) {
+  Start();
+  auto watch = Watch({.selection = {.namespace_ = "default", .labels = {}, .fields = {}}});
+  meta::Object elsewhere = MakeMachine("x");
+  elsewhere.metadata().namespace_ = "default-2";
+  Put(elsewhere);
+  apis::k8s::Secret secret;
+  secret.metadata.namespace_ = "default";
+  secret.metadata.name = "s";
+  secret.metadata.uid = "uid-s";
+  Put(meta::Object::Of(kSecretKind, std::move(secret)));
+  const auto a = Put(MakeMachine("a"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED a", a)});
+}
+
+TEST_F(WatchCacheTest, BookmarksComeOnceAMinuteWhileNothingHappens) {
+  Start();
+  const auto a = Put(MakeMachine("a"));
+  CatchUp();
+  WatchStart start = From(a);
+  start.bookmarks = true;
+  auto watch = Watch(std::move(start));
+  const Time before = loop_.Now();
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("BOOKMARK", a)});
+  const Duration waited = loop_.Now() - before;
+  EXPECT_GE(waited, Duration::Minutes(1));
+  EXPECT_LE(waited, Duration::Seconds(75));
+}
+
+TEST_F(WatchCacheTest, WatchersOfOneEventShareItsFrames) {
+  Start();
+  auto one = Watch({});
+  auto two = Watch({});
+  Put(MakeMachine("a"));
+  const auto first = rt::RunTask(loop_, one->Next());
+  const auto second = rt::RunTask(loop_, two->Next());
+  ASSERT_TRUE(first.ok() && second.ok());
+  first->front().frames->Keep(3, Bytes("frame"));
+  ASSERT_NE(second->front().frames->Find(3), nullptr);
+  EXPECT_EQ(second->front().frames->Find(3)->view(), "frame");
+  EXPECT_EQ(second->front().frames->Find(4), nullptr);
+}
+
+TEST_F(WatchCacheTest, ClosingEndsWaitingWatches) {
+  Start();
+  auto watch = Watch({});
+  rt::TaskScope scope(loop_);
+  std::optional<Result<std::vector<RegistryEvent>>> answer;
+  scope.Spawn("next", rt::internal::StoreResult(watch->Next(), &answer));
+  EXPECT_TRUE(rt::RunTask(loop_, cache_->Close()).ok());
+  loop_.RunFor(Duration::Millis(1));
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->status().reason(), Reason::kUnavailable);
+  watch.reset();
+}
+
+TEST_F(WatchCacheTest, FieldSelectorsOfAViewMeanTheStoredFields) {
+  apis::k8s::CoreEvent event;
+  event.metadata.namespace_ = "default";
+  event.metadata.name = "e";
+  event.metadata.uid = "uid-e";
+  event.involved_object.name = "web";
+  event.type = "Normal";
+  const StoredObject stored{
+      .at_rest = meta::EncodeAtRest(meta::Object::Of(apis::k8s::kCoreEventKind, event)),
+      .revision = {1}};
+  const auto matches = [&stored](const char* text) {
+    const Matcher matcher(
+        apis::k8s::kEventKind,
+        {.namespace_ = "", .labels = {}, .fields = *meta::FieldSelector::Parse(text)});
+    return matcher.Matches("default/e", stored);
+  };
+  EXPECT_TRUE(matches("regarding.name=web,type=Normal"));
+  EXPECT_FALSE(matches("regarding.name=db"));
+  EXPECT_FALSE(matches("type=Warning"));
+  EXPECT_TRUE(matches("metadata.name=e,metadata.namespace=default"));
+}
+
+}  // namespace
+}  // namespace berth::apiserver
