@@ -3,6 +3,7 @@
 // makes RequestInfo, authorization compares the two.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ struct Identity {
   std::string user;
   std::vector<std::string> groups;  // system:authenticated or system:unauthenticated is among them
   std::string uid;
+  std::map<std::string, std::vector<std::string>> extra;  // of an impersonated user
   bool InGroup(std::string_view group) const;
 };
 

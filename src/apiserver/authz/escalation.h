@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes that could give their sender rights. Whoever may write a role, a binding or a token must
+// not become more powerful by it:
+//
+//   Role, ClusterRole    all of its rights are held already, or verb `escalate` on it
+//   bindings             all rights of the role are held already, or verb `bind` on the role
+//   token Secret         verb `impersonate` on its user and on each of its groups
+//
+// These are checked in addition to the right to write the object at all, on create, update and
+// patch; deleting takes rights away and needs no check. system:masters passes everywhere.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/authz/authorizer.h"
+#include "base/status.h"
+
+namespace berth::apiserver {
+
+// `key` names the role; an empty namespace means ClusterRole.
+Status CheckRoleWrite(const Authorizer& authorizer,
+                      const Identity& identity,
+                      const PolicyKey& key,
+                      const std::vector<PolicyRule>& rules);
+
+// NotFound if the role does not exist and the identity may not bind it regardless.
+Status CheckBindingWrite(const Authorizer& authorizer,
+                         const Identity& identity,
+                         const PolicyKey& key,
+                         const Binding& binding);
+
+// `data` is the Secret's, with stringData merged in. BadRequest if it is not a valid token: nobody
+// could say whom it stands for.
+Status CheckTokenWrite(const Authorizer& authorizer,
+                       const Identity& identity,
+                       std::string_view name,
+                       const std::map<std::string, std::string>& data);
+
+}  // namespace berth::apiserver
