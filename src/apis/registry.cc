@@ -4,7 +4,9 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/resource_quota.h"
 #include "apis/ipam/prefix.h"
+#include "apis/ipam/prefix_allocation.h"
 #include "apis/k8s/access_review.h"
 #include "apis/k8s/config_map.h"
 #include "apis/k8s/event.h"
@@ -13,11 +15,20 @@
 #include "apis/k8s/role.h"
 #include "apis/k8s/role_binding.h"
 #include "apis/k8s/secret.h"
+#include "apis/networking/load_balancer.h"
+#include "apis/networking/load_balancer_routing.h"
+#include "apis/networking/nat_gateway.h"
+#include "apis/networking/network.h"
 #include "apis/networking/network_interface.h"
+#include "apis/networking/network_policy.h"
 #include "apis/networking/virtual_ip.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/bucket_class.h"
+#include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_class.h"
 #include "apis/storage/volume_pool.h"
+#include "apis/storage/volume_snapshot.h"
 
 namespace berth::apis {
 
@@ -37,15 +48,26 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &k8s::kLocalSubjectAccessReviewKind,
       &k8s::kSelfSubjectAccessReviewKind,
       &k8s::kSelfSubjectRulesReviewKind,
+      &core::kResourceQuotaKind,
       &compute::kMachineClassKind,
       &compute::kMachinePoolKind,
       &compute::kMachineKind,
       &storage::kVolumeClassKind,
       &storage::kVolumePoolKind,
       &storage::kVolumeKind,
+      &storage::kVolumeSnapshotKind,
+      &storage::kBucketClassKind,
+      &storage::kBucketPoolKind,
+      &storage::kBucketKind,
+      &networking::kNetworkKind,
       &networking::kNetworkInterfaceKind,
+      &networking::kNetworkPolicyKind,
       &networking::kVirtualIpKind,
+      &networking::kLoadBalancerKind,
+      &networking::kLoadBalancerRoutingKind,
+      &networking::kNatGatewayKind,
       &ipam::kPrefixKind,
+      &ipam::kPrefixAllocationKind,
   };
   return kKinds;
 }
