@@ -29,6 +29,7 @@ class Headers {
   bool Has(std::string_view name) const;
   void Set(std::string_view name, std::string value);  // replaces all of that name
   void Add(std::string_view name, std::string value);
+  void Remove(std::string_view name);
   const std::vector<Header>& all() const { return fields_; }
 
  private:

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection of an HttpServer: reads a request, runs its handler, writes the answer, again.
+//
+//   idle ──first byte──► reading ──whole request──► handling ──answer──► writing ──► idle
+//     │                     │                          │ peer gone: the handler is cancelled
+//     └── drain, timeout ───┴── 400, 408, 413, 431 ────┴──────────────► closed
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http.h"
+#include "net/http1_parser.h"
+#include "net/http_server.h"
+#include "net/stream.h"
+#include "rt/child_context.h"
+#include "rt/task.h"
+
+namespace berth::net {
+
+// What the connections of a server share.
+struct HttpShared {
+  const HttpServerOptions& options;
+  const HttpHandler& handler;
+  // The Date of now.
+  std::function<std::string_view()> date;
+  bool draining = false;
+};
+
+class HttpConnection {
+ public:
+  HttpConnection(HttpShared& shared, Stream& stream);
+
+  // Serves until the connection ends. Never fails for what the peer does.
+  rt::Task<Status> Run();
+
+  // True while a request is read or a plain answer is made: what a drain waits for.
+  bool busy() const { return state_ == State::kBusy; }
+
+ private:
+  enum class State : uint8_t { kIdle, kBusy, kStreaming };
+  class ChunkWriter;
+
+  // Each gives false when the connection is to be closed.
+  rt::Task<Result<bool>> ServeOne();
+  rt::Task<Result<bool>> ReadHead(Http1Parser* parser);
+  rt::Task<Result<bool>> ReadBody(Http1Parser* parser, std::string* body);
+  rt::Task<Result<bool>> ReadChunkedBody(Http1Parser* parser, std::string* body);
+  rt::Task<Result<bool>> ReadMore();
+  rt::Task<Result<bool>> Answer(HttpHead head, HttpRequest request);
+  rt::Task<Result<bool>> WriteWhole(const HttpHead* head, const HttpResponse* response);
+  rt::Task<Result<bool>> WriteStream(const HttpHead* head,
+                                     const HttpResponse* response,
+                                     rt::ChildContext* child);
+  rt::Task<Result<bool>> ServeWebSocket(const HttpHead* head,
+                                        const HttpResponse* response,
+                                        rt::ChildContext* child);
+  // Answers with an error and closes.
+  rt::Task<Result<bool>> Refuse(int status, std::string message);
+  rt::Task<Status> WriteText(std::string text);
+  bool KeepAlive(const HttpHead& head) const;
+  Time Soon(Duration limit) const { return stream_.loop().Now() + limit; }
+
+  HttpShared& shared_;
+  Stream& stream_;
+  const Peer peer_;
+  State state_ = State::kIdle;
+  std::string inbox_;  // read, not yet used
+  bool peer_gone_ = false;
+};
+
+}  // namespace berth::net

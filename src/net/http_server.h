@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// HttpServer serves HTTP/1.1 (and WebSocket upgrades) over TLS, or plainly if no TLS context is
+// given. All on one loop: a handler per request, cancelled when its client goes away.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "net/http.h"
+#include "net/http1_parser.h"
+#include "net/tls.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/task.h"
+
+namespace berth::net {
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";      // numeric
+  uint16_t port = 0;                      // 0: the kernel chooses
+  std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
+
+  HttpLimits limits;
+  // 10,000 connections * about 20 KB = 200 MB, twice the fleet of 5,000 poollets.
+  size_t connections_max = 10'000;
+  // A handshake costs about 1.5 ms of CPU: 64 in flight are 0.1 s of work at most ahead of anybody.
+  size_t handshakes_max = 64;
+  Duration handshake_timeout = Duration::Seconds(10);
+  Duration header_timeout = Duration::Seconds(10);  // from the first byte to the end of the head
+  Duration body_timeout = Duration::Seconds(60);
+  Duration idle_timeout = Duration::Minutes(3);    // between two requests
+  Duration write_timeout = Duration::Seconds(30);  // a peer that takes nothing
+  Duration drain_timeout = Duration::Seconds(5);   // how long Stop() waits for requests in progress
+  size_t websocket_message_max = 1024 * 1024;
+};
+
+class HttpServer {
+ public:
+  // Listens and serves until Stop(). Unavailable if the address cannot be had. On-loop only.
+  static Result<std::unique_ptr<HttpServer>> Start(rt::AsioLoop& loop,
+                                                   HttpServerOptions options,
+                                                   HttpHandler handler);
+  // REQUIRES: Stop() was awaited.
+  ~HttpServer();
+
+  // "127.0.0.1:35071": where it listens.
+  const std::string& address() const;
+  uint16_t port() const;
+  size_t connections() const;
+
+  // New connections use this context; those in progress keep theirs.
+  void SetTls(std::shared_ptr<const TlsContext> tls);
+
+  // Stops listening, closes idle connections, cancels streaming answers and WebSockets, lets other
+  // requests finish for the drain timeout, then cancels them too. Always ok.
+  rt::Task<Status> Stop();
+
+ private:
+  class Body;
+  explicit HttpServer(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace berth::net
