@@ -30,7 +30,7 @@ class FailingDisk : public testing::Test {
     handle_.reset();
     store_.reset();
     auto store = RocksStore::Open(loop_, Options());
-    ASSERT_TRUE(store.ok()) << store.status();
+    CHECK(store.ok()) << store.status();
     store_ = *std::move(store);
     handle_ = store_->NewHandle();
   }
