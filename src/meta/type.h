@@ -91,7 +91,8 @@ struct FieldOptions {
   bool always = false;
   // The member's own fields appear on this level, as Go's inline structs do.
   bool inlined = false;
-  // The allowed values of a string; empty: any. "" is allowed too unless the field is required.
+  // The allowed values of a string, or of each item of a list of strings; empty: any. "" is allowed
+  // too unless the field is required.
   std::array<std::string_view, kMaxEnumValues> values = {};
   // What the field becomes when it is absent, as JSON: "\"On\"", "2048".
   std::string_view fallback = {};

@@ -58,7 +58,10 @@ void CheckIpFamilies(std::span<const std::string> families,
                      meta::FieldErrors& errors) {
   if (families.empty()) errors.Required(path, "at least one of IPv4, IPv6");
   core::UniqueNames unique;
-  for (size_t i = 0; i < families.size(); ++i) unique.Check(families[i], path.Index(i), errors);
+  for (size_t i = 0; i < families.size(); ++i) {
+    if (families[i].empty()) errors.Required(path.Index(i));
+    unique.Check(families[i], path.Index(i), errors);
+  }
 }
 
 void SetIpSourceDefaults(std::vector<IpSource>& ips, const std::vector<std::string>& families) {

@@ -84,6 +84,7 @@ void Validate(const NetworkPolicy& object, meta::FieldErrors& errors) {
   if (spec.policy_types.empty()) errors.Required(types, "at least one of Ingress, Egress");
   core::UniqueNames unique;
   for (size_t i = 0; i < spec.policy_types.size(); ++i) {
+    if (spec.policy_types[i].empty()) errors.Required(types.Index(i));
     unique.Check(spec.policy_types[i], types.Index(i), errors);
   }
 }

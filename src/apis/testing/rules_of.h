@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "meta/defaults.h"
 #include "meta/kind.h"
+#include "meta/validate.h"
 
 namespace berth::apis::testing {
 
@@ -39,6 +41,7 @@ struct Rule {
 template <class T>
 T WithDefaults(T object) {
   const meta::KindInfo& kind = BerthKind(meta::Tag<T>{});
+  meta::ApplyFallbacks(*kind.type, &object);
   if (kind.set_defaults != nullptr) kind.set_defaults(&object);
   return object;
 }
@@ -47,6 +50,7 @@ template <class T>
 Causes CausesOf(const T& object) {
   const meta::KindInfo& kind = BerthKind(meta::Tag<T>{});
   meta::FieldErrors errors;
+  meta::ValidateFields(*kind.type, &object, errors);
   if (kind.validate != nullptr) kind.validate(&object, errors);
   return Describe(errors);
 }

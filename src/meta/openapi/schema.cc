@@ -41,7 +41,7 @@ void AddListExtensions(const FieldOptions& options, Value& schema) {
   if (!keys.empty()) schema.Set("x-kubernetes-list-map-keys", Value::Array(std::move(keys)));
   if (!options.merge_key.empty()) {
     schema.Set("x-kubernetes-patch-merge-key", options.merge_key);
-    schema.Set("x-kubernetes-patch-strategy", "merge");
+    schema.Set("x-kubernetes-patch-strategy", options.retain_keys ? "merge,retainKeys" : "merge");
   }
 }
 
@@ -152,8 +152,12 @@ Value SchemaSet::PropertyOf(const Field& field) {
     if (auto value = ParseJson(field.options.fallback); value.ok())
       schema.Set("default", *std::move(value));
   }
-  AddEnum(field.options, schema);
-  if (Unwrapped(*field.type).kind == TypeKind::kList) AddListExtensions(field.options, schema);
+  if (Unwrapped(*field.type).kind == TypeKind::kList) {
+    AddEnum(field.options, *schema.Find("items"));
+    AddListExtensions(field.options, schema);
+  } else {
+    AddEnum(field.options, schema);
+  }
   return schema;
 }
 
