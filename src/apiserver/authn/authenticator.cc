@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/authn/authenticator.h"
 
+#include <map>
 #include <utility>
 
 #include "base/log.h"
 #include "pki/digest.h"
+#include "pki/token.h"
 
 namespace berth::apiserver {
 namespace {
@@ -126,21 +128,25 @@ Status Authenticator::Refuse(const net::Peer& peer, WallTime now) {
   return Unauthorized("Unauthorized");
 }
 
-void Authenticator::OnTokenChanged(const TokenEvent& event) {
-  OnTokenDeleted(event.name);
-  if (event.type != pki::kTokenSecretType || event.is_deleting) return;
-  auto record = pki::ParseTokenSecret(event.name, event.data);
+void Authenticator::OnSecretChanged(const apis::k8s::Secret& secret) {
+  const std::string& name = secret.metadata.name;
+  if (secret.metadata.namespace_ != pki::kTokenNamespace) return;
+  Forget(name);
+  if (secret.type != pki::kTokenSecretType || secret.metadata.deletion_timestamp) return;
+  std::map<std::string, std::string> data;
+  for (const auto& [key, value] : secret.data) data[key] = value.bytes;
+  auto record = pki::ParseTokenSecret(name, data);
   if (!record.ok()) {
     LOG_WARNING("token secret {}/{} is not valid and refused: {}",
                 pki::kTokenNamespace,
-                event.name,
+                name,
                 record.status().message());
     return;
   }
   if (tokens_.size() >= kTokensMax) {
     LOG_WARNING("token secret {}/{} is refused: there are {} tokens already, the limit",
                 pki::kTokenNamespace,
-                event.name,
+                name,
                 kTokensMax);
     return;
   }
@@ -150,9 +156,13 @@ void Authenticator::OnTokenChanged(const TokenEvent& event) {
                  .expires = record->expires};
 }
 
-void Authenticator::OnTokenDeleted(std::string_view name) {
-  if (!name.starts_with(pki::kTokenNamePrefix)) return;
-  auto found = tokens_.find(name.substr(pki::kTokenNamePrefix.size()));
+void Authenticator::OnSecretDeleted(const apis::k8s::Secret& secret) {
+  if (secret.metadata.namespace_ == pki::kTokenNamespace) Forget(secret.metadata.name);
+}
+
+void Authenticator::Forget(std::string_view secret_name) {
+  if (!secret_name.starts_with(pki::kTokenNamePrefix)) return;
+  auto found = tokens_.find(secret_name.substr(pki::kTokenNamePrefix.size()));
   if (found != tokens_.end()) tokens_.erase(found);
 }
 

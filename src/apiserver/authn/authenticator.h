@@ -6,12 +6,12 @@
 // working with the event. Not safe for several threads: it belongs to the API server's loop.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "apis/k8s/secret.h"
 #include "apiserver/authn/failure_limiter.h"
 #include "apiserver/identity.h"
 #include "base/metrics.h"
@@ -20,7 +20,6 @@
 #include "base/time.h"
 #include "net/http.h"
 #include "pki/certificate.h"
-#include "pki/token.h"
 
 namespace berth::apiserver {
 
@@ -47,16 +46,10 @@ class Authenticator {
                                 std::string_view path,
                                 WallTime now);
 
-  // A Secret in pki::kTokenNamespace as it is now. Anything that is not a valid token Secret
-  // (another type, being deleted, damaged) revokes the token of that name.
-  struct TokenEvent {
-    std::string name;
-    std::string type;
-    std::map<std::string, std::string> data;
-    bool is_deleting = false;
-  };
-  void OnTokenChanged(const TokenEvent& event);
-  void OnTokenDeleted(std::string_view name);
+  // Watch events of Secrets; those outside pki::kTokenNamespace are ignored. A Secret that is not a
+  // valid token (another type, being deleted, damaged) revokes the token of its name.
+  void OnSecretChanged(const apis::k8s::Secret& secret);
+  void OnSecretDeleted(const apis::k8s::Secret& secret);
   size_t token_count() const { return tokens_.size(); }
 
  private:
@@ -74,6 +67,7 @@ class Authenticator {
   const Identity* FromCertificate(const std::string& der, WallTime now);
   const Identity* FromToken(std::string_view authorization, WallTime now) const;
   Status Refuse(const net::Peer& peer, WallTime now);
+  void Forget(std::string_view secret_name);
 
   template <class T>
   using ByText = std::unordered_map<std::string, T, StringHash, std::equal_to<>>;

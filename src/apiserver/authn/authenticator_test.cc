@@ -7,10 +7,12 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "pki/certificate_authority.h"
 #include "pki/digest.h"
 #include "pki/pem.h"
+#include "pki/token.h"
 
 namespace berth::apiserver {
 namespace {
@@ -39,13 +41,16 @@ class AuthenticatorTest : public testing::Test {
   // Makes a token known to the authenticator.
   pki::NewToken Token(std::optional<Duration> ttl = std::nullopt) {
     auto token = pki::MakeToken(pki::SystemEntropy(), "ann", {"dev"}, ttl, kNow).value();
-    authenticator_.OnTokenChanged(EventOf(token));
+    authenticator_.OnSecretChanged(SecretOf(token));
     return token;
   }
-  static Authenticator::TokenEvent EventOf(const pki::NewToken& token) {
-    return {.name = token.secret.name,
-            .type = std::string(pki::kTokenSecretType),
-            .data = token.secret.data};
+  static apis::k8s::Secret SecretOf(const pki::NewToken& token) {
+    apis::k8s::Secret secret;
+    secret.metadata.name = token.secret.name;
+    secret.metadata.namespace_ = pki::kTokenNamespace;
+    secret.type = pki::kTokenSecretType;
+    for (const auto& [key, value] : token.secret.data) secret.data[key].bytes = value;
+    return secret;
   }
   Result<Identity> Ask(std::string_view authorization, WallTime now = kNow) {
     return authenticator_.Authenticate(peer_, authorization, kPath, now);
@@ -145,35 +150,43 @@ TEST_F(AuthenticatorTest, ExpiredAndRevokedTokensAreRefused) {
   EXPECT_TRUE(Ask(header, kNow + Duration::Minutes(59)).ok());
   ExpectRefused(Ask(header, kNow + Duration::Hours(1)), "expired");
   EXPECT_TRUE(Ask(header).ok());
-  authenticator_.OnTokenDeleted(token.secret.name);
+  authenticator_.OnSecretDeleted(SecretOf(token));
   ExpectRefused(Ask(header), "revoked");
 }
 
 TEST_F(AuthenticatorTest, ASecretThatIsNoLongerAValidTokenRevokesIt) {
-  std::vector<std::function<void(Authenticator::TokenEvent&)>> changes = {
-      [](auto& event) { event.is_deleting = true; },
-      [](auto& event) { event.type = "Opaque"; },
-      [](auto& event) { event.data["hash"] = "broken"; },
-      [](auto& event) { event.data.erase("user"); },
-      [](auto& event) { event.data["hash"] = pki::Sha256Hex("another"); },
-      [](auto& event) { event.data["expires"] = "2026-08-22T09:59:59Z"; }};
+  std::vector<std::function<void(apis::k8s::Secret&)>> changes = {
+      [](auto& secret) { secret.metadata.deletion_timestamp = kNow; },
+      [](auto& secret) { secret.type = "Opaque"; },
+      [](auto& secret) { secret.data["hash"].bytes = "broken"; },
+      [](auto& secret) { secret.data.erase("user"); },
+      [](auto& secret) { secret.data["hash"].bytes = pki::Sha256Hex("another"); },
+      [](auto& secret) { secret.data["expires"].bytes = "2026-08-22T09:59:59Z"; }};
   for (size_t i = 0; i < changes.size(); ++i) {
     auto token = Token();
     ASSERT_TRUE(Ask("Bearer " + token.text).ok());
-    auto event = EventOf(token);
-    changes[i](event);
-    authenticator_.OnTokenChanged(event);
+    auto secret = SecretOf(token);
+    changes[i](secret);
+    authenticator_.OnSecretChanged(secret);
     ExpectRefused(Ask("Bearer " + token.text), std::to_string(i));
   }
 }
 
-TEST_F(AuthenticatorTest, ASecretOfAnotherTypeNeverMakesAToken) {
+TEST_F(AuthenticatorTest, ASecretOfAnotherTypeOrPlaceNeverMakesOrRevokesAToken) {
   auto token = pki::MakeToken(pki::SystemEntropy(), "ann", {}, std::nullopt, kNow).value();
-  auto event = EventOf(token);
-  event.type = "Opaque";
-  authenticator_.OnTokenChanged(event);
-  ExpectRefused(Ask("Bearer " + token.text), "opaque");
+  auto opaque = SecretOf(token);
+  opaque.type = "Opaque";
+  authenticator_.OnSecretChanged(opaque);
+  auto elsewhere = SecretOf(token);
+  elsewhere.metadata.namespace_ = "default";
+  authenticator_.OnSecretChanged(elsewhere);
+  ExpectRefused(Ask("Bearer " + token.text), "neither");
   EXPECT_EQ(authenticator_.token_count(), 0U);
+  authenticator_.OnSecretChanged(SecretOf(token));
+  authenticator_.OnSecretDeleted(elsewhere);
+  elsewhere.type = "Opaque";
+  authenticator_.OnSecretChanged(elsewhere);
+  EXPECT_TRUE(Ask("Bearer " + token.text).ok());
 }
 
 TEST_F(AuthenticatorTest, ACertificateCountsBeforeAToken) {

@@ -138,24 +138,67 @@ std::shared_ptr<Authorizer::RoleSlot> Authorizer::SlotFor(const PolicyKey& key) 
   return slot;
 }
 
-void Authorizer::SetRole(const PolicyKey& key, const std::vector<PolicyRule>& rules) {
+void Authorizer::SetRole(const PolicyKey& key, RolePolicy policy) {
   auto slot = SlotFor(key);
+  if (!slot->policy.aggregates.empty()) --aggregating_;
   slot->exists = true;
-  slot->rules = Canonical(rules, scheme_);
-  // A Role has a namespace, so it never grants paths.
+  slot->policy = std::move(policy);
+  slot->policy.rules = Canonical(slot->policy.rules, scheme_);
   if (!key.namespace_.empty()) {
-    for (auto& rule : slot->rules) rule.non_resource_urls.clear();
+    // A Role has a namespace, so it never grants paths, and it aggregates nothing.
+    for (auto& rule : slot->policy.rules) rule.non_resource_urls.clear();
+    slot->policy.aggregates.clear();
   }
-  slot->compiled.clear();
-  slot->compiled.reserve(slot->rules.size());
-  for (const auto& rule : slot->rules) slot->compiled.emplace_back(rule);
+  if (!slot->policy.aggregates.empty()) ++aggregating_;
+  slot->rules = slot->policy.rules;
+  Compile(*slot);
+  if (key.namespace_.empty()) Aggregate();
 }
 
 void Authorizer::RemoveRole(const PolicyKey& key) {
   auto found = roles_.find(key);
   if (found == roles_.end()) return;
+  if (!found->second->policy.aggregates.empty()) --aggregating_;
   *found->second = RoleSlot();
   if (found->second.use_count() == 1) roles_.erase(found);
+  if (key.namespace_.empty()) Aggregate();
+}
+
+void Authorizer::Compile(RoleSlot& slot) {
+  slot.compiled.clear();
+  slot.compiled.reserve(slot.rules.size());
+  for (const auto& rule : slot.rules) slot.compiled.emplace_back(rule);
+}
+
+// Few roles aggregate, and ClusterRoles change rarely: working all of them out anew is simplest.
+void Authorizer::Aggregate() {
+  if (aggregating_ == 0) return;
+  // ClusterRoles come first in the map: their namespace is empty.
+  std::vector<RoleSlot*> cluster_roles;
+  for (const auto& [key, slot] : roles_) {
+    if (!key.namespace_.empty()) break;
+    if (slot->exists) cluster_roles.push_back(slot.get());
+  }
+  for (RoleSlot* role : cluster_roles) {
+    if (role->policy.aggregates.empty()) continue;
+    // A role that is selected may itself select others; each counts once, so circles end.
+    std::vector<const RoleSlot*> selected = {role};
+    for (size_t i = 0; i < selected.size(); ++i) {
+      for (const auto& text : selected[i]->policy.aggregates) {
+        auto selector = meta::Selector::From(text);
+        if (!selector.ok()) continue;
+        for (const RoleSlot* other : cluster_roles) {
+          const bool known = std::ranges::find(selected, other) != selected.end();
+          if (!known && selector->Matches(other->policy.labels)) selected.push_back(other);
+        }
+      }
+    }
+    role->rules.clear();
+    for (const RoleSlot* part : selected) {
+      role->rules.insert(role->rules.end(), part->policy.rules.begin(), part->policy.rules.end());
+    }
+    Compile(*role);
+  }
 }
 
 const std::vector<PolicyRule>* Authorizer::FindRole(const PolicyKey& key) const {

@@ -44,12 +44,16 @@ class Authorizer {
   // All rules that apply to the identity in a namespace, canonical; "" is the cluster.
   std::vector<PolicyRule> RulesOf(const Identity& identity, std::string_view namespace_) const;
 
-  // Policy as it is now.
-  void SetRole(const PolicyKey& key, const std::vector<PolicyRule>& rules);
+  // Policy as it is now. A ClusterRole that aggregates grants at once what the roles that it
+  // selects grant; nothing has to copy their rules first.
+  void SetRole(const PolicyKey& key, RolePolicy policy);
+  void SetRole(const PolicyKey& key, std::vector<PolicyRule> rules) {
+    SetRole(key, RolePolicy{.rules = std::move(rules)});
+  }
   void RemoveRole(const PolicyKey& key);
   void SetBinding(const PolicyKey& key, Binding binding);
   void RemoveBinding(const PolicyKey& key);
-  // The canonical rules of a role; null if there is none.
+  // The canonical rules of a role with what it aggregates; null if there is none.
   const std::vector<PolicyRule>* FindRole(const PolicyKey& key) const;
 
   const meta::Scheme& scheme() const { return scheme_; }
@@ -58,7 +62,8 @@ class Authorizer {
   // A role, or the place where one would be: bindings may name roles that do not exist.
   struct RoleSlot {
     bool exists = false;
-    std::vector<PolicyRule> rules;
+    RolePolicy policy;              // as given, rules canonical
+    std::vector<PolicyRule> rules;  // with what it aggregates
     std::vector<CompiledRule> compiled;
   };
   struct BoundRole {
@@ -87,6 +92,8 @@ class Authorizer {
   static bool VisitScope(const ScopeIndex& scope, const Identity& identity, Visit visit);
   bool FindGrant(const Identity& identity, const RequestInfo& request, Grant& grant) const;
   std::shared_ptr<RoleSlot> SlotFor(const PolicyKey& key);
+  static void Compile(RoleSlot& slot);
+  void Aggregate();
   void Index(const BoundRole& bound);
   void Unindex(const BoundRole& bound);
 
@@ -94,6 +101,7 @@ class Authorizer {
   std::map<PolicyKey, std::shared_ptr<RoleSlot>> roles_;
   std::map<PolicyKey, std::unique_ptr<BoundRole>> bindings_;
   ByText<ScopeIndex> scopes_;
+  size_t aggregating_ = 0;  // how many roles aggregate others
 };
 
 // User "x" cannot list resource "machines" in API group "compute.ironcore.dev" in the namespace

@@ -5,12 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "apiserver/authz/covers.h"
 #include "apiserver/authz/escalation.h"
 #include "apiserver/authz/internal/test_scheme.h"
-#include "apiserver/authz/reviews.h"
 
 namespace berth::apiserver {
 namespace {
@@ -122,35 +119,6 @@ TEST_F(DefaultRolesTest, CompletingAddsWhatIsMissingAndKeepsTheRest) {
   for (const auto& role : DefaultRoles(TestScheme())) {
     EXPECT_EQ(CompleteRules(role.rules, role.rules, TestScheme()), std::nullopt) << role.name;
   }
-}
-
-TEST_F(DefaultRolesTest, ReviewsAnswerWithCanonicalGroups) {
-  AccessQuestion question{.resource = ResourceQuestion{.namespace_ = "blue",
-                                                       .verb = "create",
-                                                       .group = "Compute.OpenKCM.dev",
-                                                       .resource = "machines"}};
-  auto decision = AnswerAccess(authorizer_, Someone("edit"), question);
-  EXPECT_TRUE(decision->allowed);
-  EXPECT_EQ(decision->reason,
-            "RBAC: allowed by RoleBinding \"edit/blue\" of ClusterRole \"edit\" to User \"edit\"");
-  EXPECT_FALSE(AnswerAccess(authorizer_, Someone("view"), question)->allowed);
-  AccessQuestion path{.path = PathQuestion{.path = "/metrics", .verb = "get"}};
-  EXPECT_TRUE(AnswerAccess(authorizer_, Someone("p", {"system:monitoring"}), path)->allowed);
-  EXPECT_FALSE(AnswerAccess(authorizer_, Someone("view"), path)->allowed);
-  EXPECT_FALSE(AnswerAccess(authorizer_, Someone("view"), {}).ok());
-  path.resource = question.resource;
-  EXPECT_FALSE(AnswerAccess(authorizer_, Someone("view"), path).ok());
-}
-
-TEST_F(DefaultRolesTest, RulesReviewListsEachRuleOnce) {
-  auto answer = AnswerRules(authorizer_, Someone("view"), "blue");
-  EXPECT_FALSE(answer.resource_rules.empty());
-  EXPECT_FALSE(answer.path_rules.empty());
-  for (const auto* list : {&answer.resource_rules, &answer.path_rules}) {
-    for (const auto& rule : *list) EXPECT_EQ(std::ranges::count(*list, rule), 1);
-  }
-  EXPECT_LT(AnswerRules(authorizer_, Someone("view"), "red").resource_rules.size(),
-            answer.resource_rules.size());
 }
 
 }  // namespace

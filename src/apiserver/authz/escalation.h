@@ -17,14 +17,16 @@
 
 #include "apiserver/authz/authorizer.h"
 #include "base/status.h"
+#include "meta/object.h"
 
 namespace berth::apiserver {
 
-// `key` names the role; an empty namespace means ClusterRole.
+// `key` names the role; an empty namespace means ClusterRole. A role that aggregates others may
+// come to hold anything, so writing it needs every right there is.
 Status CheckRoleWrite(const Authorizer& authorizer,
                       const Identity& identity,
                       const PolicyKey& key,
-                      const std::vector<PolicyRule>& rules);
+                      const RolePolicy& policy);
 
 // NotFound if the role does not exist and the identity may not bind it regardless.
 Status CheckBindingWrite(const Authorizer& authorizer,
@@ -38,5 +40,13 @@ Status CheckTokenWrite(const Authorizer& authorizer,
                        const Identity& identity,
                        std::string_view name,
                        const std::map<std::string, std::string>& data);
+
+// The three checks above for an object of any kind, as registry.h's WriteContext::guard wants it:
+// `before` is null for a new object. Ok for objects that give no rights, and for updates that only
+// let go of one (finalizers and owners).
+Status CheckPrivilegedWrite(const Authorizer& authorizer,
+                            const Identity& identity,
+                            const meta::Object* before,
+                            const meta::Object& after);
 
 }  // namespace berth::apiserver

@@ -121,20 +121,21 @@ class EscalationTest : public testing::Test {
 TEST_F(EscalationTest, ARoleMayHoldWhatItsWriterHolds) {
   Give("ann", {kReadMachines}, "blue");
   Identity ann = Someone("ann");
-  EXPECT_TRUE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {kReadMachines}).ok());
+  EXPECT_TRUE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {.rules = {kReadMachines}}).ok());
   PolicyRule alias = kReadMachines;
   alias.api_groups = {"compute.OpenKCM.dev"};
-  EXPECT_TRUE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {alias}).ok());
-  EXPECT_FALSE(CheckRoleWrite(authorizer_, ann, {"red", "r"}, {kReadMachines}).ok());
-  EXPECT_FALSE(CheckRoleWrite(authorizer_, ann, {"", "r"}, {kReadMachines}).ok());
-  EXPECT_FALSE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {kEverything}).ok());
-  EXPECT_TRUE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {}).ok());
+  EXPECT_TRUE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {.rules = {alias}}).ok());
+  EXPECT_FALSE(CheckRoleWrite(authorizer_, ann, {"red", "r"}, {.rules = {kReadMachines}}).ok());
+  EXPECT_FALSE(CheckRoleWrite(authorizer_, ann, {"", "r"}, {.rules = {kReadMachines}}).ok());
+  EXPECT_FALSE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {.rules = {kEverything}}).ok());
+  EXPECT_TRUE(CheckRoleWrite(authorizer_, ann, {"blue", "r"}, {.rules = {}}).ok());
 }
 
 TEST_F(EscalationTest, TheMessageNamesWhatIsMissing) {
   PolicyRule wanted = kReadMachines;
   wanted.verbs = {"delete"};
-  Status status = CheckRoleWrite(authorizer_, Someone("ann", {"dev"}), {"blue", "r"}, {wanted});
+  Status status =
+      CheckRoleWrite(authorizer_, Someone("ann", {"dev"}), {"blue", "r"}, {.rules = {wanted}});
   EXPECT_TRUE(status.Is(Reason::kForbidden));
   EXPECT_EQ(status.message(),
             "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"ann\" (groups=[\"dev\" "
@@ -145,11 +146,14 @@ TEST_F(EscalationTest, TheMessageNamesWhatIsMissing) {
 
 TEST_F(EscalationTest, EscalateAndMastersPass) {
   Give("ann", {Verb("escalate", "roles")}, "blue");
-  EXPECT_TRUE(CheckRoleWrite(authorizer_, Someone("ann"), {"blue", "r"}, {kEverything}).ok());
-  EXPECT_FALSE(CheckRoleWrite(authorizer_, Someone("ann"), {"red", "r"}, {kEverything}).ok());
-  EXPECT_FALSE(CheckRoleWrite(authorizer_, Someone("ann"), {"", "r"}, {kEverything}).ok());
+  EXPECT_TRUE(
+      CheckRoleWrite(authorizer_, Someone("ann"), {"blue", "r"}, {.rules = {kEverything}}).ok());
+  EXPECT_FALSE(
+      CheckRoleWrite(authorizer_, Someone("ann"), {"red", "r"}, {.rules = {kEverything}}).ok());
+  EXPECT_FALSE(
+      CheckRoleWrite(authorizer_, Someone("ann"), {"", "r"}, {.rules = {kEverything}}).ok());
   Identity root = Someone("root", {"system:masters"});
-  EXPECT_TRUE(CheckRoleWrite(authorizer_, root, {"", "r"}, {kEverything}).ok());
+  EXPECT_TRUE(CheckRoleWrite(authorizer_, root, {"", "r"}, {.rules = {kEverything}}).ok());
 }
 
 TEST_F(EscalationTest, ABindingMayGiveWhatItsWriterHolds) {

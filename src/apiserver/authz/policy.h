@@ -5,25 +5,20 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apis/k8s/role.h"
 #include "apiserver/identity.h"
+#include "meta/label_selector.h"
 #include "meta/scheme.h"
 
 namespace berth::apiserver {
 
-inline constexpr std::string_view kRbacGroup = "rbac.authorization.k8s.io";
-
-struct PolicyRule {
-  std::vector<std::string> verbs;
-  std::vector<std::string> api_groups;
-  std::vector<std::string> resources;
-  std::vector<std::string> resource_names;     // empty: all
-  std::vector<std::string> non_resource_urls;  // cluster roles only
-  bool operator==(const PolicyRule&) const = default;
-};
+using apis::k8s::kRbacGroup;
+using apis::k8s::PolicyRule;
 
 enum class SubjectKind : uint8_t {
   kUser,
@@ -49,6 +44,15 @@ struct PolicyKey {
 struct Binding {
   PolicyKey role;
   std::vector<Subject> subjects;
+};
+
+// What a Role or ClusterRole grants.
+struct RolePolicy {
+  std::vector<PolicyRule> rules;
+  // ClusterRoles only: others select this one by its labels, and it grants what those that it
+  // selects do.
+  std::map<std::string, std::string> labels;
+  std::vector<meta::LabelSelector> aggregates;
 };
 
 // The rule with every API group in its canonical form, without repetitions.
