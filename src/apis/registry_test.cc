@@ -10,8 +10,10 @@
 #include "apis/compute/machine.h"
 #include "apis/k8s/event.h"
 #include "meta/defaults.h"
+#include "meta/ip.h"
 #include "meta/json.h"
 #include "meta/object.h"
+#include "meta/quantity.h"
 #include "meta/scheme.h"
 
 namespace berth::apis {
@@ -127,6 +129,89 @@ TEST(Registry, DefaultsOfAnEmptyObjectAreDefaultsOnce) {
     meta::SetDefaults(twice);
     EXPECT_EQ(meta::ToValue(*kind->type, once.data()), meta::ToValue(*kind->type, twice.data()))
         << kind->kind;
+  }
+}
+
+// Gives every field of a value something to say.
+void Fill(const meta::TypeInfo& type, void* value, int depth) {
+  constexpr int kDepthMax = 64;
+  ASSERT_LT(depth, kDepthMax);
+  switch (type.kind) {
+    case meta::TypeKind::kBool: *static_cast<bool*>(value) = true; break;
+    case meta::TypeKind::kInt32: *static_cast<int32_t*>(value) = 7; break;
+    case meta::TypeKind::kInt64: *static_cast<int64_t*>(value) = 8; break;
+    case meta::TypeKind::kDouble: *static_cast<double*>(value) = 1.5; break;
+    case meta::TypeKind::kString: *static_cast<std::string*>(value) = "text"; break;
+    case meta::TypeKind::kBase64: static_cast<meta::Base64*>(value)->bytes = "\x01\xff"; break;
+    case meta::TypeKind::kTime:
+      *static_cast<WallTime*>(value) = WallTime::FromSeconds(1'800'000'000);
+      break;
+    case meta::TypeKind::kMicroTime:
+      static_cast<meta::MicroTime*>(value)->time = WallTime::FromMicros(1'800'000'000'123'456);
+      break;
+    case meta::TypeKind::kQuantity:
+      *static_cast<meta::Quantity*>(value) = *meta::Quantity::Parse("16Gi");
+      break;
+    case meta::TypeKind::kIp:
+      *static_cast<meta::IpAddress*>(value) = *meta::IpAddress::Parse("2001:db8::1");
+      break;
+    case meta::TypeKind::kIpPrefix:
+      *static_cast<meta::IpPrefix*>(value) = *meta::IpPrefix::Parse("10.0.0.0/24");
+      break;
+    case meta::TypeKind::kIntOrString: static_cast<meta::IntOrString*>(value)->number = 3; break;
+    case meta::TypeKind::kValue: *static_cast<meta::Value*>(value) = meta::Value::Object(); break;
+    case meta::TypeKind::kOptional:
+      Fill(*type.element, type.optional->emplace(value), depth + 1);
+      break;
+    case meta::TypeKind::kList: Fill(*type.element, type.list->append(value), depth + 1); break;
+    case meta::TypeKind::kMap:
+      Fill(*type.element, type.map->insert(value, "key"), depth + 1);
+      break;
+    case meta::TypeKind::kStruct:
+      for (const meta::Field& field : type.fields) {
+        Fill(*field.type, meta::FieldAt(value, field), depth + 1);
+      }
+      break;
+  }
+}
+
+TEST(Registry, EveryFieldOfEveryKindSurvivesJson) {
+  for (const meta::KindInfo* kind : AllKinds()) {
+    meta::Object object(*kind);
+    Fill(*kind->type, object.data(), 0);
+    std::string json;
+    meta::EncodeJson(*kind->type, object.data(), json);
+    meta::Object back(*kind);
+    const Status status = meta::DecodeJson(
+        json, *kind->type, back.data(), {.field_validation = meta::FieldValidation::kStrict});
+    ASSERT_TRUE(status.ok()) << kind->kind << ": " << status;
+    std::string again;
+    meta::EncodeJson(*kind->type, back.data(), again);
+    EXPECT_EQ(again, json) << kind->kind;
+    for (const meta::Field& field : kind->type->fields) {
+      EXPECT_NE(json.find("\"" + std::string(field.name) + "\":"), std::string::npos)
+          << kind->kind << "." << field.name;
+    }
+  }
+}
+
+TEST(Registry, ViewsLoseNothing) {
+  for (const meta::KindInfo* kind : AllKinds()) {
+    if (kind->view == nullptr) continue;
+    meta::Object view(*kind);
+    Fill(*kind->type, view.data(), 0);
+    meta::Object stored(*kind->view->stored);
+    kind->view->to_stored(view.data(), stored.data());
+    meta::Object back(*kind);
+    kind->view->from_stored(stored.data(), back.data());
+    EXPECT_EQ(meta::ToValue(*kind->type, back.data()), meta::ToValue(*kind->type, view.data()));
+
+    meta::Object other(*kind->view->stored);
+    Fill(*other.kind().type, other.data(), 0);
+    kind->view->from_stored(other.data(), back.data());
+    kind->view->to_stored(back.data(), stored.data());
+    EXPECT_EQ(meta::ToValue(*stored.kind().type, stored.data()),
+              meta::ToValue(*other.kind().type, other.data()));
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "meta/defaults.h"
+#include "meta/json.h"
 #include "meta/kind.h"
 #include "meta/validate.h"
 
@@ -38,6 +39,16 @@ struct Rule {
   Causes causes;  // empty: allowed
 };
 
+// An object as a user writes it; unknown fields fail the test.
+template <class T>
+T Parse(std::string_view json) {
+  meta::TypeMeta type_meta;
+  auto object = meta::DecodeJsonAs<T>(
+      json, {.field_validation = meta::FieldValidation::kStrict, .type_meta = &type_meta});
+  EXPECT_TRUE(object.ok()) << object.status() << " in " << json;
+  return object.ok() ? *std::move(object) : T{};
+}
+
 template <class T>
 T WithDefaults(T object) {
   const meta::KindInfo& kind = BerthKind(meta::Tag<T>{});
@@ -59,6 +70,9 @@ Causes CausesOf(const T& object) {
 template <class T>
 void ExpectRules(const T& valid, std::vector<Rule<T>> rules) {
   EXPECT_EQ(CausesOf(WithDefaults(valid)), Causes{}) << "the unchanged object";
+  const T once = WithDefaults(valid);
+  EXPECT_EQ(meta::EncodeJsonOf(WithDefaults(once)), meta::EncodeJsonOf(once));
+  EXPECT_EQ(meta::EncodeJsonOf(Parse<T>(meta::EncodeJsonOf(once))), meta::EncodeJsonOf(once));
   for (Rule<T>& rule : rules) {
     T object = WithDefaults(valid);
     rule.change(object);
