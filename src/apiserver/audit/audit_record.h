@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the audit log says about one request: who did what, from where, when, with what result.
+// Never what was in the bodies.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "apiserver/identity.h"
+#include "base/time.h"
+
+namespace berth::apiserver {
+
+// Writes of stored objects, reads of Secrets, and calls other than GET to paths that are no
+// resources. Reviews are questions, not writes.
+bool IsAudited(const RequestInfo& request);
+
+// Refers to what the request's handler holds.
+struct AuditRecord {
+  WallTime time;  // when the request came in
+  std::string_view request_id;
+  const Identity& identity;       // on whose behalf
+  std::string_view impersonator;  // who really sent it, "" without impersonation
+  std::string_view source;        // address of the peer
+  std::string_view user_agent;
+  const RequestInfo& request;
+  std::string_view name;  // of the object, where the request has none (create)
+  int code = 0;           // of the answer
+  Duration duration;
+};
+
+// Appends one line of JSON, ended by a newline. Costs about a microsecond.
+void AppendAuditLine(const AuditRecord& record, std::string& out);
+// The line that stands for records that were lost.
+void AppendAuditGap(WallTime time, uint64_t lost, std::string& out);
+
+}  // namespace berth::apiserver
