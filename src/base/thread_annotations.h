@@ -9,6 +9,10 @@
 #define BERTH_ANNOTATE(x)
 #endif
 
+// gRPC's headers bring Abseil's old macros of the same names and meaning.
+#undef GUARDED_BY
+#undef NO_THREAD_SAFETY_ANALYSIS
+
 #define CAPABILITY(name) BERTH_ANNOTATE(capability(name))
 #define SCOPED_CAPABILITY BERTH_ANNOTATE(scoped_lockable)
 #define GUARDED_BY(x) BERTH_ANNOTATE(guarded_by(x))
