@@ -20,7 +20,7 @@ class [[nodiscard]] Result {
   template <class U = T>
     requires(std::is_constructible_v<T, U &&> && !std::is_same_v<std::remove_cvref_t<U>, Status> &&
              !std::is_same_v<std::remove_cvref_t<U>, Result>)
-  Result(U&& value) : value_(std::forward<U>(value)) {}
+  Result(U&& value) : value_(std::in_place, std::forward<U>(value)) {}
   Result(Status status) : status_(std::move(status)) {
     CHECK(!status_.ok()) << "a Result without a value needs an error";
   }
