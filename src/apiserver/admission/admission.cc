@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/admission/admission.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "apis/compute/device_names.h"
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_class.h"
+#include "apis/core/well_known.h"
+#include "apis/k8s/event.h"
+#include "apis/storage/volume.h"
+#include "apis/storage/volume_class.h"
+#include "apiserver/errors.h"
+#include "base/strings.h"
+
+namespace berth::apiserver {
+
+namespace {
+
+using apis::storage::Volume;
+using apis::storage::VolumeClass;
+
+// Classes are protected from their first moment; the controller lets go of those without users.
+struct ClassFinalizer {
+  const meta::KindInfo* kind;
+  std::string_view finalizer;
+};
+const std::array kClassFinalizers = {
+    ClassFinalizer{&apis::compute::kMachineClassKind, apis::core::kMachineClassFinalizer},
+    ClassFinalizer{&apis::storage::kVolumeClassKind, apis::core::kVolumeClassFinalizer},
+};
+
+void AddClassFinalizer(meta::Object& object) {
+  for (const ClassFinalizer& row : kClassFinalizers) {
+    if (row.kind != &object.kind()) continue;
+    std::vector<std::string>& finalizers = object.metadata().finalizers;
+    if (std::ranges::find(finalizers, row.finalizer) == finalizers.end()) {
+      finalizers.emplace_back(row.finalizer);
+    }
+  }
+}
+
+Status CheckVolumeExpansion(const meta::Scheme& scheme,
+                            const ObjectSource& source,
+                            const Volume& before,
+                            const Volume& now) {
+  const meta::Quantity* size_before =
+      apis::core::FindResource(before.spec.resources, apis::core::kStorage);
+  const meta::Quantity* size_now =
+      apis::core::FindResource(now.spec.resources, apis::core::kStorage);
+  if (!now.spec.volume_class_ref || size_before == nullptr || size_now == nullptr) {
+    return OkStatus();
+  }
+  if (*size_before == *size_now) return OkStatus();
+  const KindErrors errors(scheme, apis::storage::kVolumeKind);
+  const std::string& class_name = now.spec.volume_class_ref->name;
+  const std::optional<meta::Object> found =
+      source.Find(apis::storage::kVolumeClassKind, {.namespace_ = "", .name = class_name});
+  if (!found) {
+    return errors.Forbidden(
+        now.metadata.name,
+        "volume class " + Quote(class_name) +
+            " does not exist, so it cannot be told whether the size may change");
+  }
+  if (found->as<VolumeClass>().resize_policy != apis::storage::kResizeExpandOnly) {
+    return errors.Forbidden(
+        now.metadata.name,
+        "volume class " + Quote(class_name) + " does not allow to change the size");
+  }
+  if (*size_now < *size_before) {
+    return errors.Forbidden(
+        now.metadata.name,
+        "volume class " + Quote(class_name) +
+            " allows to expand only: spec.resources.storage may not shrink from " +
+            size_before->ToString() + " to " + size_now->ToString());
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status Complete(const meta::Scheme& scheme, const meta::Object* before, meta::Object& object) {
+  // PROTOCOL 7.1: one spelling at rest, or two managers could own a field under two domains.
+  for (meta::OwnerReference& owner : object.metadata().owner_references) {
+    owner.api_version = scheme.CanonicalApiVersion(owner.api_version);
+  }
+  if (&object.kind() == &apis::k8s::kCoreEventKind) {
+    auto& event = object.as<apis::k8s::CoreEvent>();
+    event.involved_object.api_version =
+        scheme.CanonicalApiVersion(event.involved_object.api_version);
+    if (event.related) {
+      event.related->api_version = scheme.CanonicalApiVersion(event.related->api_version);
+    }
+  }
+  if (before == nullptr) AddClassFinalizer(object);
+  if (&object.kind() == &apis::compute::kMachineKind) {
+    return apis::compute::AssignDeviceNames(object.as<apis::compute::Machine>());
+  }
+  return OkStatus();
+}
+
+Status Check(const meta::Scheme& scheme,
+             const ObjectSource& source,
+             const meta::Object* before,
+             const meta::Object& object) {
+  if (before != nullptr && &object.kind() == &apis::storage::kVolumeKind) {
+    return CheckVolumeExpansion(scheme, source, before->as<Volume>(), object.as<Volume>());
+  }
+  return OkStatus();
+}
+
+}  // namespace berth::apiserver

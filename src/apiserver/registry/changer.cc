@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/changer.h"
+
+#include <utility>
+
+#include "apiserver/cache/keys.h"
+#include "apiserver/errors.h"
+#include "apiserver/registry/object_rules.h"
+#include "base/strings.h"
+#include "meta/defaults.h"
+#include "rt/chaos.h"
+
+namespace berth::apiserver {
+
+rt::Task<Result<Changer::Current>> Changer::Load(const meta::KindInfo& kind, ObjectKey key) {
+  const std::string suffix = KeySuffix(key);
+  const KindCache& cache = parts_.cache.Of(kind);
+  if (cache.Find(suffix) == nullptr) CO_TRY_STATUS(co_await parts_.cache.CatchUp());
+  const StoredObject* stored = cache.Find(suffix);
+  if (stored == nullptr) co_return KindErrors(parts_.scheme, kind).NotFound(key.name);
+  Current current{.stored = *stored, .object = {}};
+  CO_TRY(current.object, Decode(StoredKind(kind), current.stored));
+  co_return current;
+}
+
+rt::Task<Result<WriteResult>> Changer::Mutate(const meta::KindInfo& kind,
+                                              ObjectKey key,
+                                              Mutation mutation,
+                                              WriteContext context) {
+  bool caught_up = false;
+  for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
+    CO_TRY(Current current, co_await Load(kind, key));
+    CO_TRY(meta::Object wanted, mutation(FromStored(kind, current.object)));
+    meta::Object next = ToStored(std::move(wanted));
+    const Status basis = CheckBasis(kind, current, next);
+    if (!basis.ok()) {
+      // The writer may know more than the cache does yet.
+      if (caught_up || !basis.Is(Reason::kConflict)) co_return basis;
+      caught_up = true;
+      CO_TRY_STATUS(co_await parts_.cache.CatchUp());
+      continue;
+    }
+    CO_TRY(Plan plan, PlanUpdate(current, std::move(next), context));
+    if (plan.outcome == Plan::Outcome::kNothing) {
+      co_return WriteResult{.object = current.stored, .created = false};
+    }
+    if (context.dry_run == DryRun::kYes) {
+      CO_TRY_STATUS(quota_.Preview(current.object, plan.object));
+      co_return WriteResult{.object = {plan.at_rest, current.stored.revision}, .created = false};
+    }
+    CO_TRY(std::optional<StoredObject> written,
+           co_await Commit(key, std::move(current), std::move(plan)));
+    if (written) co_return WriteResult{.object = *std::move(written), .created = false};
+    REACHED("update.retry_after_conflict");
+  }
+  co_return KindErrors(parts_.scheme, kind).Modified(key.name);
+}
+
+Status Changer::CheckBasis(const meta::KindInfo& kind,
+                           const Current& current,
+                           const meta::Object& next) {
+  const meta::ObjectMeta& wanted = next.metadata();
+  const meta::ObjectMeta& present = current.object.metadata();
+  const KindErrors errors(parts_.scheme, kind);
+  if (!wanted.name.empty() && wanted.name != present.name) {
+    return BadRequest("the name of the object (" + wanted.name +
+                      ") does not match the name on the URL (" + present.name + ")");
+  }
+  if (!wanted.namespace_.empty() && wanted.namespace_ != present.namespace_) {
+    return BadRequest("the namespace of the object (" + wanted.namespace_ +
+                      ") does not match the namespace on the URL (" + present.namespace_ + ")");
+  }
+  if (!wanted.resource_version.empty() && wanted.resource_version != present.resource_version) {
+    return errors.Modified(present.name);
+  }
+  if (!wanted.uid.empty() && wanted.uid != present.uid) {
+    return errors.Conflict(present.name,
+                           "Precondition failed: UID in precondition: " + wanted.uid +
+                               ", UID in object meta: " + present.uid);
+  }
+  return OkStatus();
+}
+
+Result<Changer::Plan> Changer::PlanUpdate(const Current& current,
+                                          meta::Object next,
+                                          const WriteContext& context) {
+  const meta::KindInfo& kind = next.kind();
+  KeepWhatIsFixed(next, current.object, context.subresource);
+  meta::SetDefaults(next);
+  if (context.subresource == Subresource::kNone) {
+    if (kind.prepare_update != nullptr) kind.prepare_update(next.data(), current.object.data());
+    TRY_STATUS(Complete(parts_.scheme, &current.object, next));
+  }
+  UpdateGeneration(next, current.object);
+  TRY_STATUS(Validate(parts_.scheme, &current.object, next, context.subresource));
+  TRY_STATUS(Check(parts_.scheme, CacheSource(parts_.cache), &current.object, next));
+  if (context.guard) TRY_STATUS(context.guard(&current.object, next));
+  QuotaLedger::ForgetStaleUse(current.object, next);
+  Plan plan;
+  TRY(plan.at_rest, Encode(parts_.scheme, next));
+  if (next.metadata().deletion_timestamp && !IsKept(next)) {
+    plan.outcome = Plan::Outcome::kDelete;
+  } else if (plan.at_rest != current.stored.at_rest) {
+    plan.outcome = Plan::Outcome::kPut;
+  }
+  plan.object = std::move(next);
+  return plan;
+}
+
+rt::Task<Result<std::optional<StoredObject>>> Changer::Commit(ObjectKey key,
+                                                              Current current,
+                                                              Plan plan) {
+  const meta::KindInfo& kind = current.object.kind();
+  std::string store_key = StoreKey(kind, key);
+  const bool grows =
+      plan.outcome == Plan::Outcome::kPut && quota_.Concerns(current.object, plan.object);
+  std::set<std::string> namespaces;
+  if (grows) namespaces.insert(key.namespace_);
+  CO_TRY(const QuotaLedger::Permits permits, co_await quota_.Enter(namespaces));
+  QuotaCharges charges = quota_.Begin(namespaces);
+  if (grows) CO_TRY_STATUS(charges.Charge(&current.object, plan.object));
+
+  store::Txn txn;
+  txn.conditions.push_back(store::Condition::Unchanged(store_key, current.stored.revision));
+  store::LeaseId lease;
+  if (plan.outcome == Plan::Outcome::kDelete) {
+    txn.ops.push_back(store::Op::Delete(store_key));
+  } else {
+    CO_TRY(lease, co_await parts_.leases.For(kind));
+    txn.ops.push_back(store::Op::Put(store_key, plan.at_rest, lease));
+  }
+  CO_TRY_STATUS(charges.AddTo(txn));
+  Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
+  if (!result.ok() && result.status().Is(Reason::kNotFound)) parts_.leases.Forget(lease);
+  CO_TRY_STATUS(result);
+  CO_TRY_STATUS(co_await parts_.cache.WaitFor(result->revision));
+  if (!result->committed) co_return std::nullopt;
+  co_return StoredObject{.at_rest = plan.at_rest, .revision = result->revision};
+}
+
+rt::Task<Result<DeleteResult>> Changer::Delete(const meta::KindInfo& kind,
+                                               ObjectKey key,
+                                               DeleteRequest request,
+                                               WriteContext context) {
+  bool caught_up = false;
+  for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
+    CO_TRY(Current current, co_await Load(kind, key));
+    const Status precondition = CheckPreconditions(current, request);
+    if (!precondition.ok()) {
+      if (caught_up) co_return precondition;
+      caught_up = true;
+      CO_TRY_STATUS(co_await parts_.cache.CatchUp());
+      continue;
+    }
+    CO_TRY(Plan plan, PlanDelete(current, request));
+    const bool gone = plan.outcome == Plan::Outcome::kDelete;
+    if (plan.outcome == Plan::Outcome::kNothing) {
+      co_return DeleteResult{.object = current.stored, .gone = false};
+    }
+    if (context.dry_run == DryRun::kYes) {
+      co_return DeleteResult{.object = {plan.at_rest, current.stored.revision}, .gone = gone};
+    }
+    CO_TRY(std::optional<StoredObject> written,
+           co_await Commit(key, std::move(current), std::move(plan)));
+    if (written) co_return DeleteResult{.object = *std::move(written), .gone = gone};
+    REACHED("delete.retry_after_conflict");
+  }
+  co_return KindErrors(parts_.scheme, kind).Modified(key.name);
+}
+
+Status Changer::CheckPreconditions(const Current& current, const DeleteRequest& request) {
+  const meta::ObjectMeta& present = current.object.metadata();
+  const KindErrors errors(parts_.scheme, current.object.kind());
+  if (!request.uid.empty() && request.uid != present.uid) {
+    return errors.Conflict(present.name,
+                           "the UID in the precondition (" + request.uid +
+                               ") does not match the UID in record (" + present.uid +
+                               "). The object might have been deleted and then recreated");
+  }
+  if (!request.resource_version.empty() && request.resource_version != present.resource_version) {
+    return errors.Conflict(present.name,
+                           "the ResourceVersion in the precondition (" + request.resource_version +
+                               ") does not match the ResourceVersion in record (" +
+                               present.resource_version + "). The object might have been modified");
+  }
+  return OkStatus();
+}
+
+Result<Changer::Plan> Changer::PlanDelete(const Current& current, const DeleteRequest& request) {
+  const meta::KindInfo& kind = current.object.kind();
+  Plan plan{.outcome = Plan::Outcome::kDelete, .object = current.object, .at_rest = {}};
+  if (kind.refuse_delete != nullptr) {
+    const std::string why = kind.refuse_delete(current.object.data());
+    if (!why.empty()) {
+      return KindErrors(parts_.scheme, kind).Forbidden(current.object.metadata().name, why);
+    }
+  }
+  SetPropagation(plan.object, request.propagation);
+  if (!IsKept(plan.object)) {
+    plan.at_rest = current.stored.at_rest;
+    return plan;
+  }
+  MarkDeleted(plan.object, parts_.loop.WallNow());
+  TRY(plan.at_rest, Encode(parts_.scheme, plan.object));
+  plan.outcome =
+      plan.at_rest == current.stored.at_rest ? Plan::Outcome::kNothing : Plan::Outcome::kPut;
+  return plan;
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing and deleting objects. Both are: read the present state, decide what it becomes, commit
+// on the condition that nobody was faster, otherwise again.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apiserver/registry.h"
+#include "apiserver/registry/quota_ledger.h"
+#include "apiserver/registry/write_parts.h"
+#include "base/result.h"
+#include "meta/object.h"
+#include "rt/task.h"
+#include "store/store.h"
+
+namespace berth::apiserver {
+
+class Changer {
+ public:
+  Changer(WriteParts parts, QuotaLedger& quota) : parts_(parts), quota_(quota) {}
+
+  rt::Task<Result<WriteResult>> Mutate(const meta::KindInfo& kind,
+                                       ObjectKey key,
+                                       Mutation mutation,
+                                       WriteContext context);
+  rt::Task<Result<DeleteResult>> Delete(const meta::KindInfo& kind,
+                                        ObjectKey key,
+                                        DeleteRequest request,
+                                        WriteContext context);
+
+ private:
+  struct Current {
+    StoredObject stored;
+    meta::Object object;  // of the stored kind
+  };
+  // What becomes of an object.
+  struct Plan {
+    enum class Outcome : uint8_t { kNothing, kPut, kDelete };
+    Outcome outcome = Outcome::kNothing;
+    meta::Object object;
+    Bytes at_rest;
+  };
+
+  rt::Task<Result<Current>> Load(const meta::KindInfo& kind, ObjectKey key);
+  // Conflict if `next` was made from another state than `current`.
+  Status CheckBasis(const meta::KindInfo& kind, const Current& current, const meta::Object& next);
+  Result<Plan> PlanUpdate(const Current& current, meta::Object next, const WriteContext& context);
+  Result<Plan> PlanDelete(const Current& current, const DeleteRequest& request);
+  Status CheckPreconditions(const Current& current, const DeleteRequest& request);
+  // The state that was written, or nothing if someone was faster; the cache has it either way.
+  rt::Task<Result<std::optional<StoredObject>>> Commit(ObjectKey key, Current current, Plan plan);
+
+  WriteParts parts_;
+  QuotaLedger& quota_;
+};
+
+}  // namespace berth::apiserver

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/creator.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "apis/k8s/namespace.h"
+#include "apiserver/cache/keys.h"
+#include "apiserver/errors.h"
+#include "apiserver/registry/object_rules.h"
+#include "base/uid.h"
+#include "meta/at_rest.h"
+#include "meta/defaults.h"
+#include "rt/chaos.h"
+
+namespace berth::apiserver {
+
+namespace {
+
+// Kubernetes' own numbers: names of at most 63 characters, five of them random; 14 million endings
+// make a second collision a sign of something else.
+constexpr size_t kGeneratedNameMax = 63;
+constexpr int kSuffixLength = 5;
+constexpr int kNamesTried = 8;
+
+// Room in a transaction for keys and the rewritten quotas.
+constexpr size_t kTxnBytes = store::kMaxTxnBytes - 128 * 1024;
+
+const meta::KindInfo& NamespaceKind() { return apis::k8s::kNamespaceKind; }
+
+Status RequireName(const meta::Scheme& scheme, const meta::Object& object) {
+  meta::FieldErrors errors;
+  errors.Required(meta::FieldPath("metadata").Child("name"), "name or generateName is required");
+  return KindErrors(scheme, object.kind()).Invalid("", errors);
+}
+
+}  // namespace
+
+rt::Task<std::vector<Result<WriteResult>>> Creator::Create(std::vector<meta::Object> objects,
+                                                           WriteContext context) {
+  std::vector<Draft> drafts(objects.size());
+  for (size_t i = 0; i < objects.size(); ++i) {
+    Status status = ValidateView(parts_.scheme, objects[i]);
+    drafts[i].object = ToStored(std::move(objects[i]));
+    if (status.ok()) status = Prepare(drafts[i], context);
+    if (!status.ok()) drafts[i].verdict = std::move(status);
+  }
+  int failures = 0;
+  for (Chunk chunk = NextChunk(drafts); !chunk.empty(); chunk = NextChunk(drafts)) {
+    const Status status = co_await TryCommit(chunk, context.dry_run);
+    const bool gives_up = status.ok() && ++failures > kCommitAttempts;
+    for (Draft* draft : chunk) {
+      const KindErrors errors(parts_.scheme, draft->object.kind());
+      if (draft->verdict) {
+        failures = 0;
+      } else if (!status.ok()) {
+        draft->verdict = status;
+      } else if (gives_up) {
+        draft->verdict = errors.Modified(draft->object.metadata().name);
+      }
+    }
+  }
+  std::vector<Result<WriteResult>> results;
+  results.reserve(drafts.size());
+  for (Draft& draft : drafts) results.push_back(*std::move(draft.verdict));
+  co_return results;
+}
+
+Status Creator::Prepare(Draft& draft, const WriteContext& context) {
+  meta::Object& object = draft.object;
+  meta::ObjectMeta& metadata = object.metadata();
+  const meta::KindInfo& kind = object.kind();
+  if (kind.storage != meta::Storage::kStored) {
+    return KindErrors(parts_.scheme, kind).MethodNotSupported("create");
+  }
+  if (!metadata.resource_version.empty()) {
+    return BadRequest("resourceVersion should not be set on objects to be created");
+  }
+  if (metadata.name.empty()) draft.generate_name = metadata.generate_name;
+  if (metadata.name.empty() && draft.generate_name.empty()) {
+    return RequireName(parts_.scheme, object);
+  }
+  BecomeNew(object, NewUid(parts_.loop.random()), parts_.loop.WallNow());
+  TRY_STATUS(NameIt(draft));
+  meta::SetDefaults(object);
+  if (kind.prepare_create != nullptr) kind.prepare_create(object.data());
+  TRY_STATUS(Complete(parts_.scheme, nullptr, object));
+  TRY_STATUS(Validate(parts_.scheme, nullptr, object, Subresource::kNone));
+  TRY_STATUS(Check(parts_.scheme, CacheSource(parts_.cache), nullptr, object));
+  if (context.guard) TRY_STATUS(context.guard(nullptr, object));
+  TRY(draft.at_rest, Encode(parts_.scheme, object));
+  return OkStatus();
+}
+
+Status Creator::NameIt(Draft& draft) {
+  meta::ObjectMeta& metadata = draft.object.metadata();
+  if (!draft.generate_name.empty()) {
+    metadata.name = draft.generate_name.substr(0, kGeneratedNameMax - kSuffixLength) +
+                    parts_.loop.random().NameSuffix(kSuffixLength);
+    ++draft.names_tried;
+  }
+  draft.key =
+      StoreKey(draft.object.kind(), {.namespace_ = metadata.namespace_, .name = metadata.name});
+  if (draft.key.size() > store::kMaxKeyBytes) {
+    return BadRequest("the name is too long: with its namespace and kind it has " +
+                      std::to_string(draft.key.size()) + " characters, the limit is " +
+                      std::to_string(store::kMaxKeyBytes));
+  }
+  return OkStatus();
+}
+
+Creator::Chunk Creator::NextChunk(std::vector<Draft>& drafts) const {
+  Chunk chunk;
+  size_t keys = 0;
+  size_t bytes = 0;
+  std::set<std::string_view> seen;
+  std::set<std::string_view> namespaces;
+  for (Draft& draft : drafts) {
+    if (draft.verdict) continue;
+    // The second of two objects of one name waits for the next commit, and loses there.
+    if (seen.contains(draft.key)) continue;
+    const std::string& namespace_ = draft.object.metadata().namespace_;
+    size_t more_keys = 2;
+    if (!namespaces.contains(namespace_)) more_keys += 2 + quota_.KeysFor(namespace_);
+    if (!chunk.empty() &&
+        (keys + more_keys > store::kMaxTxnKeys || bytes + draft.at_rest.size() > kTxnBytes)) {
+      break;
+    }
+    keys += more_keys;
+    bytes += draft.at_rest.size();
+    seen.insert(draft.key);
+    namespaces.insert(namespace_);
+    chunk.push_back(&draft);
+  }
+  return chunk;
+}
+
+rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run) {
+  std::set<std::string> namespaces;
+  std::set<std::string> counted;  // where quotas have a say
+  for (const Draft* draft : chunk) {
+    const std::string& namespace_ = draft->object.metadata().namespace_;
+    namespaces.insert(namespace_);
+    if (QuotaLedger::IsCounted(draft->object.kind())) counted.insert(namespace_);
+  }
+  CO_TRY(const QuotaLedger::Permits permits, co_await quota_.Enter(counted));
+  const bool knows_all = std::ranges::all_of(namespaces, [this](const std::string& namespace_) {
+    return namespace_.empty() || parts_.cache.Of(NamespaceKind()).Find(namespace_) != nullptr;
+  });
+  // Another server may just have made it.
+  if (!knows_all) CO_TRY_STATUS(co_await parts_.cache.CatchUp());
+
+  store::Txn txn;
+  CheckNamespaces(chunk, txn);
+  QuotaCharges charges = quota_.Begin(counted);
+  for (Draft* draft : chunk) {
+    if (draft->verdict) continue;
+    Status status = charges.Charge(nullptr, draft->object);
+    if (!status.ok()) draft->verdict = std::move(status);
+  }
+  if (dry_run == DryRun::kYes) {
+    CheckDryRun(chunk);
+    co_return OkStatus();
+  }
+  store::LeaseId lease;
+  for (Draft* draft : chunk) {
+    if (draft->verdict) continue;
+    CO_TRY(lease, co_await parts_.leases.For(draft->object.kind()));
+    txn.conditions.push_back(store::Condition::Absent(draft->key));
+    txn.ops.push_back(store::Op::Put(draft->key, draft->at_rest, lease));
+  }
+  if (txn.ops.empty()) co_return OkStatus();
+  CO_TRY_STATUS(charges.AddTo(txn));
+  Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
+  if (!result.ok() && result.status().Is(Reason::kNotFound)) parts_.leases.Forget(lease);
+  CO_TRY_STATUS(result);
+  if (!result->committed) OnConflict(chunk, *result);
+  CO_TRY_STATUS(co_await parts_.cache.WaitFor(result->revision));
+  if (!result->committed) co_return OkStatus();
+  for (Draft* draft : chunk) {
+    if (draft->verdict) continue;
+    draft->verdict = WriteResult{
+        .object = {.at_rest = draft->at_rest, .revision = result->revision}, .created = true};
+  }
+  co_return OkStatus();
+}
+
+void Creator::CheckNamespaces(const Chunk& chunk, store::Txn& txn) {
+  std::set<std::string_view> bound;
+  std::set<std::string_view> touched;
+  for (Draft* draft : chunk) {
+    const meta::ObjectMeta& metadata = draft->object.metadata();
+    const std::string& namespace_ = metadata.namespace_;
+    if (namespace_.empty()) continue;
+    const StoredObject* stored = parts_.cache.Of(NamespaceKind()).Find(namespace_);
+    if (stored == nullptr) {
+      draft->verdict = KindErrors(parts_.scheme, NamespaceKind()).NotFound(namespace_);
+      continue;
+    }
+    const Result<meta::AtRestView> view = meta::AtRestView::Parse(stored->at_rest.view());
+    if (view.ok() && view->is_deleting()) {
+      draft->verdict = KindErrors(parts_.scheme, draft->object.kind())
+                           .NamespaceTerminating(metadata.name, namespace_);
+      continue;
+    }
+    // The commit fails if the namespace changes before it: nothing is created in one that goes, and
+    // a new quota misses nothing.
+    const std::string key = StoreKey(NamespaceKind(), {.namespace_ = "", .name = namespace_});
+    if (bound.insert(namespace_).second) {
+      txn.conditions.push_back(store::Condition::Unchanged(key, stored->revision));
+    }
+    if (QuotaLedger::IsQuota(draft->object.kind()) && touched.insert(namespace_).second) {
+      txn.ops.push_back(store::Op::Put(key, stored->at_rest));
+    }
+  }
+}
+
+void Creator::CheckDryRun(const Chunk& chunk) {
+  for (Draft* draft : chunk) {
+    if (draft->verdict) continue;
+    const meta::ObjectMeta& metadata = draft->object.metadata();
+    const ObjectKey key{.namespace_ = metadata.namespace_, .name = metadata.name};
+    if (parts_.cache.Of(draft->object.kind()).Find(KeySuffix(key)) != nullptr) {
+      draft->verdict = KindErrors(parts_.scheme, draft->object.kind()).AlreadyExists(metadata.name);
+    } else {
+      draft->verdict =
+          WriteResult{.object = {.at_rest = draft->at_rest, .revision = {}}, .created = true};
+    }
+  }
+}
+
+void Creator::OnConflict(const Chunk& chunk, const store::TxnResult& result) {
+  std::map<std::string_view, Draft*> by_key;
+  for (Draft* draft : chunk) {
+    if (!draft->verdict) by_key[draft->key] = draft;
+  }
+  for (const store::KeyValue& conflict : result.conflicts) {
+    const auto found = by_key.find(conflict.key);
+    if (found == by_key.end()) {
+      REACHED("create.retry_changed_surroundings");
+      continue;
+    }
+    Draft& draft = *found->second;
+    const KindErrors errors(parts_.scheme, draft.object.kind());
+    if (draft.generate_name.empty() || draft.names_tried >= kNamesTried) {
+      draft.verdict = errors.AlreadyExists(draft.object.metadata().name);
+      continue;
+    }
+    REACHED("create.generated_name_taken");
+    by_key.erase(found);
+    Status status = NameIt(draft);
+    if (status.ok()) {
+      Result<Bytes> bytes = Encode(parts_.scheme, draft.object);
+      if (bytes.ok()) draft.at_rest = *std::move(bytes);
+      status = bytes.status();
+    }
+    if (!status.ok()) draft.verdict = std::move(status);
+  }
+}
+
+}  // namespace berth::apiserver

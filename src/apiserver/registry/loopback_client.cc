@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/loopback_client.h"
+
+#include <utility>
+
+#include "apiserver/cache/watch_cache.h"
+#include "apiserver/registry/write_parts.h"
+#include "meta/at_rest.h"
+#include "meta/json.h"
+
+namespace berth::apiserver {
+
+namespace {
+
+Result<Selection> ParseSelection(std::string namespace_,
+                                 std::string_view labels,
+                                 std::string_view fields) {
+  Selection selection{.namespace_ = std::move(namespace_), .labels = {}, .fields = {}};
+  TRY(selection.labels, meta::Selector::Parse(labels));
+  TRY(selection.fields, meta::FieldSelector::Parse(fields));
+  return selection;
+}
+
+client::WatchEvent::Type TypeOf(RegistryEvent::Type type) {
+  switch (type) {
+    case RegistryEvent::Type::kAdded: return client::WatchEvent::Type::kAdded;
+    case RegistryEvent::Type::kModified: return client::WatchEvent::Type::kModified;
+    case RegistryEvent::Type::kDeleted: return client::WatchEvent::Type::kDeleted;
+    case RegistryEvent::Type::kBookmark: return client::WatchEvent::Type::kBookmark;
+  }
+  return client::WatchEvent::Type::kBookmark;
+}
+
+class LoopbackWatch final : public client::ObjectWatch {
+ public:
+  LoopbackWatch(const meta::KindInfo& kind,
+                client::Detail detail,
+                std::unique_ptr<RegistryWatch> watch)
+      : kind_(kind), detail_(detail), watch_(std::move(watch)) {}
+
+  rt::Task<Result<std::vector<client::WatchEvent>>> Next() override {
+    CO_TRY(const std::vector<RegistryEvent> events, co_await watch_->Next());
+    std::vector<client::WatchEvent> out;
+    out.reserve(events.size());
+    for (const RegistryEvent& event : events) {
+      client::WatchEvent translated{
+          .type = TypeOf(event.type),
+          .object = {},
+          .resource_version = FormatResourceVersion(event.object.revision)};
+      if (event.type == RegistryEvent::Type::kBookmark) {
+        translated.object = meta::Object(kind_);
+      } else {
+        CO_TRY(translated.object, DecodeFor(kind_, event.object, detail_));
+      }
+      out.push_back(std::move(translated));
+    }
+    co_return out;
+  }
+
+ private:
+  const meta::KindInfo& kind_;
+  const client::Detail detail_;
+  std::unique_ptr<RegistryWatch> watch_;
+};
+
+Result<meta::Object> Written(const meta::KindInfo& kind, const Result<WriteResult>& result) {
+  if (!result.ok()) return result.status();
+  return DecodeFor(kind, result->object);
+}
+
+}  // namespace
+
+Result<meta::Object> DecodeFor(const meta::KindInfo& kind,
+                               const StoredObject& stored,
+                               client::Detail detail) {
+  if (detail == client::Detail::kFull) {
+    TRY(meta::Object object, Decode(kind.view == nullptr ? kind : *kind.view->stored, stored));
+    if (stored.revision.value == 0) object.metadata().resource_version.clear();
+    return FromStored(kind, std::move(object));
+  }
+  TRY(const meta::AtRestView view, meta::AtRestView::Parse(stored.at_rest.view()));
+  meta::Object object(kind);
+  const std::string json = "{" + std::string(view.metadata_body());
+  TRY_STATUS(meta::DecodeJson(json, meta::TypeInfoOf<meta::ObjectMeta>(), &object.metadata()));
+  object.metadata().resource_version = FormatResourceVersion(stored.revision);
+  return object;
+}
+
+LoopbackClient::LoopbackClient(Registry& registry, const meta::Scheme& scheme, Identity identity)
+    : registry_(registry), scheme_(scheme), identity_(std::move(identity)) {}
+
+WriteContext LoopbackClient::Context(const client::WriteOptions& options) const {
+  WriteContext context;
+  context.identity = identity_;
+  context.dry_run = options.dry_run;
+  context.subresource = options.subresource;
+  context.field_manager = identity_.user;
+  return context;
+}
+
+rt::Task<Result<meta::Object>> LoopbackClient::Get(const meta::KindInfo& kind,
+                                                   client::ObjectKey key) {
+  CO_TRY(const StoredObject stored, co_await registry_.Get(kind, std::move(key), ""));
+  co_return DecodeFor(kind, stored);
+}
+
+rt::Task<Result<client::ObjectList>> LoopbackClient::List(const meta::KindInfo& kind,
+                                                          client::ListOptions options) {
+  ListRequest request;
+  CO_TRY(request.selection,
+         ParseSelection(
+             std::move(options.namespace_), options.label_selector, options.field_selector));
+  request.limit = options.limit;
+  request.continue_token = std::move(options.continue_token);
+  request.resource_version = std::move(options.resource_version);
+  CO_TRY(ListPage page, co_await registry_.List(kind, std::move(request)));
+  client::ObjectList list{.items = {},
+                          .resource_version = FormatResourceVersion(page.revision),
+                          .continue_token = std::move(page.continue_token)};
+  list.items.reserve(page.items.size());
+  for (const StoredObject& stored : page.items) {
+    CO_TRY(meta::Object object, DecodeFor(kind, stored, options.detail));
+    list.items.push_back(std::move(object));
+  }
+  co_return list;
+}
+
+rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> LoopbackClient::Watch(
+    const meta::KindInfo& kind, client::WatchOptions options) {
+  WatchStart start;
+  CO_TRY(start.selection,
+         ParseSelection(
+             std::move(options.namespace_), options.label_selector, options.field_selector));
+  start.resource_version = std::move(options.resource_version);
+  start.bookmarks = true;
+  CO_TRY(std::unique_ptr<RegistryWatch> watch, co_await registry_.Watch(kind, std::move(start)));
+  co_return std::make_unique<LoopbackWatch>(kind, options.detail, std::move(watch));
+}
+
+rt::Task<Result<meta::Object>> LoopbackClient::Create(meta::Object object,
+                                                      client::WriteOptions options) {
+  const meta::KindInfo& kind = object.kind();
+  const Result<WriteResult> result = co_await registry_.Create(std::move(object), Context(options));
+  co_return Written(kind, result);
+}
+
+rt::Task<std::vector<Result<meta::Object>>> LoopbackClient::CreateBatch(
+    std::vector<meta::Object> objects, client::WriteOptions options) {
+  std::vector<const meta::KindInfo*> kinds;
+  for (const meta::Object& object : objects) kinds.push_back(&object.kind());
+  const std::vector<Result<WriteResult>> results =
+      co_await registry_.CreateBatch(std::move(objects), Context(options));
+  std::vector<Result<meta::Object>> out;
+  for (size_t i = 0; i < results.size(); ++i) out.push_back(Written(*kinds[i], results[i]));
+  co_return out;
+}
+
+rt::Task<Result<meta::Object>> LoopbackClient::Update(meta::Object object,
+                                                      client::WriteOptions options) {
+  const meta::KindInfo& kind = object.kind();
+  if (object.metadata().resource_version.empty()) {
+    co_return BadRequest("update " + std::string(kind.plural) + " " + object.metadata().name +
+                         ": metadata.resourceVersion must say which state is replaced");
+  }
+  const Result<WriteResult> result = co_await registry_.Update(std::move(object), Context(options));
+  co_return Written(kind, result);
+}
+
+rt::Task<Result<meta::Object>> LoopbackClient::Patch(const meta::KindInfo& kind,
+                                                     client::ObjectKey key,
+                                                     client::PatchType,
+                                                     std::string,
+                                                     client::WriteOptions) {
+  co_return Status(Reason::kMethodNotSupported,
+                   "patch " + std::string(kind.plural) + " " + key.name + " is not supported here");
+}
+
+rt::Task<Status> LoopbackClient::Delete(const meta::KindInfo& kind,
+                                        client::ObjectKey key,
+                                        client::DeleteOptions options) {
+  DeleteRequest request;
+  request.propagation = options.propagation;
+  request.uid = std::move(options.uid);
+  request.resource_version = std::move(options.resource_version);
+  const client::WriteOptions write{.dry_run = options.dry_run,
+                                   .subresource = client::Subresource::kNone};
+  const Result<DeleteResult> result =
+      co_await registry_.Delete(kind, std::move(key), std::move(request), Context(write));
+  co_return result.status();
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/reads.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apiserver/cache/keys.h"
+#include "apiserver/errors.h"
+#include "apiserver/registry/continue_token.h"
+#include "base/strings.h"
+
+namespace berth::apiserver {
+
+namespace {
+
+// Keys per read of the store's history: 1,000 * 2 KiB = 2 MiB at a time.
+constexpr size_t kStorePage = 1'000;
+
+Status CheckListRequest(const ListRequest& request) {
+  const std::string& match = request.resource_version_match;
+  const bool has_version = !request.resource_version.empty();
+  if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
+    return BadRequest("resourceVersionMatch: Unsupported value: " + Quote(match) +
+                      ": supported values: \"Exact\", \"NotOlderThan\"");
+  }
+  if (!match.empty() && !has_version) {
+    return BadRequest("resourceVersionMatch is forbidden unless resourceVersion is provided");
+  }
+  if (match == "Exact" && request.resource_version == "0") {
+    return BadRequest("resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
+  }
+  if (!request.continue_token.empty() && has_version && request.resource_version != "0") {
+    return BadRequest("specifying resource version is not allowed when using continue");
+  }
+  if (!request.continue_token.empty() && !match.empty()) {
+    return BadRequest("resourceVersionMatch is forbidden when continue is provided");
+  }
+  return OkStatus();
+}
+
+// A page that ends early, with the last key in place of its token, gets the token.
+void SealToken(ListPage& page) {
+  if (page.continue_token.empty()) return;
+  const ContinueToken token{.revision = page.revision, .after = page.continue_token};
+  page.continue_token = token.Encode();
+}
+
+Status ContinueExpired() {
+  return Expired(
+      "The provided continue parameter is too old to display a consistent list result. You must "
+      "start a new list without the continue parameter.");
+}
+
+}  // namespace
+
+rt::Task<Status> Reads::Freshen(std::string resource_version) {
+  if (resource_version.empty()) co_return co_await cache_.CatchUp();
+  CO_TRY(const store::Revision revision, ParseResourceVersion(resource_version));
+  co_return co_await cache_.WaitForAtMost(revision);
+}
+
+rt::Task<Result<StoredObject>> Reads::Get(const meta::KindInfo& kind,
+                                          ObjectKey key,
+                                          std::string resource_version) {
+  CO_TRY_STATUS(co_await Freshen(std::move(resource_version)));
+  const StoredObject* object = cache_.Of(kind).Find(KeySuffix(key));
+  if (object == nullptr) co_return KindErrors(scheme_, kind).NotFound(key.name);
+  co_return *object;
+}
+
+rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest request) {
+  CO_TRY_STATUS(CheckListRequest(request));
+  const KindCache& objects = cache_.Of(kind);
+  PageStart start{.after = "", .limit = request.limit};
+  Matcher matcher(kind, std::move(request.selection));
+  store::Revision exact;
+  const bool continues = !request.continue_token.empty();
+  if (continues) {
+    CO_TRY(ContinueToken token, ContinueToken::Decode(request.continue_token));
+    start.after = std::move(token.after);
+    exact = token.revision;
+    CO_TRY_STATUS(co_await cache_.WaitForAtMost(exact));
+  } else {
+    CO_TRY_STATUS(co_await Freshen(request.resource_version));
+    if (request.resource_version_match == "Exact") {
+      CO_TRY(exact, ParseResourceVersion(request.resource_version));
+    }
+  }
+  // As long as nothing of this kind has changed since, the present is the state that is asked for.
+  if (exact.value == 0 || exact >= objects.changed_at()) {
+    ListPage page = FromCache(objects, matcher, start);
+    if (exact.value != 0) page.revision = exact;
+    SealToken(page);
+    co_return page;
+  }
+  Result<ListPage> page = co_await FromStore(objects, std::move(matcher), std::move(start), exact);
+  if (!page.ok() && page.status().Is(Reason::kExpired) && continues) co_return ContinueExpired();
+  if (page.ok()) SealToken(*page);
+  co_return page;
+}
+
+ListPage Reads::FromCache(const KindCache& cache,
+                          const Matcher& matcher,
+                          const PageStart& start) const {
+  ListPage page{.items = {}, .revision = cache_.revision(), .continue_token = "", .remaining = {}};
+  const KindCache::Objects& objects = cache.objects();
+  auto at = start.after.empty() ? objects.lower_bound(matcher.scope())
+                                : objects.upper_bound(std::max(start.after, matcher.scope()));
+  if (start.limit == 0 && matcher.takes_all() && matcher.scope().empty() && start.after.empty()) {
+    page.items.reserve(objects.size());
+  }
+  const std::string* last = nullptr;
+  for (; at != objects.end() && matcher.InScope(at->first); ++at) {
+    if (start.limit != 0 && page.items.size() == start.limit) {
+      page.continue_token = *last;
+      break;
+    }
+    if (!matcher.Matches(at->first, at->second)) continue;
+    page.items.push_back(at->second);
+    last = &at->first;
+  }
+  if (!page.continue_token.empty() && matcher.takes_all()) {
+    int64_t remaining = 0;
+    for (; at != objects.end() && matcher.InScope(at->first); ++at) ++remaining;
+    page.remaining = remaining;
+  }
+  return page;
+}
+
+rt::Task<Result<ListPage>> Reads::FromStore(const KindCache& objects,
+                                            Matcher matcher,
+                                            PageStart start,
+                                            store::Revision revision) {
+  ListPage page{.items = {}, .revision = revision, .continue_token = "", .remaining = {}};
+  const std::string& prefix = objects.prefix();
+  store::RangeRequest request{.start = prefix + matcher.scope(),
+                              .end = store::PrefixEnd(prefix + matcher.scope()),
+                              .revision = revision,
+                              .limit = kStorePage};
+  if (!start.after.empty()) request.start = prefix + start.after + '\0';
+  std::string last;
+  for (bool more = true; more;) {
+    CO_TRY(store::RangeResult range, co_await store_.Range(request));
+    for (size_t i = 0; i < range.items.size(); ++i) {
+      store::KeyValue& item = range.items[i];
+      if (start.limit != 0 && page.items.size() == start.limit) {
+        page.continue_token = last;
+        if (matcher.takes_all()) page.remaining = static_cast<int64_t>(range.count - i);
+        co_return page;
+      }
+      StoredObject object{.at_rest = std::move(item.value), .revision = item.mod_revision};
+      std::string suffix = item.key.substr(prefix.size());
+      if (!matcher.Matches(suffix, object)) continue;
+      page.items.push_back(std::move(object));
+      last = std::move(suffix);
+    }
+    more = range.more;
+    if (more) request.start = range.items.back().key + '\0';
+  }
+  co_return page;
+}
+
+}  // namespace berth::apiserver
