@@ -103,8 +103,25 @@ def library_of(path_below_src, table):
     return folder or None
 
 
+def opened_by(dependency, table):
+    """What a dependency stands for: itself and, if it only gathers the libraries below it (apis), those."""
+    return {dependency, *(name for name in table.get(dependency, {}).get('DEPS', ())
+                          if name.startswith(dependency + '/'))}
+
+
+def headers_of_tests(tree):
+    """Headers that only tests include: fixtures."""
+    includers = {}
+    for path, text in tree.items():
+        if sources.is_cpp(path):
+            for include in INCLUDE.finditer(text):
+                includers.setdefault('src/' + include.group(2), []).append(path)
+    return {header for header, paths in includers.items() if all(map(is_test, paths))}
+
+
 def check_layers(tree):
     table = read_table(tree.get(TABLE, ''))
+    fixtures = headers_of_tests(tree)
     for path, text in tree.items():
         if not path.startswith('src/') or not sources.is_cpp(path) or path.startswith('src/testing/'):
             continue
@@ -112,9 +129,10 @@ def check_layers(tree):
         if owner is None:
             yield Finding(path, 1, 'layers', f'no berth_library() in {TABLE} has this folder: dead file')
             continue
-        allowed = {owner, *table[owner]['DEPS']}
-        if is_test(path):
-            allowed |= {*table[owner]['TEST_DEPS'], 'testing'}
+        declared = [*table[owner]['DEPS']]
+        if is_test(path) or path in fixtures:
+            declared += [*table[owner]['TEST_DEPS'], 'testing']
+        allowed = {owner}.union(*(opened_by(dependency, table) for dependency in declared))
         for include in INCLUDE.finditer(text):
             if include.group(1) != '"' or f'src/{include.group(2)}' not in tree:
                 continue  # a system header, or generated

@@ -16,6 +16,9 @@ berth_library(net LAYER 2
   TEST_DEPS store)
 berth_library(store LAYER 3 DEPS base)
 berth_library(store/rocks LAYER 3 DEPS base store)
+berth_library(apis/compute LAYER 3 DEPS base)
+berth_library(apis LAYER 3 DEPS base apis/compute)
+berth_library(cli LAYER 5 DEPS apis TEST_DEPS store)
 '''
 
 
@@ -31,14 +34,15 @@ def one(rule, path, text):
 class Table(unittest.TestCase):
     def test_is_read_from_the_build(self):
         table = tidy.read_table(TABLE)
-        self.assertEqual(list(table), ['base', 'rt', 'net', 'store', 'store/rocks'])
+        self.assertEqual(list(table), ['base', 'rt', 'net', 'store', 'store/rocks', 'apis/compute', 'apis', 'cli'])
         self.assertEqual(table['net']['DEPS'], ['base', 'rt'])
         self.assertEqual(table['net']['TEST_DEPS'], ['store'])
         self.assertEqual(table['store/rocks']['LAYER'], ['3'])
 
 
 class Layers(unittest.TestCase):
-    HEADERS = {f'src/{name}': LINE for name in ('base/a.h', 'rt/a.h', 'net/a.h', 'store/a.h', 'store/rocks/a.h')}
+    HEADERS = {f'src/{name}': LINE for name in ('base/a.h', 'rt/a.h', 'net/a.h', 'store/a.h', 'store/rocks/a.h',
+                                               'apis/compute/a.h')}
 
     def include(self, path, header):
         files = {**self.HEADERS, path: f'{LINE}#include "{header}"\n'}
@@ -53,6 +57,16 @@ class Layers(unittest.TestCase):
         for path, header in (('src/base/b.cc', 'rt/a.h'), ('src/store/b.cc', 'net/a.h'), ('src/net/b.cc', 'store/a.h'),
                              ('src/store/b.cc', 'store/rocks/a.h'), ('src/store/b.cc', 'rt/a.h')):
             self.assertEqual(len(self.include(path, header)), 1, (path, header))
+
+    def test_a_library_that_gathers_others_opens_them(self):
+        self.assertEqual(self.include('src/cli/b.cc', 'apis/compute/a.h'), [])
+        self.assertEqual(len(self.include('src/cli/b.cc', 'base/a.h')), 1)
+
+    def test_a_header_that_only_tests_include_is_a_test(self):
+        files = {**self.HEADERS, 'src/cli/world.h': '#include "store/a.h"\n', 'src/cli/b_test.cc': '#include "cli/world.h"\n'}
+        self.assertEqual(findings(tidy.check_layers, files), [])
+        files['src/cli/b.cc'] = '#include "cli/world.h"\n'
+        self.assertEqual(len(findings(tidy.check_layers, files)), 1)
 
     def test_a_folder_without_a_line_in_the_table_is_dead(self):
         self.assertEqual(len(self.include('src/lost/b.cc', 'base/a.h')), 1)
