@@ -10,6 +10,7 @@
 #include "apis/compute/machine_class.h"
 #include "apis/core/well_known.h"
 #include "apis/k8s/event.h"
+#include "apis/storage/bucket_class.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_class.h"
 #include "apiserver/errors.h"
@@ -30,6 +31,7 @@ struct ClassFinalizer {
 const std::array kClassFinalizers = {
     ClassFinalizer{&apis::compute::kMachineClassKind, apis::core::kMachineClassFinalizer},
     ClassFinalizer{&apis::storage::kVolumeClassKind, apis::core::kVolumeClassFinalizer},
+    ClassFinalizer{&apis::storage::kBucketClassKind, apis::core::kBucketClassFinalizer},
 };
 
 void AddClassFinalizer(meta::Object& object) {
