@@ -105,7 +105,7 @@ BERTH_DESCRIBE(
     BERTH_FIELD(owner_references,
                 "ownerReferences",
                 "Objects that this one belongs to.",
-                {.merge_key = "uid"}),
+                {.merge_key = "uid", .list_type = "map", .list_keys = {"uid"}}),
     BERTH_FIELD(finalizers,
                 "finalizers",
                 "Names of parties that must agree before the object goes.",

@@ -210,4 +210,16 @@ bool HasPath(const TypeInfo& type, std::string_view path) {
   return true;
 }
 
+ListMerge ListMergeOf(const Field& field) {
+  const auto without_optional = [](const TypeInfo* type) {
+    while (type->kind == TypeKind::kOptional) type = type->element;
+    return type;
+  };
+  const TypeInfo* list = without_optional(field.type);
+  if (list->kind != TypeKind::kList) return ListMerge::kReplace;
+  if (!field.options.merge_key.empty()) return ListMerge::kByKey;
+  const bool is_scalar = without_optional(list->element)->kind == TypeKind::kString;
+  return field.options.list_type == "set" && is_scalar ? ListMerge::kAsSet : ListMerge::kReplace;
+}
+
 }  // namespace berth::meta

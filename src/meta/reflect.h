@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,5 +45,14 @@ std::optional<std::string> GetString(const TypeInfo& type,
 
 // Whether the type has a field (or map) at this path, whatever an object holds.
 bool HasPath(const TypeInfo& type, std::string_view path);
+
+// How a strategic merge patch treats a field that is a list. What OpenAPI publishes follows from
+// it.
+enum class ListMerge : uint8_t {
+  kReplace,
+  kByKey,  // items are objects that agree on FieldOptions::merge_key
+  kAsSet,  // items are scalars
+};
+ListMerge ListMergeOf(const Field& field);
 
 }  // namespace berth::meta

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "meta/json.h"
+#include "meta/reflect.h"
 
 namespace berth::meta {
 namespace {
@@ -32,14 +33,17 @@ void AddEnum(const FieldOptions& options, Value& schema) {
   if (!values.empty()) schema.Set("enum", Value::Array(std::move(values)));
 }
 
-void AddListExtensions(const FieldOptions& options, Value& schema) {
+void AddListExtensions(const Field& field, Value& schema) {
+  const FieldOptions& options = field.options;
   if (!options.list_type.empty()) schema.Set("x-kubernetes-list-type", options.list_type);
   std::vector<Value> keys;
   for (const auto key : options.list_keys) {
     if (!key.empty()) keys.emplace_back(key);
   }
   if (!keys.empty()) schema.Set("x-kubernetes-list-map-keys", Value::Array(std::move(keys)));
-  if (!options.merge_key.empty()) {
+  // Clients make their patches by this; it must be what the server does with them.
+  if (ListMergeOf(field) == ListMerge::kAsSet) schema.Set("x-kubernetes-patch-strategy", "merge");
+  if (ListMergeOf(field) == ListMerge::kByKey) {
     schema.Set("x-kubernetes-patch-merge-key", options.merge_key);
     schema.Set("x-kubernetes-patch-strategy", options.retain_keys ? "merge,retainKeys" : "merge");
   }
@@ -154,7 +158,7 @@ Value SchemaSet::PropertyOf(const Field& field) {
   }
   if (Unwrapped(*field.type).kind == TypeKind::kList) {
     AddEnum(field.options, *schema.Find("items"));
-    AddListExtensions(field.options, schema);
+    AddListExtensions(field, schema);
   } else {
     AddEnum(field.options, schema);
   }

@@ -43,12 +43,4 @@ Value ThreeWayMergePatch(const Value& original,
 // The same as a merge patch of RFC 7386: lists are replaced whole.
 Value ThreeWayJsonMergePatch(const Value& original, const Value& modified, const Value& current);
 
-// How a strategic merge patch treats a field that is a list.
-enum class ListMerge : uint8_t {
-  kReplace,
-  kByKey,  // items are objects that agree on FieldOptions::merge_key
-  kAsSet,  // items are scalars
-};
-ListMerge ListMergeOf(const Field& field);
-
 }  // namespace berth::meta

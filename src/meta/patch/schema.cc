@@ -14,14 +14,6 @@ const TypeInfo* WithoutOptional(const TypeInfo* type) {
 
 }  // namespace
 
-ListMerge ListMergeOf(const Field& field) {
-  const TypeInfo* list = WithoutOptional(field.type);
-  if (list->kind != TypeKind::kList) return ListMerge::kReplace;
-  if (!field.options.merge_key.empty()) return ListMerge::kByKey;
-  const bool is_scalar = WithoutOptional(list->element)->kind == TypeKind::kString;
-  return field.options.list_type == "set" && is_scalar ? ListMerge::kAsSet : ListMerge::kReplace;
-}
-
 namespace internal {
 
 MemberSchema SchemaOf(const TypeInfo* type, std::string_view key) {

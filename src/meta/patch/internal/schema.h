@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "meta/patch/patch.h"
+#include "meta/reflect.h"
 #include "meta/type.h"
 #include "meta/value.h"
 
