@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "store/key_range.h"
+#include "store/mvcc/index_builder.h"
 
 namespace berth::store {
 
@@ -28,11 +29,16 @@ class Engine::Loader final : public LogLoader {
   void OnRecord(Record record) override {
     engine_.loop_.Assert();
     engine_.durable_ = std::max(engine_.durable_, record.at.revision);
-    engine_.index_.Apply(std::move(record));
+    builder_.Add(std::move(record));
+  }
+  void Finish() {
+    engine_.loop_.Assert();
+    engine_.index_ = builder_.Take();
   }
 
  private:
   Engine& engine_;
+  IndexBuilder builder_;
 };
 
 Result<std::shared_ptr<Engine>> Engine::Open(rt::Loop& loop, std::unique_ptr<RecordLog> log) {
@@ -40,6 +46,7 @@ Result<std::shared_ptr<Engine>> Engine::Open(rt::Loop& loop, std::unique_ptr<Rec
   std::shared_ptr<Engine> engine(new Engine(loop, std::move(log)));
   Loader loader(*engine);
   TRY_STATUS(engine->log_->Load(loader));
+  loader.Finish();
   engine->log_->Start(*engine);
   engine->loop_.Assert();
   engine->Begin();

@@ -96,11 +96,7 @@ Index::Item& Index::Insert(std::string_view key, Leaf*& leaf) {
   return *leaf->items.insert(it, std::move(item));
 }
 
-void Index::Apply(Record record) {
-  Leaf* leaf = nullptr;
-  Entry& entry = Insert(record.key, leaf).entry;
-  const bool was_live = !entry.newest.deleted;
-  const bool is_live = record.type == Op::Type::kPut;
+void Index::Supersede(Entry& entry, Record record) {
   if (entry.newest.revision.value != 0) {
     CHECK(record.at.revision > entry.newest.revision) << record.at.revision.value;
     if (entry.older == nullptr) entry.older = std::make_unique<std::vector<Version>>();
@@ -110,8 +106,18 @@ void Index::Apply(Record record) {
   entry.create_revision = record.create_revision;
   entry.version = record.version;
   entry.lease = record.lease;
-  entry.newest = {.revision = record.at.revision, .sub = record.at.sub, .deleted = !is_live};
+  entry.newest = {.revision = record.at.revision,
+                  .sub = record.at.sub,
+                  .deleted = record.type == Op::Type::kDelete};
+}
+
+void Index::Apply(Record record) {
+  Leaf* leaf = nullptr;
+  Entry& entry = Insert(record.key, leaf).entry;
+  const bool was_live = !entry.newest.deleted;
+  const bool is_live = record.type == Op::Type::kPut;
   leaf->changed = std::max(leaf->changed, record.at.revision);
+  Supersede(entry, std::move(record));
   leaf->live += is_live ? 1 : 0;
   leaf->live -= was_live ? 1 : 0;
   live_ += is_live ? 1 : 0;

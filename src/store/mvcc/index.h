@@ -77,6 +77,7 @@ class Index {
   size_t size() const { return live_; }
 
  private:
+  friend class IndexBuilder;
   // Half of it moves when a key is inserted: 64 * 100 bytes, about 0.2 us.
   static constexpr size_t kLeafKeys = 128;
 
@@ -90,6 +91,8 @@ class Index {
     Revision changed;  // no item is newer than this
   };
 
+  // Makes `record` the newest version of its key.
+  static void Supersede(Entry& entry, Record record);
   size_t LeafOf(std::string_view key) const;
   Item& Insert(std::string_view key, Leaf*& leaf);
   Leaf* Split(size_t number, std::string_view key);
