@@ -42,6 +42,14 @@ void CheckReference(const std::optional<LocalObjectReference>& reference,
   if (reference) CheckSubdomainName(reference->name, path.Child("name"), errors);
 }
 
+void CheckReference(const std::optional<LocalUidReference>& reference,
+                    const meta::FieldPath& path,
+                    meta::FieldErrors& errors) {
+  if (reference && !reference->name.empty()) {
+    CheckSubdomainName(reference->name, path.Child("name"), errors);
+  }
+}
+
 void CheckReferences(std::span<const LocalObjectReference> references,
                      const meta::FieldPath& path,
                      meta::FieldErrors& errors) {

@@ -57,6 +57,10 @@ void CheckReference(const std::optional<LocalObjectReference>& reference,
                     const meta::FieldPath& path,
                     meta::FieldErrors& errors);
 
+// The syntax of the name; its absence is reported by the reference's description.
+void CheckReference(const std::optional<LocalUidReference>& reference,
+                    const meta::FieldPath& path,
+                    meta::FieldErrors& errors);
 void CheckReferences(std::span<const LocalObjectReference> references,
                      const meta::FieldPath& path,
                      meta::FieldErrors& errors);

@@ -28,10 +28,7 @@ void CheckVirtualIp(const VirtualIpSource& source,
   }
   const VirtualIpTemplateSpec& from = *source.ephemeral->virtual_ip_template;
   core::CheckTemplateMetadata(from.metadata, at.Child("metadata"), errors);
-  if (from.spec.target_ref) {
-    core::CheckSubdomainName(
-        from.spec.target_ref->name, at.Child("spec").Child("targetRef").Child("name"), errors);
-  }
+  core::CheckReference(from.spec.target_ref, at.Child("spec").Child("targetRef"), errors);
 }
 
 void Validate(const NetworkInterface& object, meta::FieldErrors& errors) {
@@ -95,7 +92,7 @@ void CheckNetworkInterfaceSpec(const NetworkInterfaceSpec& spec,
                                const meta::FieldPath& path,
                                meta::FieldErrors& errors) {
   core::CheckReference(spec.network_ref, path.Child("networkRef"), errors);
-  if (spec.machine_ref) {
+  if (spec.machine_ref && !spec.machine_ref->name.empty()) {
     core::CheckLabelName(spec.machine_ref->name, path.Child("machineRef").Child("name"), errors);
   }
   CheckIpFamilies(spec.ip_families, path.Child("ipFamilies"), errors);

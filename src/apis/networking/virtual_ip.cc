@@ -7,10 +7,7 @@ namespace berth::apis::networking {
 namespace {
 
 void Validate(const VirtualIp& object, meta::FieldErrors& errors) {
-  if (object.spec.target_ref) {
-    core::CheckSubdomainName(
-        object.spec.target_ref->name, core::SpecPath().Child("targetRef").Child("name"), errors);
-  }
+  core::CheckReference(object.spec.target_ref, core::SpecPath().Child("targetRef"), errors);
 }
 
 void ValidateUpdate(const VirtualIp& now, const VirtualIp& before, meta::FieldErrors& errors) {

@@ -103,11 +103,9 @@ void CheckVolumeSpec(const VolumeSpec& spec,
   } else {
     CheckWithoutClass(spec, path, errors);
   }
-  if (spec.claim_ref) {
-    core::CheckSubdomainName(spec.claim_ref->name, path.Child("claimRef").Child("name"), errors);
-    if (spec.unclaimable) {
-      errors.Forbidden(path.Child("claimRef"), "must not be set on an unclaimable volume");
-    }
+  core::CheckReference(spec.claim_ref, path.Child("claimRef"), errors);
+  if (spec.claim_ref && spec.unclaimable) {
+    errors.Forbidden(path.Child("claimRef"), "must not be set on an unclaimable volume");
   }
   if (spec.encryption) {
     core::CheckReference(
