@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/http/api_server.h"
+
+#include <optional>
+#include <utility>
+
+#include "apiserver/authz/impersonation.h"
+#include "apiserver/http/answers.h"
+#include "apiserver/http/router.h"
+#include "apiserver/http/version.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "base/uid.h"
+#include "net/url.h"
+
+namespace berth::apiserver {
+namespace {
+
+bool IsRead(std::string_view method) { return method == "GET" || method == "HEAD"; }
+
+Status NoSuchResource() { return NotFound("the server could not find the requested resource"); }
+
+Status MethodNotAllowed(const Call& call) {
+  return {Reason::kMethodNotSupported,
+          "the server does not allow the method " + Quote(call.http.method) + " on " +
+              (call.info.is_resource ? Quote(call.info.resource) : Quote(call.info.path))};
+}
+
+bool ServesSubresource(const meta::KindInfo& kind, std::string_view subresource) {
+  if (subresource.empty()) return true;
+  if (subresource == "status") return kind.has_status;
+  return std::ranges::find(kind.subresources, subresource) != kind.subresources.end();
+}
+
+}  // namespace
+
+ApiServer::ApiServer(Deps deps)
+    : loop_(deps.loop),
+      scheme_(deps.scheme),
+      authenticator_(deps.authenticator),
+      authorizer_(deps.authorizer),
+      limiter_(deps.limiter),
+      audit_(deps.audit),
+      metrics_(deps.metrics),
+      readiness_(std::move(deps.readiness)),
+      handlers_({.loop = deps.loop,
+                 .scheme = deps.scheme,
+                 .registry = deps.registry,
+                 .authorizer = deps.authorizer,
+                 .metrics = deps.metrics}),
+      discovery_(deps.scheme),
+      openapi_(deps.scheme),
+      reviews_(deps.scheme, deps.authorizer),
+      request_metrics_(deps.metrics) {}
+
+rt::Task<net::HttpResponse> ApiServer::Handle(net::HttpRequest request) {
+  const Time start = loop_.Now();
+  auto call = std::make_shared<Call>();
+  call->http = std::move(request);
+  call->id = NewUid(loop_.random());
+  const Status prepared = Prepare(*call);
+  auto answer = prepared.ok() ? co_await Dispatch(call) : Result<net::HttpResponse>(prepared);
+  net::HttpResponse response = answer.ok() ? *std::move(answer) : StatusAnswer(answer.status());
+  Finish(*call, start, response);
+  co_return response;
+}
+
+Status ApiServer::Prepare(Call& call) {
+  const auto target = net::SplitTarget(call.http.target);
+  TRY(call.query, Query::Parse(target.query));
+  TRY(call.info, ParseRequest(scheme_, call.http.method, target.path, call.query));
+  TRY(call.identity,
+      authenticator_.Authenticate(
+          call.http.peer, call.http.headers.Get("Authorization"), target.path, loop_.WallNow()));
+  TRY(auto impersonated, Impersonate(authorizer_, call.identity, call.http.headers.all()));
+  if (impersonated.has_value()) {
+    call.impersonator = std::exchange(call.identity, *std::move(impersonated)).user;
+  }
+  return authorizer_.Check(call.identity, call.info);
+}
+
+rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
+  if (!call->info.is_resource) co_return DispatchPath(*call);
+  const auto length = call->info.verb == "watch" ? RequestLength::kStream : RequestLength::kShort;
+  CO_TRY(auto ticket, limiter_.Enter(call->identity.user, length));
+  auto held = std::make_shared<RequestLimiter::Ticket>(std::move(ticket));
+  CO_TRY(auto response, co_await DispatchResource(call));
+  if (response.stream) {
+    // A stream holds its place for as long as it runs.
+    response.stream = [held, stream = std::move(response.stream)](net::BodyWriter& body) {
+      return stream(body);
+    };
+  }
+  co_return response;
+}
+
+rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
+  const RequestInfo& info = call->info;
+  if (info.kind == nullptr || !ServesSubresource(*info.kind, info.subresource)) {
+    co_return NoSuchResource();
+  }
+  if (info.kind->storage == meta::Storage::kReview) {
+    if (info.verb != "create") co_return MethodNotAllowed(*call);
+    co_return reviews_.Answer(*call);
+  }
+  const bool on_main = info.subresource.empty();
+  if (info.verb == "get") co_return co_await handlers_.Get(call);
+  if (info.verb == "list") co_return co_await handlers_.List(call);
+  if (info.verb == "watch") co_return co_await handlers_.Watch(call);
+  if (info.verb == "create" && on_main && info.name.empty())
+    co_return co_await handlers_.Create(call);
+  if (info.verb == "update") co_return co_await handlers_.Update(call);
+  if (info.verb == "patch") co_return co_await handlers_.Patch(call);
+  if (info.verb == "delete" && on_main) co_return co_await handlers_.Delete(call);
+  if (info.verb == "deletecollection") co_return co_await handlers_.DeleteCollection(call);
+  co_return MethodNotAllowed(*call);
+}
+
+Result<net::HttpResponse> ApiServer::DispatchPath(const Call& call) {
+  const auto path = net::SplitTarget(call.http.target).path;
+  if (!IsRead(call.http.method)) return MethodNotAllowed(call);
+  if (path == "/livez") return TextAnswer(200, "ok");
+  if (path == "/readyz" || path == "/healthz") {
+    const Status ready = readiness_();
+    return ready.ok() ? TextAnswer(200, "ok") : TextAnswer(503, ready.message());
+  }
+  if (path == "/version") return JsonAnswer(200, VersionDocument());
+  if (path == "/metrics") {
+    auto answer = TextAnswer(200, metrics_.Text());
+    answer.headers.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    return answer;
+  }
+  if (path.starts_with("/openapi/")) return openapi_.Answer(path, call.http.headers.Get("Accept"));
+  if (path == "/") return JsonAnswer(200, discovery_.Paths());
+  if (const auto document = discovery_.Find(path)) return JsonAnswer(200, *document);
+  return NoSuchResource();
+}
+
+void ApiServer::Finish(const Call& call, Time start, net::HttpResponse& response) {
+  const Duration took = loop_.Now() - start;
+  AddWarnings(response, call.warnings);
+  response.headers.Set("Audit-Id", call.id);
+  response.headers.Set("Cache-Control", "no-cache, private");
+  request_metrics_.Record(call.info, response.status, took);
+  if (IsAudited(call.info)) {
+    audit_.Record({.time = loop_.WallNow() - took,
+                   .request_id = call.id,
+                   .identity = call.identity,
+                   .impersonator = call.impersonator,
+                   .source = call.http.peer.address,
+                   .user_agent = call.http.headers.Get("User-Agent"),
+                   .request = call.info,
+                   .name = call.created_name,
+                   .code = response.status,
+                   .duration = took});
+  }
+  LOG_DEBUG("{} {} {} {} user={} {}us id={}",
+            response.status,
+            call.info.verb,
+            call.http.method,
+            call.info.path,
+            call.identity.user,
+            took.micros(),
+            call.id);
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/http/call.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+
+namespace berth::apiserver {
+namespace {
+
+// events.k8s.io names the fields of the one stored Event differently.
+std::string StoredFieldSelector(const meta::KindInfo& kind, std::string_view text) {
+  if (kind.view == nullptr || text.empty()) return std::string(text);
+  std::vector<std::string> terms;
+  for (const auto term : Split(text, ',')) {
+    std::string stored(term);
+    if (stored.starts_with("regarding.")) {
+      stored.replace(0, std::string_view("regarding").size(), "involvedObject");
+    } else if (stored.starts_with("reportingController")) {
+      stored.replace(0, std::string_view("reportingController").size(), "reportingComponent");
+    }
+    terms.push_back(std::move(stored));
+  }
+  return Join(terms, ",");
+}
+
+bool IsSelectable(const meta::KindInfo& kind, std::string_view field) {
+  if (field == "metadata.name") return true;
+  if (field == "metadata.namespace") return kind.scope == meta::Scope::kNamespaced;
+  return std::ranges::find(kind.field_selectors, field) != kind.field_selectors.end();
+}
+
+std::string FieldManager(const Call& call) {
+  if (const auto manager = call.query.Get("fieldManager"); !manager.empty())
+    return std::string(manager);
+  const auto agent = call.http.headers.Get("User-Agent");
+  return std::string(agent.substr(0, agent.find('/')));
+}
+
+}  // namespace
+
+Result<DryRun> ReadDryRun(const Call& call) {
+  if (!call.query.Has("dryRun")) return DryRun::kNo;
+  for (const auto value : call.query.GetAll("dryRun")) {
+    if (value != "All")
+      return BadRequest("query parameter dryRun=" + Quote(value) + " is not \"All\"");
+  }
+  return DryRun::kYes;
+}
+
+Result<WriteContext> ReadWriteContext(Call& call) {
+  TRY(const DryRun dry_run, ReadDryRun(call));
+  WriteContext context;
+  context.identity = call.identity;
+  context.dry_run = dry_run;
+  context.field_manager = FieldManager(call);
+  context.warnings = &call.warnings;
+  if (call.info.subresource == "status") context.subresource = Subresource::kStatus;
+  if (call.info.subresource == "finalize") context.subresource = Subresource::kFinalize;
+  return context;
+}
+
+Result<Selection> ReadSelection(const Call& call) {
+  const meta::KindInfo& kind = *call.info.kind;
+  const meta::KindInfo& stored = kind.view != nullptr ? *kind.view->stored : kind;
+  Selection selection;
+  selection.namespace_ = call.info.namespace_;
+  TRY(selection.labels, meta::Selector::Parse(call.query.Get("labelSelector")));
+  TRY(selection.fields,
+      meta::FieldSelector::Parse(StoredFieldSelector(kind, call.query.Get("fieldSelector"))));
+  for (const auto& term : selection.fields.terms()) {
+    if (!IsSelectable(stored, term.field)) {
+      return BadRequest(
+          "field label not supported: " + term.field + " (" + std::string(kind.kind) +
+          " selects by metadata.name" +
+          (stored.field_selectors.empty()
+               ? std::string()
+               : ", " +
+                     Join({stored.field_selectors.begin(), stored.field_selectors.end()}, ", ")) +
+          ")");
+    }
+  }
+  return selection;
+}
+
+Status CheckAgainstPath(const Call& call, meta::Object& object) {
+  auto& metadata = object.metadata();
+  if (call.info.kind->scope == meta::Scope::kNamespaced) {
+    if (metadata.namespace_.empty()) metadata.namespace_ = call.info.namespace_;
+    if (metadata.namespace_ != call.info.namespace_) {
+      return BadRequest(
+          "the namespace of the provided object does not match the namespace sent on the "
+          "request: " +
+          Quote(metadata.namespace_) + " is not " + Quote(call.info.namespace_));
+    }
+  } else if (!metadata.namespace_.empty()) {
+    return BadRequest(std::string(call.info.kind->kind) +
+                      " is not namespaced: metadata.namespace is " + Quote(metadata.namespace_));
+  }
+  if (!call.info.name.empty()) {
+    if (metadata.name.empty()) metadata.name = call.info.name;
+    if (metadata.name != call.info.name) {
+      return BadRequest("the name of the object (" + metadata.name +
+                        ") does not match the name on the URL (" + call.info.name + ")");
+    }
+  }
+  return OkStatus();
+}
+
+ErrorObject ObjectOf(const Call& call) {
+  return {.group = call.info.group, .kind = call.info.resource, .name = call.info.name, .uid = {}};
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/http/discovery.h"
+
+#include <vector>
+
+#include "base/strings.h"
+
+namespace berth::apiserver {
+namespace {
+
+using meta::KindInfo;
+using meta::Value;
+
+Value Strings(std::initializer_list<std::string_view> words) {
+  std::vector<Value> items;
+  for (const auto word : words) items.emplace_back(word);
+  return Value::Array(std::move(items));
+}
+
+Value Strings(std::span<const std::string_view> words) {
+  std::vector<Value> items;
+  for (const auto word : words) items.emplace_back(word);
+  return Value::Array(std::move(items));
+}
+
+Value StorageVerbs() {
+  return Strings(
+      {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"});
+}
+
+Value Resource(const KindInfo& kind, std::string name, std::string_view kind_name, Value verbs) {
+  Value resource = Value::Object();
+  resource.Set("name", std::move(name));
+  resource.Set("singularName", "");
+  resource.Set("namespaced", kind.scope == meta::Scope::kNamespaced);
+  resource.Set("kind", kind_name);
+  resource.Set("verbs", std::move(verbs));
+  return resource;
+}
+
+void AppendResources(const KindInfo& kind, std::vector<Value>& out) {
+  const std::string plural(kind.plural);
+  if (kind.storage == meta::Storage::kReview) {
+    out.push_back(Resource(kind, plural, kind.kind, Strings({"create"})));
+    return;
+  }
+  Value main = Resource(kind, plural, kind.kind, StorageVerbs());
+  main.Set("singularName", kind.singular);
+  if (!kind.short_names.empty()) main.Set("shortNames", Strings(kind.short_names));
+  if (!kind.categories.empty()) main.Set("categories", Strings(kind.categories));
+  out.push_back(std::move(main));
+  if (kind.has_status) {
+    out.push_back(
+        Resource(kind, plural + "/status", kind.kind, Strings({"get", "patch", "update"})));
+  }
+  for (const auto subresource : kind.subresources) {
+    out.push_back(
+        Resource(kind, plural + '/' + std::string(subresource), kind.kind, Strings({"update"})));
+  }
+}
+
+Value VersionEntry(const meta::ServedGroup& served) {
+  Value entry = Value::Object();
+  entry.Set("groupVersion", meta::JoinApiVersion(served.group, served.version));
+  entry.Set("version", served.version);
+  return entry;
+}
+
+}  // namespace
+
+std::optional<Value> Discovery::Find(std::string_view path) const {
+  while (path.ends_with('/') && path.size() > 1) path.remove_suffix(1);
+  if (path == "/api") return CoreVersions();
+  if (path == "/apis") return GroupList();
+  const auto parts = Split(path.substr(1), '/');
+  const bool core = parts[0] == "api" && parts.size() == 2;
+  const bool named = parts[0] == "apis" && (parts.size() == 2 || parts.size() == 3);
+  if (!core && !named) return std::nullopt;
+  const std::string group = core ? "" : scheme_.ServedSpelling(parts[1]);
+  const std::string_view version = parts.back();
+  for (const auto& served : scheme_.groups()) {
+    if (served.group != group) continue;
+    if (named && parts.size() == 2) return Group(group);
+    if (served.version == version) return Resources(served);
+  }
+  return std::nullopt;
+}
+
+Value Discovery::Paths() const {
+  std::vector<Value> paths = {Value("/api"), Value("/apis")};
+  for (const auto& served : scheme_.groups()) {
+    paths.emplace_back((served.group.empty() ? "/api/" : "/apis/" + served.group + '/') +
+                       served.version);
+  }
+  for (const auto* path :
+       {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"}) {
+    paths.emplace_back(path);
+  }
+  Value document = Value::Object();
+  document.Set("paths", Value::Array(std::move(paths)));
+  return document;
+}
+
+Value Discovery::CoreVersions() const {
+  Value document = Value::Object();
+  document.Set("kind", "APIVersions");
+  std::vector<Value> versions;
+  for (const auto& served : scheme_.groups()) {
+    if (served.group.empty()) versions.emplace_back(served.version);
+  }
+  document.Set("versions", Value::Array(std::move(versions)));
+  document.Set("serverAddressByClientCIDRs", Value::Array());
+  return document;
+}
+
+Value Discovery::GroupList() const {
+  Value document = Value::Object();
+  document.Set("kind", "APIGroupList");
+  document.Set("apiVersion", "v1");
+  std::vector<Value> groups;
+  std::string last;
+  for (const auto& served : scheme_.groups()) {
+    if (served.group.empty() || served.group == last) continue;
+    last = served.group;
+    Value group = Group(served.group);
+    group.Remove("kind");
+    group.Remove("apiVersion");
+    groups.push_back(std::move(group));
+  }
+  document.Set("groups", Value::Array(std::move(groups)));
+  return document;
+}
+
+Value Discovery::Group(std::string_view group) const {
+  Value document = Value::Object();
+  document.Set("kind", "APIGroup");
+  document.Set("apiVersion", "v1");
+  document.Set("name", group);
+  std::vector<Value> versions;
+  for (const auto& served : scheme_.groups()) {
+    if (served.group == group) versions.push_back(VersionEntry(served));
+  }
+  document.Set("preferredVersion", versions.front());
+  document.Set("versions", Value::Array(std::move(versions)));
+  return document;
+}
+
+Value Discovery::Resources(const meta::ServedGroup& served) const {
+  Value document = Value::Object();
+  document.Set("kind", "APIResourceList");
+  document.Set("apiVersion", "v1");
+  document.Set("groupVersion", meta::JoinApiVersion(served.group, served.version));
+  std::vector<Value> resources;
+  for (const KindInfo* kind : served.kinds) AppendResources(*kind, resources);
+  document.Set("resources", Value::Array(std::move(resources)));
+  return document;
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/http/object_writer.h"
+
+#include <utility>
+
+#include "apiserver/http/answers.h"
+#include "apiserver/http/body.h"
+#include "apiserver/http/table.h"
+#include "base/strings.h"
+#include "meta/at_rest.h"
+#include "meta/json.h"
+
+namespace berth::apiserver {
+namespace {
+
+std::string_view EventName(RegistryEvent::Type type) {
+  switch (type) {
+    case RegistryEvent::Type::kAdded: return "ADDED";
+    case RegistryEvent::Type::kModified: return "MODIFIED";
+    case RegistryEvent::Type::kDeleted: return "DELETED";
+    case RegistryEvent::Type::kBookmark: return "BOOKMARK";
+  }
+  return "ERROR";
+}
+
+std::string RevisionText(store::Revision revision) { return std::to_string(revision.value); }
+
+std::string ListMeta(const ListPage& page) {
+  std::string text = R"({"resourceVersion":")" + RevisionText(page.revision) + '"';
+  if (!page.continue_token.empty()) {
+    text += R"(,"continue":)" + meta::WriteJson(meta::Value(page.continue_token));
+    if (page.remaining) text += R"(,"remainingItemCount":)" + std::to_string(*page.remaining);
+  }
+  return text + '}';
+}
+
+}  // namespace
+
+const meta::KindInfo& StoredKind(const meta::KindInfo& kind) {
+  return kind.view != nullptr ? *kind.view->stored : kind;
+}
+
+meta::Object ToStored(meta::Object object) {
+  const meta::KindInfo& kind = object.kind();
+  if (kind.view == nullptr) return object;
+  meta::Object stored(*kind.view->stored);
+  kind.view->to_stored(object.data(), stored.data());
+  return stored;
+}
+
+meta::Object FromStored(const meta::KindInfo& kind, meta::Object stored) {
+  if (kind.view == nullptr) return stored;
+  meta::Object object(kind);
+  kind.view->from_stored(stored.data(), object.data());
+  return object;
+}
+
+ObjectWriter::ObjectWriter(WriterOptions options) : options_(std::move(options)) {}
+
+std::optional<uint32_t> ObjectWriter::SharedForm(const RegistryEvent& event) const {
+  if (event.frames == nullptr || options_.form.shape != Shape::kObject) return std::nullopt;
+  constexpr uint32_t kTypes = 4;
+  return options_.group_index * kTypes + static_cast<uint32_t>(event.type);
+}
+
+Result<meta::Object> ObjectWriter::Decode(const StoredObject& object) const {
+  TRY(auto stored,
+      meta::DecodeAtRest(
+          StoredKind(*options_.kind), object.at_rest.view(), RevisionText(object.revision)));
+  return FromStored(*options_.kind, std::move(stored));
+}
+
+Status ObjectWriter::AppendWhole(const StoredObject& object, std::string& out) const {
+  if (options_.kind->view != nullptr) {
+    TRY(const auto view, Decode(object));
+    AppendObjectText(view, options_.api_version, out);
+    return OkStatus();
+  }
+  TRY(const auto view, meta::AtRestView::Parse(object.at_rest.view()));
+  out +=
+      meta::ObjectPrefix(options_.api_version, options_.kind->kind, RevisionText(object.revision));
+  out += view.body();
+  return OkStatus();
+}
+
+Status ObjectWriter::AppendPartial(const StoredObject& object, std::string& out) const {
+  TRY(const auto view, meta::AtRestView::Parse(object.at_rest.view()));
+  out += meta::ObjectPrefix("meta.k8s.io/" + options_.form.meta_version,
+                            "PartialObjectMetadata",
+                            RevisionText(object.revision));
+  out += view.metadata_body();
+  out += '}';
+  return OkStatus();
+}
+
+Status ObjectWriter::AppendRow(const StoredObject& object, std::string& out) const {
+  TRY(const auto decoded, Decode(object));
+  out += R"({"cells":)";
+  out += Cells(*options_.kind, decoded.data(), options_.now);
+  if (options_.table_object == TableObject::kMetadata) {
+    out += R"(,"object":)";
+    TRY_STATUS(AppendPartial(object, out));
+  } else if (options_.table_object == TableObject::kObject) {
+    out += R"(,"object":)";
+    TRY_STATUS(AppendWhole(object, out));
+  }
+  out += '}';
+  return OkStatus();
+}
+
+void ObjectWriter::AppendTableHead(std::string_view list_meta,
+                                   bool with_columns,
+                                   std::string& out) const {
+  out += R"({"kind":"Table","apiVersion":"meta.k8s.io/)" + options_.form.meta_version +
+         R"(","metadata":)";
+  out += list_meta;
+  out += R"(,"columnDefinitions":)";
+  out += with_columns ? ColumnDefinitions(*options_.kind) : "[]";
+  out += R"(,"rows":[)";
+}
+
+Status ObjectWriter::AppendObject(const StoredObject& object, std::string& out) const {
+  switch (options_.form.shape) {
+    case Shape::kObject: return AppendWhole(object, out);
+    case Shape::kPartialMetadata: return AppendPartial(object, out);
+    case Shape::kTable: return AppendRow(object, out);
+  }
+  return OkStatus();
+}
+
+Result<std::string> ObjectWriter::Single(const StoredObject& object) const {
+  std::string out;
+  if (options_.form.shape == Shape::kTable) {
+    AppendTableHead(R"({"resourceVersion":")" + RevisionText(object.revision) + "\"}", true, out);
+    TRY_STATUS(AppendRow(object, out));
+    return out + "]}";
+  }
+  TRY_STATUS(AppendObject(object, out));
+  return out;
+}
+
+std::string ObjectWriter::ListHead(const ListPage& page) const {
+  std::string out;
+  const std::string list_meta = ListMeta(page);
+  switch (options_.form.shape) {
+    case Shape::kTable: AppendTableHead(list_meta, true, out); return out;
+    case Shape::kPartialMetadata:
+      out = R"({"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/)" +
+            options_.form.meta_version;
+      break;
+    case Shape::kObject:
+      out = R"({"kind":")" + std::string(options_.kind->kind) + R"(List","apiVersion":")" +
+            options_.api_version;
+      break;
+  }
+  return out + R"(","metadata":)" + list_meta + R"(,"items":[)";
+}
+
+Status ObjectWriter::ListItem(const StoredObject& object, bool is_first, std::string& out) const {
+  if (!is_first) out += ',';
+  return AppendObject(object, out);
+}
+
+std::string ObjectWriter::ListTail() const { return "]}"; }
+
+Status ObjectWriter::WatchLine(const RegistryEvent& event, bool is_first, std::string& out) const {
+  out += R"({"type":")";
+  out += EventName(event.type);
+  out += R"(","object":)";
+  if (event.type == RegistryEvent::Type::kBookmark) {
+    const std::string revision = RevisionText(event.object.revision);
+    switch (options_.form.shape) {
+      case Shape::kTable:
+        AppendTableHead(R"({"resourceVersion":")" + revision + "\"}", is_first, out);
+        out += "]}";
+        break;
+      case Shape::kPartialMetadata:
+        out += R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/)" +
+               options_.form.meta_version + R"(","metadata":{"resourceVersion":")" + revision +
+               "\"}}";
+        break;
+      case Shape::kObject:
+        out += R"({"kind":")" + std::string(options_.kind->kind) + R"(","apiVersion":")" +
+               options_.api_version + R"(","metadata":{"resourceVersion":")" + revision +
+               R"(","creationTimestamp":null}})";
+        break;
+    }
+  } else if (options_.form.shape == Shape::kTable) {
+    AppendTableHead(
+        R"({"resourceVersion":")" + RevisionText(event.object.revision) + "\"}", is_first, out);
+    TRY_STATUS(AppendRow(event.object, out));
+    out += "]}";
+  } else {
+    TRY_STATUS(AppendObject(event.object, out));
+  }
+  out += "}\n";
+  return OkStatus();
+}
+
+std::string ObjectWriter::ErrorLine(const Status& status) const {
+  return R"({"type":"ERROR","object":)" + meta::WriteJson(StatusDocument(status)) + "}\n";
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ObjectWriter turns stored objects into the text of one answer: whole objects, partial metadata
+// or tables, singly, as lists or as watch events, under the group that the client asked for. Whole
+// objects are spliced from their stored bytes; only tables and views (events.k8s.io) decode.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/http/negotiation.h"
+#include "apiserver/registry.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "meta/kind.h"
+
+namespace berth::apiserver {
+
+// What a table's rows carry of their object (?includeObject=).
+enum class TableObject : uint8_t { kNone, kMetadata, kObject };
+
+struct WriterOptions {
+  const meta::KindInfo* kind = nullptr;  // as requested; may be a view of the stored kind
+  std::string api_version;               // as served to this client
+  uint32_t group_index = 0;              // of that apiVersion among Scheme::groups()
+  AcceptedForm form;
+  TableObject table_object = TableObject::kMetadata;
+  WallTime now;  // ages in tables
+};
+
+class ObjectWriter {
+ public:
+  explicit ObjectWriter(WriterOptions options);
+
+  // One object as the whole answer.
+  Result<std::string> Single(const StoredObject& object) const;
+
+  // A list is written in pieces: ListHead, then ListItem for each object, then ListTail.
+  std::string ListHead(const ListPage& page) const;
+  Status ListItem(const StoredObject& object, bool is_first, std::string& out) const;
+  std::string ListTail() const;
+
+  // One line of a watch. Tables describe their columns in the first event of a watch only.
+  Status WatchLine(const RegistryEvent& event, bool is_first, std::string& out) const;
+  // The last line of a watch that fails.
+  std::string ErrorLine(const Status& status) const;
+  // The number under which the event's line may be shared with other watchers (EventFrames);
+  // nullopt if the line depends on this one.
+  std::optional<uint32_t> SharedForm(const RegistryEvent& event) const;
+
+ private:
+  Status AppendObject(const StoredObject& object, std::string& out) const;
+  Status AppendWhole(const StoredObject& object, std::string& out) const;
+  Status AppendPartial(const StoredObject& object, std::string& out) const;
+  Status AppendRow(const StoredObject& object, std::string& out) const;
+  void AppendTableHead(std::string_view list_meta, bool with_columns, std::string& out) const;
+  Result<meta::Object> Decode(const StoredObject& object) const;
+
+  WriterOptions options_;
+};
+
+// Converts between a view and the kind that it is stored as; kinds without a view pass through.
+meta::Object ToStored(meta::Object object);
+meta::Object FromStored(const meta::KindInfo& kind, meta::Object stored);
+const meta::KindInfo& StoredKind(const meta::KindInfo& kind);
+
+}  // namespace berth::apiserver

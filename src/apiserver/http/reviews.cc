@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/http/reviews.h"
+
+#include "apiserver/authz/reviews.h"
+#include "apiserver/http/answers.h"
+#include "apiserver/http/body.h"
+#include "apiserver/http/negotiation.h"
+
+namespace berth::apiserver {
+Result<net::HttpResponse> Reviews::Answer(Call& call) const {
+  TRY(const auto form, NegotiateBody(call.http.headers.Get("Content-Type")));
+  TRY(const auto validation, ReadFieldValidation(call.query));
+  const DecodeTarget target{
+      .scheme = scheme_,
+      .kind = *call.info.kind,
+      .api_version = meta::JoinApiVersion(call.info.requested_group, call.info.version)};
+  TRY(auto review, DecodeObjectBody(call.http.body, form, validation, target, call.warnings));
+  meta::FieldErrors errors;
+  if (call.info.kind->validate != nullptr) call.info.kind->validate(review.data(), errors);
+  TRY_STATUS(errors.ToStatus(call.info.kind->kind, call.info.group, ""));
+  TRY_STATUS(CheckAgainstPath(call, review));
+  TRY_STATUS(AnswerReview(authorizer_, call.identity, review));
+  std::string text;
+  AppendObjectText(review, target.api_version, text);
+  return JsonTextAnswer(201, text);
+}
+
+}  // namespace berth::apiserver

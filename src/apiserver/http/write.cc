@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "apiserver/authz/escalation.h"
+#include "apiserver/http/answers.h"
+#include "apiserver/http/body.h"
+#include "apiserver/http/handlers.h"
+#include "base/strings.h"
+
+namespace berth::apiserver {
+
+Result<WriteContext> Handlers::ContextFor(Call& call) const {
+  TRY(auto context, ReadWriteContext(call));
+  context.guard = [this, identity = call.identity](const meta::Object* before,
+                                                   const meta::Object& after) {
+    return CheckPrivilegedWrite(authorizer_, identity, before, after);
+  };
+  return context;
+}
+
+Result<meta::Object> Handlers::DecodeBody(Call& call) const {
+  TRY(const auto form, NegotiateBody(call.http.headers.Get("Content-Type")));
+  TRY(const auto validation, ReadFieldValidation(call.query));
+  DecodeTarget target{
+      .scheme = scheme_, .kind = *call.info.kind, .api_version = ServedApiVersion(call)};
+  TRY(auto object, DecodeObjectBody(call.http.body, form, validation, target, call.warnings));
+  TRY_STATUS(CheckAgainstPath(call, object));
+  return object;
+}
+
+Result<net::HttpResponse> Handlers::AnswerWith(const Call& call, const WriteResult& result) const {
+  TRY(const auto writer, WriterFor(call));
+  TRY(const auto text, writer.Single(result.object));
+  return JsonTextAnswer(result.created ? 201 : 200, text);
+}
+
+Handlers::Answer Handlers::Create(CallPtr call) {
+  CO_TRY_STATUS(
+      WriterFor(*call));  // a form that cannot be answered is refused before anything is written
+  CO_TRY(auto context, ContextFor(*call));
+  CO_TRY(auto object, DecodeBody(*call));
+  if (call->info.kind->scope == meta::Scope::kNamespaced && call->info.namespace_.empty()) {
+    co_return BadRequest("an object of kind " + std::string(call->info.kind->kind) +
+                         " is created in a namespace: POST to .../namespaces/NAME/" +
+                         call->info.resource);
+  }
+  call->created_name = object.metadata().name;
+  CO_TRY(const auto result,
+         co_await registry_.Create(ToStored(std::move(object)), std::move(context)));
+  co_return AnswerWith(*call, result);
+}
+
+Handlers::Answer Handlers::Update(CallPtr call) {
+  CO_TRY_STATUS(WriterFor(*call));
+  CO_TRY(auto context, ContextFor(*call));
+  CO_TRY(auto object, DecodeBody(*call));
+  CO_TRY(const auto result,
+         co_await registry_.Update(ToStored(std::move(object)), std::move(context)));
+  co_return AnswerWith(*call, result);
+}
+
+}  // namespace berth::apiserver
