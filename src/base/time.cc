@@ -2,7 +2,6 @@
 #include "base/time.h"
 
 #include <array>
-#include <cstdio>
 
 #include "base/result.h"
 
@@ -55,6 +54,13 @@ int64_t DaysInMonth(int64_t year, int64_t month) {
   return month == 2 && leap ? 29 : kDays[static_cast<size_t>(month - 1)];
 }
 
+// Every object carries times, so this is no place for snprintf.
+void AppendPadded(int64_t value, size_t digits, std::string& out) {
+  std::string text = std::to_string(value);
+  if (text.size() < digits) out.append(digits - text.size(), '0');
+  out += text;
+}
+
 std::string FormatCivil(WallTime time, bool with_micros) {
   const int64_t seconds = time.seconds();
   const int64_t micros = time.micros() - seconds * 1'000'000;
@@ -65,27 +71,17 @@ std::string FormatCivil(WallTime time, bool with_micros) {
     --days;
   }
   const Civil date = CivilFromDays(days);
-  std::array<char, 64> text{};
-  const int length = with_micros ? std::snprintf(text.data(),
-                                                 text.size(),
-                                                 "%04ld-%02ld-%02ldT%02ld:%02ld:%02ld.%06ldZ",
-                                                 date.year,
-                                                 date.month,
-                                                 date.day,
-                                                 rest / 3600,
-                                                 rest / 60 % 60,
-                                                 rest % 60,
-                                                 micros)
-                                 : std::snprintf(text.data(),
-                                                 text.size(),
-                                                 "%04ld-%02ld-%02ldT%02ld:%02ld:%02ldZ",
-                                                 date.year,
-                                                 date.month,
-                                                 date.day,
-                                                 rest / 3600,
-                                                 rest / 60 % 60,
-                                                 rest % 60);
-  return {text.data(), static_cast<size_t>(length)};
+  std::string text;
+  text.reserve(sizeof("0000-00-00T00:00:00.000000Z"));
+  AppendPadded(date.year, 4, text);
+  AppendPadded(date.month, 2, text += '-');
+  AppendPadded(date.day, 2, text += '-');
+  AppendPadded(rest / 3600, 2, text += 'T');
+  AppendPadded(rest / 60 % 60, 2, text += ':');
+  AppendPadded(rest % 60, 2, text += ':');
+  if (with_micros) AppendPadded(micros, 6, text += '.');
+  text += 'Z';
+  return text;
 }
 
 // Reads exactly `digits` decimal digits at `at`.

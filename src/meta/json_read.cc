@@ -405,6 +405,7 @@ class Decoder {
 // hostile object with very many harmless.
 class UniqueKeys {
  public:
+  explicit UniqueKeys(size_t expected) { keys_.reserve(expected); }
   // REQUIRES: the text outlives this.
   size_t Add(std::string_view key) {
     constexpr size_t kLinear = 16;
@@ -439,6 +440,7 @@ Value DomSource::ToValue() const {
     case dom::element_type::STRING: return Value(as_string());
     case dom::element_type::ARRAY: {
       std::vector<Value> items;
+      items.reserve(element_.get_array().value_unsafe().size());
       ForEachItem([&](const DomSource& item) {
         items.push_back(item.ToValue());
         return true;
@@ -448,7 +450,9 @@ Value DomSource::ToValue() const {
     case dom::element_type::OBJECT: break;
   }
   std::vector<Value::Member> members;
-  UniqueKeys keys;
+  const size_t size = element_.get_object().value_unsafe().size();
+  members.reserve(size);
+  UniqueKeys keys(size);
   ForEachMember([&](std::string_view key, const DomSource& item) {
     const size_t at = keys.Add(key);
     if (at == members.size()) {

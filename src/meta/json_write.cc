@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "base/strings.h"
 #include "meta/ip.h"
@@ -26,6 +27,26 @@ constexpr std::array<bool, 256> MakeSpecial() {
   return special;
 }
 constexpr auto kSpecial = MakeSpecial();
+
+// How many bytes from `at` on are not special. Eight at a time: a byte is special if it is below
+// 0x20, has its top bit set, or equals '"' or '\\'.
+size_t PlainRun(std::string_view text, size_t at) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr uint64_t kTops = 0x8080808080808080;
+  const auto has_zero = [](uint64_t word) { return (word - kOnes) & ~word & kTops; };
+  const size_t start = at;
+  for (; at + sizeof(uint64_t) <= text.size(); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    const uint64_t below_space = (word - kOnes * 0x20) & ~word & kTops;
+    if ((below_space | (word & kTops) | has_zero(word ^ (kOnes * '"')) |
+         has_zero(word ^ (kOnes * '\\'))) != 0) {
+      break;
+    }
+  }
+  while (at < text.size() && !kSpecial[static_cast<uint8_t>(text[at])]) ++at;
+  return at - start;
+}
 
 // Appends the character at `at`, which is special, and gives its size.
 size_t AppendSpecial(std::string_view text, size_t at, std::string& out) {
@@ -64,10 +85,29 @@ void AppendInt(int64_t value, std::string& out) {
   out.append(buffer.data(), end);
 }
 
+// One growth check instead of one per piece: most of an object is such pieces.
 void AppendQuoted(std::string_view plain, std::string& out) {
-  out += '"';
-  out += plain;
-  out += '"';
+  const size_t start = out.size();
+  out.resize_and_overwrite(start + plain.size() + 2, [&](char* text, size_t size) {
+    text[start] = '"';
+    std::memcpy(text + start + 1, plain.data(), plain.size());
+    text[size - 1] = '"';
+    return size;
+  });
+}
+
+// ,"name":
+void AppendKey(std::string_view name, bool first, std::string& out) {
+  const size_t start = out.size();
+  out.resize_and_overwrite(start + name.size() + (first ? 3 : 4), [&](char* text, size_t size) {
+    char* at = text + start;
+    if (!first) *at++ = ',';
+    *at++ = '"';
+    std::memcpy(at, name.data(), name.size());
+    at[name.size()] = '"';
+    at[name.size() + 1] = ':';
+    return size;
+  });
 }
 
 void EncodeList(const TypeInfo& type, const void* value, std::string& out) {
@@ -156,18 +196,19 @@ void WriteMembers(const Value& value, int indent, std::string& out) {
 }  // namespace
 
 void AppendJsonString(std::string_view text, std::string& out) {
-  out += '"';
-  size_t start = 0;
-  for (size_t at = 0; at < text.size();) {
-    if (!kSpecial[static_cast<uint8_t>(text[at])]) {
-      ++at;
-      continue;
-    }
-    out.append(text, start, at - start);
-    at += AppendSpecial(text, at, out);
-    start = at;
+  const size_t plain = PlainRun(text, 0);
+  if (plain == text.size()) {
+    AppendQuoted(text, out);
+    return;
   }
-  out.append(text, start);
+  out += '"';
+  out.append(text, 0, plain);
+  for (size_t at = plain; at < text.size();) {
+    at += AppendSpecial(text, at, out);
+    const size_t run = PlainRun(text, at);
+    out.append(text, at, run);
+    at += run;
+  }
   out += '"';
 }
 
@@ -210,10 +251,8 @@ bool EncodeJsonMembers(const TypeInfo& type,
     }
     if (!field.options.required && !field.options.always && IsEmpty(*field.type, at)) continue;
     if (!skip.empty() && field.name == skip) continue;
-    if (any) out += ',';
+    AppendKey(field.name, !any, out);
     any = true;
-    AppendQuoted(field.name, out);
-    out += ':';
     EncodeJson(*field.type, at, out);
   }
   return any;

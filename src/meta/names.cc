@@ -49,7 +49,12 @@ bool HasLabelForm(std::string_view text) {
 }
 
 bool HasSubdomainForm(std::string_view text) {
-  return std::ranges::all_of(Split(text, '.'), HasLabelForm);
+  while (true) {
+    const size_t dot = text.find('.');
+    if (!HasLabelForm(text.substr(0, dot))) return false;
+    if (dot == std::string_view::npos) return true;
+    text.remove_prefix(dot + 1);
+  }
 }
 
 // ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]
@@ -64,6 +69,19 @@ bool IsDnsLabel(std::string_view text) { return text.size() <= kDnsLabelMax && H
 
 bool IsDnsSubdomain(std::string_view text) {
   return text.size() <= kDnsSubdomainMax && HasSubdomainForm(text);
+}
+
+bool IsQualifiedName(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    if (!IsDnsSubdomain(text.substr(0, slash))) return false;
+    text.remove_prefix(slash + 1);
+  }
+  return text.size() <= kLabelValueMax && HasQualifiedForm(text);
+}
+
+bool IsLabelValue(std::string_view text) {
+  return text.empty() || (text.size() <= kLabelValueMax && HasQualifiedForm(text));
 }
 
 std::vector<std::string> DnsLabelProblems(std::string_view text) {
@@ -92,6 +110,7 @@ std::vector<std::string> Dns1035LabelProblems(std::string_view text) {
 
 std::vector<std::string> QualifiedNameProblems(std::string_view text) {
   std::vector<std::string> problems;
+  if (IsQualifiedName(text)) return problems;
   const auto parts = Split(text, '/');
   if (parts.size() > 2) {
     problems.push_back("a qualified name " + std::string(kQualifiedText) +

@@ -16,8 +16,10 @@ constexpr size_t kDnsLabelMax = 63;
 constexpr size_t kDnsSubdomainMax = 253;
 constexpr size_t kLabelValueMax = 63;
 
-bool IsDnsLabel(std::string_view text);      // "web-1"
-bool IsDnsSubdomain(std::string_view text);  // "web.example.com"
+bool IsDnsLabel(std::string_view text);       // "web-1"
+bool IsDnsSubdomain(std::string_view text);   // "web.example.com"
+bool IsQualifiedName(std::string_view text);  // "app", "example.com/app"
+bool IsLabelValue(std::string_view text);
 
 std::vector<std::string> DnsLabelProblems(std::string_view text);
 std::vector<std::string> DnsSubdomainProblems(std::string_view text);
