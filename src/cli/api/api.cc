@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/api/api.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/strings.h"
+#include "base/time.h"
+#include "meta/json.h"
+#include "net/status_map.h"
+
+namespace berth::cli {
+namespace {
+
+using meta::Value;
+
+constexpr size_t kWarningsMax = 64;  // shown per command
+// A list of 100,000 machines in one piece is 150 MB.
+constexpr size_t kAnswerBytesMax = 512 << 20;
+constexpr size_t kQuotedBodyMax = 200;  // of an answer that is not what we asked for
+
+std::vector<Cause> CausesOf(const Value& object) {
+  std::vector<Cause> out;
+  const Value* causes = object.Get({"details", "causes"});
+  if (causes == nullptr || !causes->is_array()) return out;
+  for (const Value& cause : causes->items()) {
+    out.push_back({.kind = CauseKind::kInvalid,
+                   .field = Printable(cause.GetString({"field"})),
+                   .message = Printable(cause.GetString({"message"}))});
+  }
+  return out;
+}
+
+// A Warning header is `299 - "text"` with quotes and backslashes escaped.
+std::string WarningText(std::string_view header) {
+  const size_t open = header.find('"');
+  if (open == std::string_view::npos) return Printable(header);
+  std::string out;
+  for (size_t i = open + 1; i < header.size() && header[i] != '"'; ++i) {
+    if (header[i] == '\\' && i + 1 < header.size()) ++i;
+    out += header[i];
+  }
+  return Printable(out);
+}
+
+}  // namespace
+
+Status StatusOfObject(const Value& object) {
+  Reason reason = Reason::kInternal;
+  const std::string_view name = object.GetString({"reason"});
+  const Value* code = object.Get({"code"});
+  const int number =
+      code != nullptr && code->type() == Value::Type::kInt ? static_cast<int>(code->as_int()) : 500;
+  reason =
+      name.empty() || name == "Unknown" ? net::ReasonOfHttpStatus(number) : ReasonFromName(name);
+  std::string message = Printable(object.GetString({"message"}));
+  if (message.empty()) message = fmt::format("the server answered {}", number);
+  Status out(reason, std::move(message), CausesOf(object));
+  out = out.WithObject({.group = Printable(object.GetString({"details", "group"})),
+                        .kind = Printable(object.GetString({"details", "kind"})),
+                        .name = Printable(object.GetString({"details", "name"})),
+                        .uid = Printable(object.GetString({"details", "uid"}))});
+  const Value* retry = object.Get({"details", "retryAfterSeconds"});
+  if (retry != nullptr && retry->type() == Value::Type::kInt && retry->as_int() > 0) {
+    out = out.WithRetryAfter(Duration::Seconds(std::min<int64_t>(retry->as_int(), 3600)));
+  }
+  return out;
+}
+
+Status StatusOfResponse(const Response& response) {
+  const auto value = meta::ParseJson(response.body);
+  if (value.ok() && value->GetString({"kind"}) == "Status") return StatusOfObject(*value);
+  std::string text = Printable(Trim(std::string_view(response.body).substr(0, kQuotedBodyMax)));
+  if (text.empty()) text = "no further words";
+  return {net::ReasonOfHttpStatus(response.status),
+          fmt::format("the server answered {}: {}", response.status, text)};
+}
+
+Api::Api(std::unique_ptr<Transport> transport, std::ostream& err, Verbosity verbosity)
+    : transport_(std::move(transport)), err_(err), verbosity_(verbosity) {}
+
+Result<Response> Api::Exchange(Request request) {
+  const std::string line = fmt::format("{} {}", request.method, TargetOf(request));
+  if (verbosity_ >= Verbosity::kBodies && !request.body.empty()) {
+    err_ << "> " << Printable(request.body) << "\n";
+  }
+  auto response = transport_->Send(std::move(request));
+  if (!response.ok()) {
+    if (verbosity_ >= Verbosity::kRequests) err_ << line << ": no answer\n";
+    return response.status();
+  }
+  if (verbosity_ >= Verbosity::kRequests) err_ << line << " " << response->status << "\n";
+  if (verbosity_ >= Verbosity::kBodies) err_ << "< " << Printable(response->body) << "\n";
+  ShowWarnings(response->headers);
+  return response;
+}
+
+void Api::ShowWarnings(const net::Headers& headers) {
+  for (const std::string_view header : headers.GetAll("Warning")) {
+    std::string text = WarningText(header);
+    if (warned_.size() >= kWarningsMax || std::ranges::find(warned_, text) != warned_.end()) {
+      continue;
+    }
+    err_ << "Warning: " << text << "\n";
+    warned_.push_back(std::move(text));
+  }
+}
+
+Result<Value> Api::SendForValue(Request request) {
+  const std::string line = fmt::format("{} {}", request.method, request.path);
+  TRY(const Response response, Exchange(std::move(request)));
+  if (response.status < 200 || response.status > 299) return StatusOfResponse(response);
+  auto value = meta::ParseJson(response.body, kAnswerBytesMax);
+  if (!value.ok()) {
+    return Internal(fmt::format("{}: the answer is not JSON: {}", line, value.status().message()));
+  }
+  return value;
+}
+
+Result<Value> Api::Get(std::string path, Query query, std::string_view accept) {
+  Request request{.path = std::move(path), .query = std::move(query)};
+  request.headers.Set("Accept", std::string(accept));
+  return SendForValue(std::move(request));
+}
+
+Result<Value> Api::Post(std::string path, const Value& body, Query query) {
+  Request request{.method = "POST",
+                  .path = std::move(path),
+                  .query = std::move(query),
+                  .body = meta::WriteJson(body)};
+  request.headers.Set("Accept", std::string(kAcceptJson));
+  request.headers.Set("Content-Type", "application/json");
+  return SendForValue(std::move(request));
+}
+
+Result<Value> Api::Put(std::string path, const Value& body, Query query) {
+  Request request{.method = "PUT",
+                  .path = std::move(path),
+                  .query = std::move(query),
+                  .body = meta::WriteJson(body)};
+  request.headers.Set("Accept", std::string(kAcceptJson));
+  request.headers.Set("Content-Type", "application/json");
+  return SendForValue(std::move(request));
+}
+
+Result<Value> Api::Patch(std::string path, std::string_view type, std::string body, Query query) {
+  Request request{.method = "PATCH",
+                  .path = std::move(path),
+                  .query = std::move(query),
+                  .body = std::move(body)};
+  request.headers.Set("Accept", std::string(kAcceptJson));
+  request.headers.Set("Content-Type", std::string(type));
+  return SendForValue(std::move(request));
+}
+
+Result<Value> Api::Delete(std::string path, const Value& options, Query query) {
+  Request request{.method = "DELETE",
+                  .path = std::move(path),
+                  .query = std::move(query),
+                  .body = meta::WriteJson(options)};
+  request.headers.Set("Accept", std::string(kAcceptJson));
+  request.headers.Set("Content-Type", "application/json");
+  return SendForValue(std::move(request));
+}
+
+Result<std::string> Api::GetText(std::string path) {
+  TRY(Response response, Exchange({.path = std::move(path)}));
+  if (response.status < 200 || response.status > 299) return StatusOfResponse(response);
+  return std::move(response.body);
+}
+
+Result<std::unique_ptr<Streams>> Api::Open(std::vector<Request> requests) {
+  if (verbosity_ >= Verbosity::kRequests) {
+    for (const Request& request : requests) err_ << "GET " << TargetOf(request) << "\n";
+  }
+  return transport_->Open(std::move(requests));
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <array>
+#include <utility>
+
+#include "cli/arguments.h"
+#include "cli/commands/flags.h"
+#include "cli/commands/known_kinds.h"
+#include "cli/commands/last_applied.h"
+#include "cli/commands/placement.h"
+#include "cli/commands/table.h"
+#include "cli/failure.h"
+#include "cli/objects/failures.h"
+#include "cli/objects/fetch.h"
+#include "cli/objects/manifest.h"
+#include "cli/session/session.h"
+#include "meta/json.h"
+#include "meta/kind.h"
+#include "meta/patch/patch.h"
+
+namespace berth::cli {
+namespace {
+
+using meta::Value;
+
+// A patch is made for one state of the object; if the server says that it changed meanwhile, it is
+// made again.
+constexpr int kAttemptsMax = 5;
+
+struct PatchPlan {
+  std::string_view content_type;
+  Value patch;
+};
+
+// Kinds that this program knows are patched item by item; for others lists are replaced whole, as
+// kubectl does for kinds without a schema.
+PatchPlan PlanPatch(const Resource& resource, const Value& modified, const Value& current) {
+  const Value original = LastApplied(current);
+  const meta::KindInfo* kind = FindKnownKind(resource);
+  if (kind == nullptr) {
+    return {"application/merge-patch+json",
+            meta::ThreeWayJsonMergePatch(original, modified, current)};
+  }
+  return {"application/strategic-merge-patch+json",
+          meta::ThreeWayMergePatch(original, modified, current, *kind->type)};
+}
+
+class Applier {
+ public:
+  Applier(Session& session, const Arguments& arguments, Api& api)
+      : session_(session), arguments_(arguments), api_(api) {}
+
+  Status Apply(const Manifest& manifest) {
+    TRY(Placement placement, PlaceManifest(session_, manifest));
+    if (placement.name.empty()) {
+      return Advise(
+          BadRequest("metadata.name is missing: apply needs a name to find the object by"),
+          "berth create -f makes objects with generateName");
+    }
+    placement.object = WithLastApplied(placement.object);
+    Status status;
+    for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+      status = Try(placement);
+      if (!status.Is(Reason::kConflict)) return status;
+    }
+    return status;
+  }
+
+ private:
+  bool only_prints() const { return arguments_.Text("dry-run") == "client"; }
+  std::string Path(const Placement& placement) const {
+    return PathOf(placement.resource, placement.namespace_, placement.name);
+  }
+  Api::Query Query() const {
+    Api::Query out = WriteQuery(arguments_);
+    out.emplace_back("fieldValidation", FieldValidationOf(arguments_));
+    return out;
+  }
+
+  Status Try(const Placement& placement) {
+    const auto current = api_.Get(Path(placement));
+    if (current.ok()) return Change(placement, *current);
+    if (!current.status().Is(Reason::kNotFound)) return current.status();
+    if (only_prints()) return PrintOutcome(session_, arguments_, placement.object, "created");
+    auto created =
+        api_.Post(PathOf(placement.resource, placement.namespace_), placement.object, Query());
+    // Somebody else was faster: then it is there to be changed.
+    if (created.status().Is(Reason::kAlreadyExists)) return Conflict("created meanwhile");
+    if (!created.ok()) return created.status();
+    return PrintOutcome(session_, arguments_, *created, "created");
+  }
+
+  Status Change(const Placement& placement, const Value& current) {
+    if (!HasLastApplied(current)) {
+      session_.err() << fmt::format(
+          "Warning: {} was not made by apply; fields that it has and the manifest lacks stay\n",
+          ObjectLabel(current));
+    }
+    const PatchPlan plan = PlanPatch(placement.resource, placement.object, current);
+    if (plan.patch.members().empty()) {
+      return PrintOutcome(session_, arguments_, current, "unchanged");
+    }
+    if (only_prints()) return PrintOutcome(session_, arguments_, placement.object, "configured");
+    TRY(const Value changed,
+        api_.Patch(Path(placement), plan.content_type, meta::WriteJson(plan.patch), Query()));
+    return PrintOutcome(session_, arguments_, changed, "configured");
+  }
+
+  Session& session_;
+  const Arguments& arguments_;
+  Api& api_;
+};
+
+Status RunApply(Session& session, const Arguments& arguments) {
+  if (arguments.List("filename").empty()) {
+    return Advise(BadRequest("no manifest is given"), "berth apply -f FILE");
+  }
+  const auto folders = arguments.Switch("recursive") ? Folders::kRecursive : Folders::kTopLevel;
+  TRY(const auto manifests,
+      ReadManifests(arguments.List("filename"), folders, *session.environment().in));
+  TRY(Api * api, session.GetApi());
+  Applier applier(session, arguments, *api);
+  Failures failures(session.environment());
+  for (const Manifest& manifest : manifests) {
+    const Status status = applier.Apply(manifest);
+    if (status.Is(Reason::kUnavailable)) return status;
+    failures.Add(status.Wrap(manifest.source));
+  }
+  return failures.Outcome();
+}
+
+constexpr std::array kFlags = {
+    flags::kFilename,
+    flags::kRecursive,
+    flags::kDryRun,
+    flags::kValidate,
+    flags::kOutput,
+    flags::kFieldManager,
+};
+
+}  // namespace
+
+Command ApplyCommand() {
+  return {.name = "apply",
+          .group = "Change",
+          .usage = "-f FILE...",
+          .summary = "Make objects as manifests say: create or change them",
+          .details =
+              "What a manifest no longer says is removed; what others have set stays. The manifest "
+              "is\nremembered in the same annotation as kubectl's, so both can be used in turn.",
+          .examples =
+              "berth apply -f web.yaml\n"
+              "berth apply -f manifests/ -R\n"
+              "berth apply -f - < web.yaml\n"
+              "berth apply -f web.yaml --dry-run=server -o yaml",
+          .flags = kFlags,
+          .run = &RunApply};
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/arguments.h"
+#include "cli/commands/flags.h"
+#include "cli/commands/table.h"
+#include "cli/failure.h"
+#include "cli/objects/failures.h"
+#include "cli/objects/fetch.h"
+#include "cli/objects/manifest.h"
+#include "cli/objects/patience.h"
+#include "cli/objects/targets.h"
+#include "cli/session/session.h"
+
+namespace berth::cli {
+namespace {
+
+using meta::Value;
+
+struct Doomed {
+  Resource resource;
+  std::string namespace_;
+  std::string name;
+};
+
+Result<std::vector<Doomed>> FromFiles(Session& session, const Arguments& arguments) {
+  TRY(Discovery * discovery, session.GetDiscovery());
+  TRY(const std::string space, session.Namespace());
+  const auto folders = arguments.Switch("recursive") ? Folders::kRecursive : Folders::kTopLevel;
+  TRY(const auto manifests,
+      ReadManifests(arguments.List("filename"), folders, *session.environment().in));
+  std::vector<Doomed> out;
+  for (const Manifest& manifest : manifests) {
+    const std::string name(manifest.object.GetString({"metadata", "name"}));
+    if (name.empty()) {
+      return BadRequest(fmt::format("{}: metadata.name is missing", manifest.source));
+    }
+    TRY(Resource resource,
+        discovery->FindByKind(manifest.object.GetString({"apiVersion"}),
+                              manifest.object.GetString({"kind"})));
+    const std::string_view own = manifest.object.GetString({"metadata", "namespace"});
+    out.push_back({.resource = std::move(resource),
+                   .namespace_ = own.empty() ? space : std::string(own),
+                   .name = name});
+  }
+  return out;
+}
+
+Result<std::vector<Doomed>> FromWords(Session& session, const Arguments& arguments) {
+  if (arguments.words().empty()) {
+    return Advise(BadRequest("nothing is named"), "name a KIND and a NAME, or give -f FILE");
+  }
+  TRY(Api * api, session.GetApi());
+  TRY(Discovery * discovery, session.GetDiscovery());
+  ListSelection selection{.label_selector = arguments.Text("selector"),
+                          .field_selector = arguments.Text("field-selector")};
+  if (!arguments.Switch("all-namespaces")) {
+    TRY(selection.namespace_, session.Namespace());
+  }
+  TRY(const std::vector<Target> targets, FindTargets(*discovery, arguments.words()));
+  const bool selects = arguments.Switch("all") || !selection.label_selector.empty() ||
+                       !selection.field_selector.empty();
+  std::vector<Doomed> out;
+  for (const Target& target : targets) {
+    if (!target.name.empty()) {
+      if (selects) return BadRequest("a name and a selector or --all cannot be given together");
+      out.push_back({target.resource, selection.namespace_, target.name});
+      continue;
+    }
+    if (!selects) {
+      return Advise(BadRequest(fmt::format("{}: no name is given", target.resource.plural)),
+                    "name objects, or select with -l LABELS or --all");
+    }
+    TRY(const FetchedList list, FetchList(*api, target.resource, selection));
+    for (const Value& item : list.items) {
+      out.push_back({target.resource,
+                     std::string(item.GetString({"metadata", "namespace"})),
+                     std::string(item.GetString({"metadata", "name"}))});
+    }
+  }
+  return out;
+}
+
+Result<Value> DeleteOptionsOf(const Arguments& arguments) {
+  Value out = Value::Object();
+  out.Set("apiVersion", "v1");
+  out.Set("kind", "DeleteOptions");
+  const std::string& cascade = arguments.Text("cascade");
+  const bool orphan = cascade == "orphan" || cascade == "false";
+  out.Set("propagationPolicy",
+          orphan ? "Orphan" : (cascade == "foreground" ? "Foreground" : "Background"));
+  if (arguments.Text("dry-run") == "server") {
+    Value all = Value::Array();
+    all.items().emplace_back("All");
+    out.Set("dryRun", std::move(all));
+  }
+  return out;
+}
+
+std::string_view DryRunNote(const Arguments& arguments) {
+  const std::string& mode = arguments.Text("dry-run");
+  if (mode == "server") return " (server dry run)";
+  return mode == "client" ? " (dry run)" : "";
+}
+
+// The server's answer is the object as it last was, or a Status that names it.
+std::string UidOf(const Value& answer) {
+  const std::string_view own = answer.GetString({"metadata", "uid"});
+  return std::string(own.empty() ? answer.GetString({"details", "uid"}) : own);
+}
+
+class Deleter {
+ public:
+  Deleter(Session& session, Api& api, const Arguments& arguments)
+      : session_(session), api_(api), arguments_(arguments) {}
+
+  Status Delete(const Doomed& doomed) {
+    const std::string label = ObjectLabel(doomed.resource.ApiVersion(), doomed.resource.kind, "");
+    std::string uid;
+    if (arguments_.Text("dry-run") != "client") {
+      TRY(const Value options, DeleteOptionsOf(arguments_));
+      TRY(const Value answer,
+          api_.Delete(PathOf(doomed.resource, doomed.namespace_, doomed.name), options));
+      uid = UidOf(answer);
+    }
+    if (arguments_.Text("output") == "name") {
+      session_.out() << label << Printable(doomed.name) << "\n";
+    } else {
+      session_.out() << fmt::format("{} {} deleted{}\n",
+                                    label.substr(0, label.size() - 1),
+                                    Quote(doomed.name),
+                                    DryRunNote(arguments_));
+    }
+    if (!uid.empty() && arguments_.Text("dry-run") == "none") waiting_.emplace_back(doomed, uid);
+    return OkStatus();
+  }
+
+  // Until everything is really gone: finalizers may take their time.
+  Status Wait() {
+    Patience patience(session_.environment(), arguments_.Span("timeout"));
+    for (const auto& [doomed, uid] : waiting_) {
+      const ObjectAddress address{doomed.resource, doomed.namespace_, doomed.name};
+      TRY_STATUS(AwaitGone(api_, address, uid, patience));
+    }
+    return OkStatus();
+  }
+
+ private:
+  Session& session_;
+  Api& api_;
+  const Arguments& arguments_;
+  std::vector<std::pair<Doomed, std::string>> waiting_;
+};
+
+Status RunDelete(Session& session, const Arguments& arguments) {
+  TRY(const std::vector<Doomed> doomed,
+      arguments.List("filename").empty() ? FromWords(session, arguments)
+                                         : FromFiles(session, arguments));
+  if (doomed.empty()) {
+    session.err() << "No resources found\n";
+    return OkStatus();
+  }
+  TRY(Api * api, session.GetApi());
+  Deleter deleter(session, *api, arguments);
+  Failures failures(session.environment());
+  const bool selected = arguments.Switch("all") || !arguments.Text("selector").empty();
+  for (const Doomed& one : doomed) {
+    const Status status = deleter.Delete(one);
+    if (status.Is(Reason::kUnavailable)) return status;
+    // What was found by a selector may be gone by now: that is what was wanted.
+    const bool forgiven = arguments.Switch("ignore-not-found") || selected;
+    if (!(status.Is(Reason::kNotFound) && forgiven)) failures.Add(status);
+  }
+  session.out().flush();
+  if (arguments.Switch("wait")) failures.Add(deleter.Wait());
+  return failures.Outcome();
+}
+
+constexpr std::array<std::string_view, 5> kCascades = {
+    "background", "foreground", "orphan", "true", "false"};
+constexpr std::array<std::string_view, 1> kFormats = {"name"};
+constexpr std::array kFlags = {
+    flags::kFilename,
+    flags::kRecursive,
+    flags::kSelector,
+    flags::kFieldSelector,
+    flags::kAll,
+    flags::kAllNamespaces,
+    Flag{.name = "cascade",
+         .kind = FlagKind::kText,
+         .value_name = "MODE",
+         .help = "What becomes of the objects that belong to these.",
+         .fallback = "background",
+         .bare = "background",
+         .values = kCascades},
+    Flag{.name = "wait", .help = "Return when the objects are gone.", .fallback = "true"},
+    Flag{.name = "timeout",
+         .kind = FlagKind::kDuration,
+         .value_name = "TIME",
+         .help = "How long to wait; 0 means as long as it takes.",
+         .fallback = "0"},
+    flags::kIgnoreNotFound,
+    flags::kDryRun,
+    Flag{.name = "output",
+         .letter = 'o',
+         .kind = FlagKind::kText,
+         .value_name = "FORMAT",
+         .help = "Print names only.",
+         .values = kFormats},
+};
+
+}  // namespace
+
+Command DeleteCommand() {
+  return {.name = "delete",
+          .group = "Change",
+          .usage = "KIND NAME... | KIND/NAME... | -f FILE",
+          .summary = "Delete objects and wait until they are gone",
+          .examples =
+              "berth delete machine web\n"
+              "berth delete -f web.yaml\n"
+              "berth delete machines -l app=web\n"
+              "berth delete volume data --cascade=foreground --timeout=1m",
+          .flags = kFlags,
+          .words = Completion::kKindAndNames,
+          .run = &RunDelete};
+}
+
+}  // namespace berth::cli

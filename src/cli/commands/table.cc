@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/table.h"
+
+namespace berth::cli {
+
+const std::vector<Command>& ClientCommands() {
+  static const auto* const kCommands = new std::vector<Command>{
+      GetCommand(),          DescribeCommand(),    WatchCommand(),    EventsCommand(),
+      ExplainCommand(),      ApplyCommand(),       CreateCommand(),   EditCommand(),
+      PatchCommand(),        LabelCommand(),       AnnotateCommand(), DeleteCommand(),
+      WaitCommand(),         AuthCommand(),        TokenCommand(),    ConfigCommand(),
+      ApiResourcesCommand(), ApiVersionsCommand(), DoctorCommand(),   VersionCommand(),
+      CompletionCommand(),   HelpCommand(),        CompleteCommand(),
+  };
+  return *kCommands;
+}
+
+}  // namespace berth::cli
