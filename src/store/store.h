@@ -165,6 +165,7 @@ class Store {
   // Errors: Expired (`revision` is before the compacted one), BadRequest (it is in the future).
   virtual rt::Task<Result<RangeResult>> Range(RangeRequest request) = 0;
   // Expired if `from` is not after the compacted revision. A `from` in the future waits for it.
+  // TooManyRequests if there are too many watches.
   virtual rt::Task<Result<std::unique_ptr<Watch>>> StartWatch(WatchRequest request) = 0;
 
   // Forgets history before `revision`; the state at `revision` stays readable. Idempotent.

@@ -147,20 +147,25 @@ void Engine::Commit(Txn txn, Done<Result<TxnResult>> done) {
   }
 }
 
+Event Engine::ToEvent(const Record& record) const {
+  Event event;
+  if (const Index::Entry* before = index_.Find(record.key); before != nullptr) {
+    event.previous = KeyValue{.key = record.key,
+                              .value = before->value,
+                              .create_revision = before->create_revision,
+                              .mod_revision = before->newest.revision,
+                              .version = before->version,
+                              .lease = before->lease};
+  }
+  const bool is_put = record.type == Op::Type::kPut;
+  event.type = is_put ? Event::Type::kPut : Event::Type::kDelete;
+  event.kv = ToKeyValue(record);
+  return event;
+}
+
 void Engine::MakeDurable(Pending& pending, std::vector<Event>& events) {
   for (const Record& record : pending.write->records) {
-    Event& event = events.emplace_back();
-    if (const Index::Entry* before = index_.Find(record.key); before != nullptr) {
-      event.previous = KeyValue{.key = record.key,
-                                .value = before->value,
-                                .create_revision = before->create_revision,
-                                .mod_revision = before->newest.revision,
-                                .version = before->version,
-                                .lease = before->lease};
-    }
-    const bool is_put = record.type == Op::Type::kPut;
-    event.type = is_put ? Event::Type::kPut : Event::Type::kDelete;
-    event.kv = ToKeyValue(record);
+    if (hub_.size() > 0) events.push_back(ToEvent(record));
     index_.Apply(record);
   }
   tip_.Settle(*pending.write);
@@ -275,6 +280,12 @@ Result<std::shared_ptr<Watcher>> Engine::StartWatch(WatchRequest request) {
   watcher->end = std::move(request.end);
   watcher->next = request.from.value == 0 ? durable_.Next() : request.from;
   if (watcher->next <= compacted_) return CompactedAway("a watch from", watcher->next, compacted_);
+  if (hub_.size() >= kMaxWatchers) {
+    return Status(Reason::kTooManyRequests,
+                  fmt::format("the store has {} watchers, at most that many are allowed",
+                              kMaxWatchers))
+        .WithRetryAfter(kPendingRetryAfter);
+  }
   hub_.Add(watcher, durable_);
   return watcher;
 }

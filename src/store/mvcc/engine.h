@@ -92,6 +92,8 @@ class Engine final : private LogSink {
   // Runs done after everything that is pending now; at once if nothing is.
   void AfterPending(Done<const Status&> done) REQUIRES(loop_);
   void AttachToLeases(const LogWrite& write) REQUIRES(loop_);
+  // What watchers hear of a record that is not in the index yet.
+  Event ToEvent(const Record& record) const REQUIRES(loop_);
   void MakeDurable(Pending& pending, std::vector<Event>& events) REQUIRES(loop_);
   void FinishClose() REQUIRES(loop_);
 

@@ -138,6 +138,15 @@ TEST_F(EngineTest, RefusesMoreBytesThanMayWait) {
   EXPECT_EQ(accepted, kMaxPendingBytes / kMaxValueBytes + 1);
 }
 
+TEST_F(EngineTest, RefusesMoreWatchersThanItCanFeed) {
+  const WatchRequest request{.start = "a", .end = "", .from = {}};
+  std::vector<std::shared_ptr<Watcher>> watchers;
+  for (size_t i = 0; i < kMaxWatchers; ++i) watchers.push_back(*engine_->StartWatch(request));
+  EXPECT_EQ(engine_->StartWatch(request).status().reason(), Reason::kTooManyRequests);
+  engine_->EndWatch(watchers.front());
+  EXPECT_TRUE(engine_->StartWatch(request).ok());
+}
+
 TEST_F(EngineTest, AFailureFailsAllThatWaitsAndNamesItself) {
   Commit(PutTxn("a"));
   log_->FinishOldest(1);

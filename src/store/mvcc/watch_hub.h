@@ -27,6 +27,8 @@ namespace berth::store {
 // values that only the watcher still holds.
 constexpr size_t kWatchBufferEvents = 16'384;
 constexpr size_t kWatchBufferBytes = 32 * 1024 * 1024;
+// Every durable group looks at every watcher: 4,096 * 50 ns = 0.2 ms. A server has one per kind.
+constexpr size_t kMaxWatchers = 4'096;
 // How long a watcher without events waits to hear how far the store is.
 constexpr Duration kWatchProgressInterval = Duration::Seconds(1);
 

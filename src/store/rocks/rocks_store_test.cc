@@ -3,12 +3,15 @@
 // files with its own threads.
 #include "store/rocks/rocks_store.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 
 #include "rt/asio/asio_loop.h"
@@ -188,6 +191,32 @@ TEST_F(RocksFolder, IsOpenedByOneStoreOnly) {
   ASSERT_TRUE(store.ok());
   ExpectRefused({dir_, "in use by another process"});
   Close(*std::move(store));
+}
+
+TEST_F(RocksFolder, InUseByAnotherProcessIsNamed) {
+  MakeStoreWith("1");
+  std::array<int, 2> locked{};
+  std::array<int, 2> release{};
+  ASSERT_EQ(::pipe(locked.data()), 0);
+  ASSERT_EQ(::pipe(release.data()), 0);
+  const std::string lock_file = dir_ + "/LOCK";
+  const pid_t child = ::fork();
+  if (child == 0) {  // only system calls: the parent has threads
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    char byte = ::fcntl(::open(lock_file.c_str(), O_RDWR), F_SETLK, &lock) == 0 ? 'y' : 'n';
+    ::close(release[1]);
+    if (::write(locked[1], &byte, 1) != 1) ::_exit(1);
+    ::_exit(::read(release[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(locked[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  ExpectRefused({dir_, "in use by another process"});
+  for (const int fd : {locked[0], locked[1], release[0], release[1]}) ::close(fd);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
 }
 
 TEST_F(RocksFolder, OfAnotherFormatVersionIsRefused) {
