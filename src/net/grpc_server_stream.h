@@ -24,7 +24,9 @@ template <class Request, class Response>
 class GrpcServerStream {
  public:
   virtual ~GrpcServerStream() = default;
-  // The next message; nullopt when the client has sent its last. Cancelled.
+  // The next message; nullopt when the client has sent its last. Cancelled. A client that breaks
+  // off may look like one that has sent its last: gRPC says both in the same words, and that the
+  // call was cancelled only a moment later.
   virtual rt::Task<Result<std::optional<Request>>> Read() = 0;
   // Returns when gRPC has taken the message. Unavailable if the client is gone.
   virtual rt::Task<Status> Write(Response message) = 0;

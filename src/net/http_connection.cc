@@ -71,7 +71,8 @@ HttpConnection::HttpConnection(HttpShared& shared, Stream& stream)
 
 rt::Task<Status> HttpConnection::Run() {
   for (;;) {
-    const Result<bool> more = co_await ServeOne();
+    Result<bool> more = co_await WaitForRequest();
+    if (more.ok() && *more) more = co_await ServeOne();
     if (!more.ok()) {
       LOG_DEBUG("http connection of {}: {}", peer_.address, more.status().ToString());
       co_return OkStatus();
@@ -82,9 +83,20 @@ rt::Task<Status> HttpConnection::Run() {
   co_return OkStatus();
 }
 
-rt::Task<Result<bool>> HttpConnection::ServeOne() {
+// Until the first byte of a request. False if none comes.
+rt::Task<Result<bool>> HttpConnection::WaitForRequest() {
   state_ = State::kIdle;
   if (shared_.draining) co_return false;
+  if (!inbox_.empty()) co_return true;
+  inbox_.shrink_to_fit();
+  stream_.SetReadDeadline(Soon(shared_.options.idle_timeout));
+  const Result<bool> first = co_await ReadMore();
+  if (first.status().Is(Reason::kTimeout)) co_return false;
+  co_return first;
+}
+
+rt::Task<Result<bool>> HttpConnection::ServeOne() {
+  state_ = State::kBusy;
   Http1Parser parser(Http1Parser::Kind::kRequest, shared_.options.limits);
   CO_TRY(const bool has_head, co_await ReadHead(&parser));
   if (!has_head) co_return false;
@@ -107,15 +119,6 @@ rt::Task<Result<bool>> HttpConnection::ReadMore() {
 }
 
 rt::Task<Result<bool>> HttpConnection::ReadHead(Http1Parser* parser) {
-  if (inbox_.empty()) {
-    inbox_.shrink_to_fit();
-    stream_.SetReadDeadline(Soon(shared_.options.idle_timeout));
-    const Result<bool> first = co_await ReadMore();
-    if (first.status().Is(Reason::kTimeout)) co_return false;
-    if (!first.ok()) co_return first.status();
-    if (!*first) co_return false;
-  }
-  state_ = State::kBusy;
   stream_.SetReadDeadline(Soon(shared_.options.header_timeout));
   for (;;) {
     const Result<size_t> taken = parser->Feed(inbox_);

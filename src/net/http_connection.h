@@ -45,22 +45,26 @@ class HttpConnection {
   enum class State : uint8_t { kIdle, kBusy, kStreaming };
   class ChunkWriter;
 
-  // Each gives false when the connection is to be closed.
-  rt::Task<Result<bool>> ServeOne();
-  rt::Task<Result<bool>> ReadHead(Http1Parser* parser);
-  rt::Task<Result<bool>> ReadBody(Http1Parser* parser, std::string* body);
-  rt::Task<Result<bool>> ReadChunkedBody(Http1Parser* parser, std::string* body);
+  // Each gives false when the connection is to be closed. They are kept out of line so that each
+  // has a frame of its own, freed when it ends: merged by the optimiser they cost 23 KB per
+  // connection, idle or not.
+  rt::Task<Result<bool>> WaitForRequest();
+  [[gnu::noinline]] rt::Task<Result<bool>> ServeOne();
+  [[gnu::noinline]] rt::Task<Result<bool>> ReadHead(Http1Parser* parser);
+  [[gnu::noinline]] rt::Task<Result<bool>> ReadBody(Http1Parser* parser, std::string* body);
+  [[gnu::noinline]] rt::Task<Result<bool>> ReadChunkedBody(Http1Parser* parser, std::string* body);
   rt::Task<Result<bool>> ReadMore();
-  rt::Task<Result<bool>> Answer(HttpHead head, HttpRequest request);
-  rt::Task<Result<bool>> WriteWhole(const HttpHead* head, const HttpResponse* response);
-  rt::Task<Result<bool>> WriteStream(const HttpHead* head,
-                                     const HttpResponse* response,
-                                     rt::ChildContext* child);
-  rt::Task<Result<bool>> ServeWebSocket(const HttpHead* head,
-                                        const HttpResponse* response,
-                                        rt::ChildContext* child);
+  [[gnu::noinline]] rt::Task<Result<bool>> Answer(HttpHead head, HttpRequest request);
+  [[gnu::noinline]] rt::Task<Result<bool>> WriteWhole(const HttpHead* head,
+                                                      const HttpResponse* response);
+  [[gnu::noinline]] rt::Task<Result<bool>> WriteStream(const HttpHead* head,
+                                                       const HttpResponse* response,
+                                                       rt::ChildContext* child);
+  [[gnu::noinline]] rt::Task<Result<bool>> ServeWebSocket(const HttpHead* head,
+                                                          const HttpResponse* response,
+                                                          rt::ChildContext* child);
   // Answers with an error and closes.
-  rt::Task<Result<bool>> Refuse(int status, std::string message);
+  [[gnu::noinline]] rt::Task<Result<bool>> Refuse(int status, std::string message);
   rt::Task<Status> WriteText(std::string text);
   bool KeepAlive(const HttpHead& head) const;
   Time Soon(Duration limit) const { return stream_.loop().Now() + limit; }

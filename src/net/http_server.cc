@@ -149,7 +149,8 @@ class HttpServer::Body {
     co_return status;
   }
 
-  rt::Task<Result<std::unique_ptr<Stream>>> OpenStream(OwnedFd* fd) {
+  // Out of line: its frame is for the handshake only.
+  [[gnu::noinline]] rt::Task<Result<std::unique_ptr<Stream>>> OpenStream(OwnedFd* fd) {
     if (options_.tls == nullptr) {
       co_return std::unique_ptr<Stream>(std::make_unique<PlainStream>(loop_, fd->Release()));
     }
