@@ -221,6 +221,23 @@ TEST(Json, WritesStringsThatAnyReaderTakes) {
   EXPECT_TRUE(ParseJson(out).ok());
 }
 
+TEST(Json, EveryStringSurvivesWritingAndReading) {
+  Random random(53);
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (uint64_t n = random.Below(40); n > 0; --n) {
+      text += random.Chance(0.9) ? 'a' : static_cast<char>(random.Below(128));
+    }
+    // A small string inside a larger buffer: growth must not bring in what lay there.
+    std::string out = "[";
+    AppendJsonString(text, out);
+    out += ']';
+    const auto parsed = ParseJson(out);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    ASSERT_EQ(parsed->items()[0].as_string(), text);
+  }
+}
+
 TEST(Json, WritesNumbersAsGoDoes) {
   const std::pair<double, std::string_view> kCases[] = {
       {0.0, "0"},

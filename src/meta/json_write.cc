@@ -85,28 +85,31 @@ void AppendInt(int64_t value, std::string& out) {
   out.append(buffer.data(), end);
 }
 
-// One growth check instead of one per piece: most of an object is such pieces.
+// One growth check instead of one per piece: most of an object is such pieces. The size that
+// resize_and_overwrite hands to the lambda may be larger than the one asked for.
 void AppendQuoted(std::string_view plain, std::string& out) {
   const size_t start = out.size();
-  out.resize_and_overwrite(start + plain.size() + 2, [&](char* text, size_t size) {
+  const size_t end = start + plain.size() + 2;
+  out.resize_and_overwrite(end, [&](char* text, size_t /*capacity*/) {
     text[start] = '"';
     std::memcpy(text + start + 1, plain.data(), plain.size());
-    text[size - 1] = '"';
-    return size;
+    text[end - 1] = '"';
+    return end;
   });
 }
 
 // ,"name":
 void AppendKey(std::string_view name, bool first, std::string& out) {
   const size_t start = out.size();
-  out.resize_and_overwrite(start + name.size() + (first ? 3 : 4), [&](char* text, size_t size) {
+  const size_t end = start + name.size() + (first ? 3 : 4);
+  out.resize_and_overwrite(end, [&](char* text, size_t /*capacity*/) {
     char* at = text + start;
     if (!first) *at++ = ',';
     *at++ = '"';
     std::memcpy(at, name.data(), name.size());
     at[name.size()] = '"';
     at[name.size() + 1] = ':';
-    return size;
+    return end;
   });
 }
 
