@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "apis/meta_v1/delete_options.h"
+#include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/handlers.h"
 #include "base/strings.h"

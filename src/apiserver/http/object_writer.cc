@@ -3,9 +3,11 @@
 
 #include <utility>
 
+#include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/body.h"
 #include "apiserver/http/table.h"
+#include "apiserver/registry/write_parts.h"
 #include "base/strings.h"
 #include "meta/at_rest.h"
 #include "meta/json.h"
@@ -35,25 +37,6 @@ std::string ListMeta(const ListPage& page) {
 }
 
 }  // namespace
-
-const meta::KindInfo& StoredKind(const meta::KindInfo& kind) {
-  return kind.view != nullptr ? *kind.view->stored : kind;
-}
-
-meta::Object ToStored(meta::Object object) {
-  const meta::KindInfo& kind = object.kind();
-  if (kind.view == nullptr) return object;
-  meta::Object stored(*kind.view->stored);
-  kind.view->to_stored(object.data(), stored.data());
-  return stored;
-}
-
-meta::Object FromStored(const meta::KindInfo& kind, meta::Object stored) {
-  if (kind.view == nullptr) return stored;
-  meta::Object object(kind);
-  kind.view->from_stored(stored.data(), object.data());
-  return object;
-}
 
 ObjectWriter::ObjectWriter(WriterOptions options) : options_(std::move(options)) {}
 

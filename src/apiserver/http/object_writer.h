@@ -60,9 +60,4 @@ class ObjectWriter {
   WriterOptions options_;
 };
 
-// Converts between a view and the kind that it is stored as; kinds without a view pass through.
-meta::Object ToStored(meta::Object object);
-meta::Object FromStored(const meta::KindInfo& kind, meta::Object stored);
-const meta::KindInfo& StoredKind(const meta::KindInfo& kind);
-
 }  // namespace berth::apiserver

@@ -3,9 +3,11 @@
 
 #include <utility>
 
+#include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/body.h"
 #include "apiserver/http/handlers.h"
+#include "apiserver/registry/write_parts.h"
 #include "base/strings.h"
 
 namespace berth::apiserver {

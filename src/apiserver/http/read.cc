@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/handlers.h"
 #include "base/strings.h"

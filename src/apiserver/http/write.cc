@@ -5,6 +5,7 @@
 #include "apiserver/http/answers.h"
 #include "apiserver/http/body.h"
 #include "apiserver/http/handlers.h"
+#include "apiserver/registry/write_parts.h"
 #include "base/strings.h"
 
 namespace berth::apiserver {

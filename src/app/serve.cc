@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/serve.h"
+
+#include <malloc.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <utility>
+
+#include "base/log.h"
+#include "rt/event.h"
+#include "rt/scope.h"
+
+namespace berth::app {
+namespace {
+
+// A few threads that allocate little: more arenas only keep memory from each other.
+constexpr int kMallocArenas = 2;
+
+rt::Task<Status> ServeUntil(rt::AsioLoop& loop,
+                            ServerOptions options,
+                            const std::function<void(const Server&)>& on_ready,
+                            rt::Event& stop) {
+  CO_TRY(auto server, co_await Server::Start(loop, std::move(options)));
+  on_ready(*server);
+  CO_TRY_STATUS(co_await stop.Wait());
+  LOG_INFO("stopping");
+  co_return co_await server->Stop();
+}
+
+}  // namespace
+
+Status Serve(ServerOptions options, const std::function<void(const Server&)>& on_ready) {
+  mallopt(M_ARENA_MAX, kMallocArenas);
+  umask(0077);  // nothing that a server writes is for others
+  rt::AsioLoop loop("main");
+  rt::Event stop;
+  loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
+  return rt::RunTask(loop, ServeUntil(loop, std::move(options), on_ready, stop));
+}
+
+}  // namespace berth::app

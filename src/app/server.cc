@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/server.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "apis/registry.h"
+#include "apiserver/audit/audit_log.h"
+#include "apiserver/authn/authenticator.h"
+#include "apiserver/authn/request_limiter.h"
+#include "apiserver/authz/authorizer.h"
+#include "apiserver/cache/watch_cache.h"
+#include "apiserver/http/api_server.h"
+#include "apiserver/policy/bootstrap.h"
+#include "apiserver/policy/policy_feed.h"
+#include "apiserver/registry/loopback_client.h"
+#include "apiserver/registry/store_registry.h"
+#include "app/commit_trace.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "meta/scheme.h"
+#include "net/http_server.h"
+#include "net/tls.h"
+#include "net/url.h"
+#include "pki/certificate_authority.h"
+#include "pki/kubeconfig.h"
+#include "rt/scope.h"
+#include "rt/thread_pool.h"
+#include "store/rocks/rocks_store.h"
+
+namespace berth::app {
+namespace {
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return Unavailable("data folder " + path + ": " + error.message());
+  if (chmod(path.c_str(), 0700) != 0)
+    return Unavailable("data folder " + path + ": " + std::strerror(errno));
+  return OkStatus();
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
+                                                        : std::string("localhost");
+}
+
+bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+std::vector<const meta::KindInfo*> StoredKinds(const meta::Scheme& scheme) {
+  std::vector<const meta::KindInfo*> kinds;
+  for (const meta::KindInfo* kind : scheme.kinds()) {
+    if (kind->storage == meta::Storage::kStored) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+// Members are declared in the order in which they start; Stop() goes backwards.
+struct Server::Parts {
+  Parts(rt::AsioLoop& the_loop, ServerOptions the_options)
+      : loop(the_loop),
+        options(std::move(the_options)),
+        kubeconfig_path(options.data_dir + "/kubeconfig"),
+        scheme(apis::AllKinds(), options.domains),
+        authenticator(metrics),
+        authorizer(scheme),
+        limiter({}, metrics),
+        scope(the_loop) {}
+
+  rt::AsioLoop& loop;
+  const ServerOptions options;
+  std::string url;
+  const std::string kubeconfig_path;
+  metrics::Registry metrics;
+  const meta::Scheme scheme;
+  rt::ThreadPool blocking{{.threads = 1, .queue_max = 1024, .name = "blocking"}};
+
+  std::unique_ptr<CommitTrace> commit_trace;
+  std::optional<pki::CertificateAuthority> authority;
+  std::unique_ptr<store::RocksStore> store;
+  std::unique_ptr<store::Store> handle;
+  std::unique_ptr<apiserver::WatchCache> cache;
+  std::unique_ptr<apiserver::StoreRegistry> registry;
+
+  apiserver::Authenticator authenticator;
+  apiserver::Authorizer authorizer;
+  apiserver::RequestLimiter limiter;
+  std::unique_ptr<apiserver::AuditLog> audit;
+  std::unique_ptr<apiserver::PolicyFeed> policy;
+  std::unique_ptr<apiserver::LoopbackClient> client;
+  std::unique_ptr<apiserver::ApiServer> api;
+  std::unique_ptr<net::HttpServer> http;
+  rt::TaskScope scope;  // controllers
+
+  Status OpenStore();
+  rt::Task<Status> StartRegistry();
+  rt::Task<Status> StartPolicy();
+  void StartControllers();
+  Status StartHttp();
+  Result<std::shared_ptr<const net::TlsContext>> MakeTls();
+  rt::Task<Status> StartAll();
+  rt::Task<Status> StopAll();
+};
+
+Status Server::Parts::OpenStore() {
+  if (!options.commit_trace.empty()) {
+    TRY(commit_trace, CommitTrace::Open(options.commit_trace));
+  }
+  store::RocksOptions rocks;
+  rocks.dir = options.data_dir + "/store";
+  rocks.observer = commit_trace.get();
+  TRY(store, store::RocksStore::Open(loop, std::move(rocks)));
+  handle = store->NewHandle();
+  return OkStatus();
+}
+
+rt::Task<Status> Server::Parts::StartRegistry() {
+  CO_TRY(cache, co_await apiserver::WatchCache::Start(loop, *handle, StoredKinds(scheme), {}));
+  registry = std::make_unique<apiserver::StoreRegistry>(loop, *handle, *cache, scheme);
+  co_return OkStatus();
+}
+
+rt::Task<Status> Server::Parts::StartPolicy() {
+  CO_TRY_STATUS(co_await apiserver::EnsureDefaults(*registry, scheme));
+  CO_TRY(policy, co_await apiserver::PolicyFeed::Start(loop, *registry, authorizer, authenticator));
+  apiserver::AuditFile::Options file;
+  file.path = options.data_dir + "/audit.log";
+  CO_TRY(audit, apiserver::AuditLog::Open(std::move(file), loop, blocking, metrics));
+  co_return OkStatus();
+}
+
+void Server::Parts::StartControllers() {
+  const apiserver::Identity identity{
+      .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
+  client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
+}
+
+Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
+  const WallTime now = loop.WallNow();
+  TRY(authority, pki::CertificateAuthority::LoadOrCreate(options.data_dir + "/pki", now));
+  std::vector<std::string> names = options.names;
+  if (IsWildcard(options.host)) {
+    for (auto& address : pki::HostAddresses()) names.push_back(std::move(address));
+  }
+  TRY(const auto credentials,
+      authority->ServerCredentials(pki::ServerNamesFor(options.host, HostName(), names), now));
+  net::TlsServerOptions tls;
+  tls.certificate_pem = credentials.certificate_pem;
+  tls.key_pem = credentials.key_pem;
+  tls.client_certificates = net::ClientCertificates::kOptional;
+  tls.client_ca_pem = authority->certificate_pem();
+  return net::TlsContext::NewServer(tls);
+}
+
+Status Server::Parts::StartHttp() {
+  api = std::make_unique<apiserver::ApiServer>(
+      apiserver::ApiServer::Deps{.loop = loop,
+                                 .scheme = scheme,
+                                 .registry = *registry,
+                                 .authenticator = authenticator,
+                                 .authorizer = authorizer,
+                                 .limiter = limiter,
+                                 .audit = *audit,
+                                 .metrics = metrics,
+                                 .readiness = [this] { return store->health(); }});
+  net::HttpServerOptions http_options;
+  http_options.address = options.host;
+  http_options.port = options.port;
+  TRY(http_options.tls, MakeTls());
+  TRY(http, net::HttpServer::Start(loop, std::move(http_options), [this](net::HttpRequest request) {
+        return api->Handle(std::move(request));
+      }));
+  const std::string host = IsWildcard(options.host) ? "127.0.0.1" : options.host;
+  url = "https://" + net::FormatHostPort(host, http->port());
+  return pki::WriteAdminKubeconfig(kubeconfig_path, url, *authority, loop.WallNow());
+}
+
+rt::Task<Status> Server::Parts::StartAll() {
+  CO_TRY_STATUS(MakeFolder(options.data_dir));
+  CO_TRY_STATUS(OpenStore());
+  CO_TRY_STATUS(co_await StartRegistry());
+  CO_TRY_STATUS(co_await StartPolicy());
+  StartControllers();
+  co_return StartHttp();
+}
+
+rt::Task<Status> Server::Parts::StopAll() {
+  // Each step has nothing above it that still uses it.
+  if (http != nullptr) CO_TRY_STATUS(co_await http->Stop());
+  CO_TRY_STATUS(co_await scope.Close());
+  if (policy != nullptr) CO_TRY_STATUS(co_await policy->Close());
+  if (audit != nullptr) CO_TRY_STATUS(co_await audit->Close());
+  if (cache != nullptr) CO_TRY_STATUS(co_await cache->Close());
+  handle.reset();
+  if (store != nullptr) CO_TRY_STATUS(co_await store->Close());
+  co_return OkStatus();
+}
+
+rt::Task<Result<std::unique_ptr<Server>>> Server::Start(rt::AsioLoop& loop, ServerOptions options) {
+  auto parts = std::make_unique<Parts>(loop, std::move(options));
+  const Status started = co_await parts->StartAll();
+  if (!started.ok()) {
+    const Status stopped = co_await parts->StopAll();
+    if (!stopped.ok()) LOG_WARNING("while stopping: {}", stopped.ToString());
+    co_return started;
+  }
+  co_return std::unique_ptr<Server>(new Server(std::move(parts)));
+}
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Server::~Server() = default;
+
+rt::Task<Status> Server::Stop() { co_return co_await parts_->StopAll(); }
+const std::string& Server::url() const { return parts_->url; }
+const std::string& Server::kubeconfig_path() const { return parts_->kubeconfig_path; }
+
+}  // namespace berth::app

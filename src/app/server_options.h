@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server is told at start. Parsed from flags, environment and nothing else; each component
+// gets its part.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth::app {
+
+inline constexpr std::string_view kDefaultListen = "127.0.0.1:7443";
+inline constexpr std::string_view kDefaultDomains = "ironcore.dev,OpenKCM.dev";
+
+struct ServerOptions {
+  std::string data_dir;
+  std::string host = "127.0.0.1";  // numeric
+  uint16_t port = 7443;            // 0: the kernel chooses
+  std::vector<std::string> names;  // further names and addresses that clients use
+  std::vector<std::string> domains;
+  // Not empty: a file of 16 bytes that is told when commits begin and end, for crash tests.
+  std::string commit_trace;
+};
+
+// Reads "ADDR:PORT" into host and port. BadRequest names the text.
+Status ParseListen(std::string_view text, ServerOptions& options);
+// Reads "ironcore.dev,OpenKCM.dev". BadRequest for a domain that is none, or one that is named
+// twice.
+Status ParseDomains(std::string_view text, ServerOptions& options);
+
+}  // namespace berth::app
