@@ -18,6 +18,9 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 using BeastView = boost::beast::string_view;
 
+// A first line without an end is looked at again with every piece, up to here.
+constexpr size_t kEarlyLook = 256;
+
 // Where Beast's calls put what they found.
 struct Sink {
   HttpHead head;
@@ -179,12 +182,8 @@ Result<size_t> Http1Parser::FeedHead(std::string_view data) {
     if (data.size() >= limits_.header_bytes) {
       return Fail(431, fmt::format("the head has more than {} bytes", limits_.header_bytes));
     }
-    // Something that is no HTTP at all is refused at once, not after a timeout.
-    if (const auto wrong = Suspicious(data.substr(0, data.rfind('\r'))); !wrong.empty()) {
-      return Fail(400, fmt::format("malformed head: {}", wrong));
-    }
     scanned_ = data.size();
-    return size_t{0};
+    return LookEarly(data);
   }
   const std::string_view head = data.substr(0, end + 4);
   if (const auto wrong = Suspicious(head); !wrong.empty()) {
@@ -231,6 +230,23 @@ Result<size_t> Http1Parser::FeedHead(std::string_view data) {
     }
   }
   return taken;
+}
+
+// Something that is no HTTP at all is refused at once, not after a timeout. Every line is looked at
+// once, however small the pieces in which it comes.
+Result<size_t> Http1Parser::LookEarly(std::string_view data) {
+  const size_t last = data.rfind("\r\n");
+  std::string_view lines;
+  if (last != std::string_view::npos && last > looked_at_) {
+    lines = data.substr(looked_at_, last + 2 - looked_at_);
+    looked_at_ = last;
+  } else if (looked_at_ == 0 && data.size() <= kEarlyLook) {
+    lines = data.substr(0, data.rfind('\r'));
+  }
+  if (const auto wrong = Suspicious(lines); !wrong.empty()) {
+    return Fail(400, fmt::format("malformed head: {}", wrong));
+  }
+  return size_t{0};
 }
 
 Status Http1Parser::FinishAtEnd() {

@@ -61,11 +61,13 @@ class Http1Parser {
  private:
   class Body;
   Result<size_t> FeedHead(std::string_view data);
+  Result<size_t> LookEarly(std::string_view data);
   Status Fail(int status, std::string message);
 
   const HttpLimits limits_;
   std::unique_ptr<Body> parser_;
-  size_t scanned_ = 0;  // of the head, searched for its end
+  size_t scanned_ = 0;    // of the head, searched for its end
+  size_t looked_at_ = 0;  // of the head, found to be harmless
   int error_status_ = 0;
 };
 
