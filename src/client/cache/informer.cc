@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cache/informer.h"
+
+#include <utility>
+
+namespace berth::client {
+
+ObjectKey KeyOf(const meta::Object& object) {
+  return {.namespace_ = object.metadata().namespace_, .name = object.metadata().name};
+}
+
+const meta::Object* Informer::Find(const ObjectKey& key) const {
+  const auto found = objects_.find(key);
+  return found == objects_.end() ? nullptr : &found->second;
+}
+
+void Informer::OnListBegin() {
+  unseen_.clear();
+  for (const auto& [key, object] : objects_) unseen_.insert(key);
+}
+
+void Informer::OnListed(meta::Object object) {
+  unseen_.erase(KeyOf(object));
+  Put(std::move(object));
+}
+
+void Informer::OnListEnd() {
+  for (const ObjectKey& key : std::exchange(unseen_, {})) Remove(key);
+}
+
+void Informer::OnEvent(WatchEvent event) {
+  if (event.type == WatchEvent::Type::kDeleted) {
+    Remove(KeyOf(event.object));
+  } else {
+    Put(std::move(event.object));
+  }
+}
+
+void Informer::Put(meta::Object object) {
+  ObjectKey key = KeyOf(object);
+  const auto found = objects_.find(key);
+  if (found == objects_.end()) {
+    const auto placed = objects_.emplace(std::move(key), std::move(object)).first;
+    on_change_(nullptr, &placed->second);
+    return;
+  }
+  if (found->second.metadata().resource_version == object.metadata().resource_version) return;
+  const meta::Object before = std::exchange(found->second, std::move(object));
+  // Another object of the same name: the first one is gone, which somebody may wait for.
+  if (before.metadata().uid != found->second.metadata().uid) {
+    on_change_(&before, nullptr);
+    on_change_(nullptr, &found->second);
+  } else {
+    on_change_(&before, &found->second);
+  }
+}
+
+void Informer::Remove(const ObjectKey& key) {
+  const auto node = objects_.extract(key);
+  if (!node.empty()) on_change_(&node.mapped(), nullptr);
+}
+
+}  // namespace berth::client

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// An Informer keeps the objects of one kind in memory and tells what changes: for kinds with few
+// objects (namespaces, classes, quotas).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "client/cache/reflector.h"
+#include "client/client.h"
+
+namespace berth::client {
+
+class Informer final : private Sink {
+ public:
+  using Objects = std::map<ObjectKey, meta::Object>;
+  // `before` is null for a new object, `now` for one that is gone.
+  using OnChange = std::function<void(const meta::Object* before, const meta::Object* now)>;
+
+  Informer(rt::Loop& loop, Client& client, const meta::KindInfo& kind, OnChange on_change)
+      : on_change_(std::move(on_change)), reflector_(loop, client, kind, *this, {}) {}
+
+  rt::Task<Status> Run() { return reflector_.Run(); }
+  bool synced() const { return reflector_.synced(); }
+  const Objects& objects() const { return objects_; }
+  // Null if there is none. Valid until the loop's next turn.
+  const meta::Object* Find(const ObjectKey& key) const;
+
+ private:
+  void OnListBegin() override;
+  void OnListed(meta::Object object) override;
+  void OnListEnd() override;
+  void OnEvent(WatchEvent event) override;
+  void Put(meta::Object object);
+  void Remove(const ObjectKey& key);
+
+  OnChange on_change_;
+  Objects objects_;
+  std::set<ObjectKey> unseen_;  // during a list: what it has not told yet
+  Reflector reflector_;
+};
+
+// The key of an object.
+ObjectKey KeyOf(const meta::Object& object);
+
+}  // namespace berth::client

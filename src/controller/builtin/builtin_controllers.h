@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controllers that every cluster runs, in one table.
+#pragma once
+
+#include "client/client.h"
+#include "controller/class_protection/class_protection.h"
+#include "controller/gc/garbage_collector.h"
+#include "controller/namespaces/namespace_deletion.h"
+#include "controller/quota/quota_count.h"
+#include "meta/scheme.h"
+#include "rt/loop.h"
+#include "rt/task.h"
+
+namespace berth::controller {
+
+class BuiltinControllers {
+ public:
+  // Everything outlives the controllers.
+  BuiltinControllers(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
+      : gc_(loop, client, scheme),
+        namespaces_(loop, client, scheme),
+        classes_(loop, client),
+        quota_(loop, client) {}
+
+  // Runs all of them until it is cancelled.
+  rt::Task<Status> Run();
+  // Nothing is left to do, as far as they have heard.
+  bool idle() const { return gc_.idle() && namespaces_.idle() && classes_.idle() && quota_.idle(); }
+
+ private:
+  GarbageCollector gc_;
+  NamespaceDeletion namespaces_;
+  ClassProtection classes_;
+  QuotaCount quota_;
+};
+
+}  // namespace berth::controller

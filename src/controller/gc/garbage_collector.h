@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GarbageCollector removes objects whose owners are all gone, and carries out the two slower
+// ways of deletion: in the foreground (dependents first) and orphaning (dependents stay).
+//
+// It decides on the live state: the graph only says what to look at. An owner counts as gone when
+// there is no object of its kind, name and UID in the dependent's namespace (or in none, for
+// cluster-scoped owners). An owner of a kind that is not served, or a namespaced owner of a
+// cluster-scoped object, can never be found: such an object is left alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cache/reflector.h"
+#include "client/client.h"
+#include "controller/gc/ownership_graph.h"
+#include "controller/runner.h"
+#include "meta/scheme.h"
+#include "rt/loop.h"
+#include "rt/task.h"
+
+namespace berth::controller {
+
+class GarbageCollector final : private Reconciler {
+ public:
+  // Everything outlives the collector.
+  GarbageCollector(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme);
+  ~GarbageCollector() override;
+
+  // Runs until it is cancelled.
+  rt::Task<Status> Run();
+  // Nothing is left to look at.
+  bool idle() const;
+
+ private:
+  class KindSink;
+  // What has become of an object's owners.
+  struct Owners {
+    std::vector<std::string> solid;    // UIDs of those that are there
+    std::vector<std::string> waiting;  // there, but waiting for their dependents to go
+    std::vector<std::string> gone;
+  };
+  enum class Presence : uint8_t { kSolid, kWaiting, kGone };
+  enum class OwnersState : uint8_t { kGone, kWaiting };
+
+  rt::Task<Result<std::optional<Duration>>> Reconcile(std::string uid) override;
+  rt::Task<Status> WaitForSync();
+  rt::Task<Status> CollectIfUnowned(OwnershipGraph::Node node, std::string uid);
+  rt::Task<Result<Owners>> ClassifyOwners(meta::Object object);
+  rt::Task<Result<Presence>> Look(meta::OwnerReference owner, meta::Object dependent);
+  rt::Task<Status> DropOwners(OwnershipGraph::Node node,
+                              std::string uid,
+                              std::vector<std::string> owners);
+  rt::Task<Status> BreakCircle(OwnershipGraph::Node node, std::string uid);
+  rt::Task<Status> Delete(OwnershipGraph::Node node, meta::Object object, OwnersState owners);
+  rt::Task<Status> FinishForeground(OwnershipGraph::Node node, std::string uid);
+  rt::Task<Status> FinishOrphaning(OwnershipGraph::Node node, std::string uid);
+  void Touch(const std::vector<std::string>& uids);
+
+  rt::Loop& loop_;
+  client::Client& client_;
+  const meta::Scheme& scheme_;
+  OwnershipGraph graph_;
+  Runner runner_;
+  std::vector<std::unique_ptr<KindSink>> sinks_;
+};
+
+}  // namespace berth::controller
