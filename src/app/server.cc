@@ -25,6 +25,7 @@
 #include "app/commit_trace.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "controller/builtin/builtin_controllers.h"
 #include "meta/scheme.h"
 #include "net/http_server.h"
 #include "net/tls.h"
@@ -98,6 +99,7 @@ struct Server::Parts {
   std::unique_ptr<apiserver::AuditLog> audit;
   std::unique_ptr<apiserver::PolicyFeed> policy;
   std::unique_ptr<apiserver::LoopbackClient> client;
+  std::unique_ptr<controller::BuiltinControllers> controllers;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::HttpServer> http;
   rt::TaskScope scope;  // controllers
@@ -143,6 +145,8 @@ void Server::Parts::StartControllers() {
   const apiserver::Identity identity{
       .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
   client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
+  controllers = std::make_unique<controller::BuiltinControllers>(loop, *client, scheme);
+  scope.Spawn("controllers", controllers->Run());
 }
 
 Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {

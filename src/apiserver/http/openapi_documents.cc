@@ -14,7 +14,6 @@
 namespace berth::apiserver {
 namespace {
 
-// kubectl up to 1.26 asks for this exact type and reads nothing else; others take JSON.
 constexpr std::string_view kV2 = "/openapi/v2";
 constexpr std::string_view kV3 = "/openapi/v3";
 
@@ -70,7 +69,7 @@ Bytes OpenApiDocuments::V3Index() {
 
 Result<net::HttpResponse> OpenApiDocuments::Answer(std::string_view path, std::string_view accept) {
   if (path == kV2) {
-    if (Accepts(accept, meta::kGnosticMediaType)) {
+    if (Accepts(accept, meta::kGnosticMediaTypeAsked) || Accepts(accept, meta::kGnosticMediaType)) {
       return DocumentAnswer(meta::kGnosticMediaType, V2Gnostic());
     }
     return DocumentAnswer("application/json", V2Json());
