@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apiserver/cache/watch_cache.h"
+#include "apiserver/registry/patch_mutation.h"
 #include "apiserver/registry/write_parts.h"
 #include "meta/at_rest.h"
 #include "meta/json.h"
@@ -168,11 +169,13 @@ rt::Task<Result<meta::Object>> LoopbackClient::Update(meta::Object object,
 
 rt::Task<Result<meta::Object>> LoopbackClient::Patch(const meta::KindInfo& kind,
                                                      client::ObjectKey key,
-                                                     client::PatchType,
-                                                     std::string,
-                                                     client::WriteOptions) {
-  co_return Status(Reason::kMethodNotSupported,
-                   "patch " + std::string(kind.plural) + " " + key.name + " is not supported here");
+                                                     client::PatchType type,
+                                                     std::string body,
+                                                     client::WriteOptions options) {
+  CO_TRY(Mutation mutation, MakePatch(scheme_, kind, type, body));
+  const Result<WriteResult> result =
+      co_await registry_.Mutate(kind, std::move(key), std::move(mutation), Context(options));
+  co_return Written(kind, result);
 }
 
 rt::Task<Status> LoopbackClient::Delete(const meta::KindInfo& kind,
