@@ -20,6 +20,7 @@
 #include "apiserver/http/api_server.h"
 #include "apiserver/policy/bootstrap.h"
 #include "apiserver/policy/policy_feed.h"
+#include "apiserver/registry/compactor.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
 #include "app/commit_trace.h"
@@ -100,6 +101,7 @@ struct Server::Parts {
   std::unique_ptr<apiserver::PolicyFeed> policy;
   std::unique_ptr<apiserver::LoopbackClient> client;
   std::unique_ptr<controller::BuiltinControllers> controllers;
+  std::unique_ptr<apiserver::Compactor> compactor;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::HttpServer> http;
   rt::TaskScope scope;  // controllers
@@ -147,6 +149,8 @@ void Server::Parts::StartControllers() {
   client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
   controllers = std::make_unique<controller::BuiltinControllers>(loop, *client, scheme);
   scope.Spawn("controllers", controllers->Run());
+  compactor = std::make_unique<apiserver::Compactor>(*handle);
+  scope.Spawn("compactor", compactor->Run());
 }
 
 Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
