@@ -241,8 +241,7 @@ TEST(Certificate, GarbageIsAnErrorNotACrash) {
 }
 
 TEST(Pem, RoundTripsAndRefusesDamage) {
-  const std::string bytes("\0\1\2 some bytes that are longer than one line of sixty-four letters",
-                          70);
+  const std::string bytes = std::string("\0\1\2", 3) + std::string(67, 'x');
   const std::string text = PemEncode("THING", bytes);
   EXPECT_EQ(PemDecode("THING", "intro\n" + text + text).value(),
             (std::vector<std::string>{bytes, bytes}));
