@@ -1,37 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+// One binary: a table of commands. Servers come first, then the commands that talk to one.
 #include <csignal>
-#include <cstdio>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "app/serve.h"
-#include "base/log.h"
-
-namespace {
-
-using berth::app::ServerOptions;
-
-}  // namespace
+#include "app/bench_command.h"
+#include "app/serve_commands.h"
+#include "cli/commands/table.h"
+#include "cli/https/process_environment.h"
+#include "cli/session/program.h"
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  berth::log::Configure({.level = berth::log::Level::kInfo, .format = berth::log::Format::kText});
-  ServerOptions options;
-  berth::Status status = ParseDomains(berth::app::kDefaultDomains, options);
-  for (int i = 2; i + 1 < argc && status.ok(); i += 2) {
-    const std::string_view flag = argv[i];
-    if (flag == "--data-dir") options.data_dir = argv[i + 1];
-    if (flag == "--listen") status = ParseListen(argv[i + 1], options);
-    if (flag == "--debug-commit-trace") options.commit_trace = argv[i + 1];
-  }
-  if (status.ok()) {
-    status = berth::app::Serve(std::move(options), [](const berth::app::Server& server) {
-      std::printf(
-          "serving %s, kubeconfig %s\n", server.url().c_str(), server.kubeconfig_path().c_str());
-      std::fflush(stdout);
-    });
-  }
-  if (!status.ok()) std::fprintf(stderr, "berth: %s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  std::signal(SIGPIPE, SIG_IGN);  // a closed peer is an error, not a death
+  std::vector<berth::cli::Command> commands = {berth::app::UpCommand(),
+                                               berth::app::ServerCommand()};
+  for (const auto& command : berth::cli::ClientCommands()) commands.push_back(command);
+  commands.push_back(berth::app::BenchCommand());
+  const berth::cli::Command root = {
+      .name = "berth",
+      .usage = "COMMAND [flags]",
+      .summary = "Places machines, volumes and buckets on pools of hosts",
+      .children = commands};
+  auto environment = berth::cli::ProcessEnvironment();
+  const std::vector<std::string> line(argv + 1, argv + argc);
+  return static_cast<int>(berth::cli::RunProgram(root, line, environment));
 }

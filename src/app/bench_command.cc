@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bench_command.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <ostream>
+
+#include "app/bench/api_bench.h"
+#include "app/bench/figures.h"
+#include "cli/arguments.h"
+#include "cli/session/session.h"
+#include "store/bench/store_bench.h"
+
+namespace berth::app {
+namespace {
+
+using cli::Arguments;
+using cli::Flag;
+using cli::FlagKind;
+using cli::Session;
+
+constexpr std::array<std::string_view, 2> kFormats = {"table", "json"};
+constexpr std::array kFlags = {
+    Flag{.name = "quick", .help = "End within 40 seconds; figures scatter more."},
+    Flag{.name = "output",
+         .letter = 'o',
+         .kind = FlagKind::kText,
+         .value_name = "FORMAT",
+         .help = "A table for people, or one JSON object per figure.",
+         .fallback = "table",
+         .values = kFormats},
+    Flag{.name = "dir",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "Folder on the disk to measure; what is written there is removed again.",
+         .fallback = "/var/tmp",
+         .completion = cli::Completion::kFiles},
+};
+
+// A folder that is removed with everything in it.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> Make(const std::string& parent) {
+    std::string path = parent + "/berth-bench-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr)
+      return BadRequest("folder " + parent + ": " + std::strerror(errno));
+    return ScratchFolder(std::move(path));
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+void Print(Session& session,
+           const Arguments& arguments,
+           std::string_view bench,
+           const std::vector<Figure>& figures) {
+  if (arguments.Text("output") == "json") {
+    for (const auto& figure : figures) session.out() << FigureJson(bench, figure) << '\n';
+  } else {
+    PrintTable(bench, figures, session.out());
+  }
+}
+
+Status RunApi(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  ApiBenchOptions options;
+  options.dir = folder.path();
+  if (arguments.Switch("quick")) {
+    options.duration = Duration::Seconds(4);
+    options.starts = 3;
+  }
+  options.progress = [&session](std::string_view what) {
+    session.err() << "bench: " << what << std::endl;
+  };
+  TRY(const auto figures, RunApiBench(options));
+  Print(session, arguments, "api", figures);
+  return OkStatus();
+}
+
+Status RunStore(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  store::StoreBenchOptions options;
+  options.dir = folder.path();
+  if (!arguments.Switch("quick")) options.duration = Duration::Seconds(10);
+  TRY(const auto measured, store::RunStoreBench(options));
+  std::vector<Figure> figures;
+  for (const auto& figure : measured) {
+    figures.push_back({.metric = figure.metric,
+                       .value = figure.value,
+                       .unit = figure.unit,
+                       .params = figure.params});
+  }
+  Print(session, arguments, "store", figures);
+  return OkStatus();
+}
+
+}  // namespace
+
+cli::Command BenchCommand() {
+  static const auto* const kChildren = new std::array<cli::Command, 2>{
+      cli::Command{
+          .name = "api",
+          .summary = "The whole server over TLS: creates, lists, watches, starts, memory",
+          .details = "Starts servers of its own in a folder below --dir; yours is not touched.",
+          .examples = "berth bench api --quick\nberth bench api -o json --dir /mnt/nvme",
+          .flags = kFlags,
+          .run = &RunApi},
+      cli::Command{.name = "store",
+                   .summary = "The store alone: durable commits, start, memory",
+                   .details = "Opens a store of its own in a folder below --dir.",
+                   .examples = "berth bench store --quick",
+                   .flags = kFlags,
+                   .run = &RunStore}};
+  return {.name = "bench",
+          .group = "Server",
+          .usage = "api|store",
+          .summary = "Measure speed and memory on this machine",
+          .details = "Prints figures, never verdicts: machines are noisy. Compare within one run.",
+          .examples = "berth bench api --quick",
+          .children = *kChildren};
+}
+
+}  // namespace berth::app
