@@ -83,7 +83,8 @@ struct HttpResponse {
   Headers headers;
   std::vector<Bytes> body;  // sent with Content-Length
   // If set, `body` is ignored, the answer is chunked and this runs until it returns; a non-ok end
-  // cuts the connection, so that the client notices.
+  // cuts the connection, so that the client notices. It runs after the handler's frame is gone:
+  // what it captures, it owns. The same holds for `websocket`.
   std::function<rt::Task<Status>(BodyWriter&)> stream;
   // If set and the request asked for it, answers 101 with `Sec-WebSocket-Protocol` taken from
   // `headers`.

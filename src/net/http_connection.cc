@@ -103,12 +103,15 @@ rt::Task<Result<bool>> HttpConnection::ServeOne() {
   HttpRequest request;
   CO_TRY(const bool has_body, co_await ReadBody(&parser, &request.body));
   if (!has_body) co_return false;
-  HttpHead head = std::move(parser.head());
-  request.method = head.method;
+  HttpHead& head = parser.head();
+  Asked asked{
+      .is_head = head.method == "HEAD", .is_http10 = head.is_http10, .keep_alive = head.keep_alive};
+  if (WantsWebSocket(head)) asked.websocket_key = head.headers.Get("Sec-WebSocket-Key");
+  request.method = std::move(head.method);
   request.target = std::move(head.target);
+  request.headers = std::move(head.headers);
   request.peer = peer_;
-  request.headers = head.headers;
-  co_return co_await Answer(std::move(head), std::move(request));
+  co_return co_await Answer(std::move(asked), std::move(request));
 }
 
 // Appends to the inbox. False at the orderly end.
@@ -198,36 +201,40 @@ rt::Task<Result<bool>> HttpConnection::ReadChunkedBody(Http1Parser* parser, std:
   co_return true;
 }
 
-rt::Task<Result<bool>> HttpConnection::Answer(HttpHead head, HttpRequest request) {
+rt::Task<Result<bool>> HttpConnection::Answer(Asked asked, HttpRequest request) {
   stream_.SetReadDeadline(std::nullopt);
   rt::ChildContext child(co_await rt::CurrentContext());
   stream_.WatchPeer([this, &child] {
     peer_gone_ = true;
     child.Cancel();
   });
-  rt::Task<HttpResponse> handling = shared_.handler(std::move(request));
-  HttpResponse response = co_await handling.In(child.context());
+  HttpResponse response;
+  {
+    // A watch lasts for hours: the handler's frame, with the request in it, goes before.
+    rt::Task<HttpResponse> handling = shared_.handler(std::move(request));
+    response = co_await handling.In(child.context());
+  }
   Result<bool> keep = false;
   if (!peer_gone_) {
     if (response.websocket) {
-      keep = co_await ServeWebSocket(&head, &response, &child);
+      keep = co_await ServeWebSocket(&asked, &response, &child);
     } else if (response.stream) {
-      keep = co_await WriteStream(&head, &response, &child);
+      keep = co_await WriteStream(&asked, &response, &child);
     } else {
-      keep = co_await WriteWhole(&head, &response);
+      keep = co_await WriteWhole(&asked, &response);
     }
   }
   stream_.WatchPeer(nullptr);
   co_return keep;
 }
 
-bool HttpConnection::KeepAlive(const HttpHead& head) const {
-  return head.keep_alive && !shared_.draining;
+bool HttpConnection::KeepAlive(const Asked& asked) const {
+  return asked.keep_alive && !shared_.draining;
 }
 
-rt::Task<Result<bool>> HttpConnection::WriteWhole(const HttpHead* head,
+rt::Task<Result<bool>> HttpConnection::WriteWhole(const Asked* asked,
                                                   const HttpResponse* response) {
-  const bool keep_alive = KeepAlive(*head);
+  const bool keep_alive = KeepAlive(*asked);
   ResponseHead out{.status = response->status,
                    .headers = &response->headers,
                    .framing = HasNoBody(response->status) ? Framing::kNone : Framing::kLength,
@@ -238,25 +245,25 @@ rt::Task<Result<bool>> HttpConnection::WriteWhole(const HttpHead* head,
   std::vector<std::string_view> views;
   views.reserve(response->body.size() + 1);
   views.push_back(text);
-  if (head->method != "HEAD" && out.framing == Framing::kLength) {
+  if (!asked->is_head && out.framing == Framing::kLength) {
     for (const Bytes& part : response->body) views.push_back(part.view());
   }
   CO_TRY_STATUS(co_await stream_.Write(views));
   co_return keep_alive;
 }
 
-rt::Task<Result<bool>> HttpConnection::WriteStream(const HttpHead* head,
+rt::Task<Result<bool>> HttpConnection::WriteStream(const Asked* asked,
                                                    const HttpResponse* response,
                                                    rt::ChildContext* child) {
-  const Framing framing = head->is_http10 ? Framing::kUntilEnd : Framing::kChunked;
-  const bool keep_alive = KeepAlive(*head) && framing == Framing::kChunked;
+  const Framing framing = asked->is_http10 ? Framing::kUntilEnd : Framing::kChunked;
+  const bool keep_alive = KeepAlive(*asked) && framing == Framing::kChunked;
   const ResponseHead out{.status = response->status,
                          .headers = &response->headers,
                          .framing = framing,
                          .date = shared_.date(),
                          .keep_alive = keep_alive};
   CO_TRY_STATUS(co_await WriteText(FormatResponseHead(out)));
-  if (head->method == "HEAD") co_return keep_alive;
+  if (asked->is_head) co_return keep_alive;
   state_ = State::kStreaming;
   ChunkWriter writer(*this, framing);
   rt::Task<Status> streaming = response->stream(writer);
@@ -267,14 +274,15 @@ rt::Task<Result<bool>> HttpConnection::WriteStream(const HttpHead* head,
   co_return keep_alive;
 }
 
-rt::Task<Result<bool>> HttpConnection::ServeWebSocket(const HttpHead* head,
+rt::Task<Result<bool>> HttpConnection::ServeWebSocket(const Asked* asked,
                                                       const HttpResponse* response,
                                                       rt::ChildContext* child) {
-  if (!WantsWebSocket(*head)) co_return co_await Refuse(426, "this address wants a WebSocket");
+  if (asked->websocket_key.empty())
+    co_return co_await Refuse(426, "this address wants a WebSocket");
   Headers headers = response->headers;
   headers.Set("Upgrade", "websocket");
   headers.Set("Connection", "Upgrade");
-  headers.Set("Sec-WebSocket-Accept", WsAccept(head->headers.Get("Sec-WebSocket-Key")));
+  headers.Set("Sec-WebSocket-Accept", WsAccept(asked->websocket_key));
   const ResponseHead out{
       .status = 101, .headers = &headers, .framing = Framing::kNone, .date = shared_.date()};
   CO_TRY_STATUS(co_await WriteText(FormatResponseHead(out)));

@@ -44,6 +44,13 @@ class HttpConnection {
  private:
   enum class State : uint8_t { kIdle, kBusy, kStreaming };
   class ChunkWriter;
+  // What the answer must know of its request.
+  struct Asked {
+    bool is_head = false;
+    bool is_http10 = false;
+    bool keep_alive = true;
+    std::string websocket_key;  // "" if no WebSocket was asked for, or not rightly
+  };
 
   // Each gives false when the connection is to be closed. They are kept out of line so that each
   // has a frame of its own, freed when it ends: merged by the optimiser they cost 23 KB per
@@ -54,19 +61,19 @@ class HttpConnection {
   [[gnu::noinline]] rt::Task<Result<bool>> ReadBody(Http1Parser* parser, std::string* body);
   [[gnu::noinline]] rt::Task<Result<bool>> ReadChunkedBody(Http1Parser* parser, std::string* body);
   rt::Task<Result<bool>> ReadMore();
-  [[gnu::noinline]] rt::Task<Result<bool>> Answer(HttpHead head, HttpRequest request);
-  [[gnu::noinline]] rt::Task<Result<bool>> WriteWhole(const HttpHead* head,
+  [[gnu::noinline]] rt::Task<Result<bool>> Answer(Asked asked, HttpRequest request);
+  [[gnu::noinline]] rt::Task<Result<bool>> WriteWhole(const Asked* asked,
                                                       const HttpResponse* response);
-  [[gnu::noinline]] rt::Task<Result<bool>> WriteStream(const HttpHead* head,
+  [[gnu::noinline]] rt::Task<Result<bool>> WriteStream(const Asked* asked,
                                                        const HttpResponse* response,
                                                        rt::ChildContext* child);
-  [[gnu::noinline]] rt::Task<Result<bool>> ServeWebSocket(const HttpHead* head,
+  [[gnu::noinline]] rt::Task<Result<bool>> ServeWebSocket(const Asked* asked,
                                                           const HttpResponse* response,
                                                           rt::ChildContext* child);
   // Answers with an error and closes.
   [[gnu::noinline]] rt::Task<Result<bool>> Refuse(int status, std::string message);
   rt::Task<Status> WriteText(std::string text);
-  bool KeepAlive(const HttpHead& head) const;
+  bool KeepAlive(const Asked& asked) const;
   Time Soon(Duration limit) const { return stream_.loop().Now() + limit; }
 
   HttpShared& shared_;
