@@ -27,7 +27,7 @@ void AppendNumber(T value, std::string& out) {
 template <class T>
 T ReadNumber(std::string_view from) {
   T value;
-  std::memcpy(&value, from.data(), sizeof(value));
+  from.copy(reinterpret_cast<char*>(&value), sizeof(value));
   return value;
 }
 

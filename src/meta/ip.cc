@@ -79,7 +79,8 @@ std::string FormatV6(const Bytes16& bytes) {
     return "::ffff:" + FormatV4(bytes.data() + 12);
   }
   const auto group = [&](int i) {
-    return bytes[static_cast<size_t>(2 * i)] << 8 | bytes[static_cast<size_t>(2 * i + 1)];
+    const size_t at = size_t{2} * static_cast<size_t>(i);
+    return bytes[at] << 8 | bytes[at + 1];
   };
   int gap = -1;
   int gap_size = 1;  // a single zero group is not shortened

@@ -308,17 +308,23 @@ class JsonPath::Evaluator {
     for (const Node& node : nodes) {
       if (node.kind == Node::Kind::kText) {
         out += node.text;
+        continue;
+      }
+      TRY(const auto results, Walk(node.path, node.from_root ? root_ : current));
+      TRY_STATUS(RenderResults(node, results, out));
+    }
+    return OkStatus();
+  }
+
+  Status RenderResults(const Node& node,
+                       const std::vector<const Value*>& results,
+                       std::string& out) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (node.kind == Node::Kind::kRange) {
+        TRY_STATUS(Render(node.body, *results[i], out));
       } else {
-        TRY(const auto results, Walk(node.path, node.from_root ? root_ : current));
-        for (size_t i = 0; i < results.size(); ++i) {
-          if (node.kind == Node::Kind::kRange) {
-            TRY_STATUS(Render(node.body, *results[i], out));
-          } else {
-            if (i > 0) out += ' ';
-            Print(*results[i], out);
-          }
-          if (out.size() > kOutputMax) break;
-        }
+        if (i > 0) out += ' ';
+        Print(*results[i], out);
       }
       if (out.size() > kOutputMax) {
         return BadRequest("the JSONPath prints more than " + std::to_string(kOutputMax) + " bytes");

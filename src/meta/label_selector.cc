@@ -294,6 +294,7 @@ Result<Selector> Selector::Parse(std::string_view text) {
 
 Result<Selector> Selector::From(const LabelSelector& selector) {
   std::vector<Requirement> requirements;
+  requirements.reserve(selector.match_labels.size() + selector.match_expressions.size());
   for (const auto& [key, value] : selector.match_labels) {
     requirements.push_back({key, Operator::kIn, {value}});
   }
@@ -309,6 +310,7 @@ Result<Selector> Selector::From(const LabelSelector& selector) {
 
 Selector Selector::FromLabels(const std::map<std::string, std::string>& labels) {
   std::vector<Requirement> requirements;
+  requirements.reserve(labels.size());
   for (const auto& [key, value] : labels) requirements.push_back({key, Operator::kIn, {value}});
   return Selector(std::move(requirements));
 }

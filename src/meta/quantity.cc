@@ -103,13 +103,9 @@ std::optional<Parts> TakeApart(std::string_view text) {
   for (size_t i = 0, stage = 0; i < parts.suffix.size(); ++i) {
     const char c = parts.suffix[i];
     if (stage == 0 && std::string_view("eEinumkKMGTP").contains(c)) continue;
-    if (stage == 0 && (c == '+' || c == '-')) {
-      stage = 1;
-    } else if (IsDigit(c)) {
-      stage = 1;
-    } else {
-      return std::nullopt;
-    }
+    const bool is_sign = stage == 0 && (c == '+' || c == '-');
+    if (!is_sign && !IsDigit(c)) return std::nullopt;
+    stage = 1;
   }
   return parts;
 }

@@ -152,15 +152,15 @@ void ValidateOwners(const ObjectMeta& metadata, const FieldPath& path, FieldErro
       errors.Invalid(path, owner.kind, "/v1, Kind=Event is disallowed from being an owner");
     }
     if (!owner.controller.value_or(false)) continue;
-    const std::string name = owner.kind + "/" + owner.name;
+    std::string name = owner.kind;
+    name.append("/").append(owner.name);
     if (controller.empty()) {
       controller = name;
     } else {
-      errors.Invalid(path,
-                     name,
-                     "Only one reference can have Controller set to true. Found \"true\" in "
-                     "references for " +
-                         controller + " and " + name);
+      std::string why =
+          "Only one reference can have Controller set to true. Found \"true\" in references for ";
+      why.append(controller).append(" and ").append(name);
+      errors.Invalid(path, name, why);
     }
   }
 }

@@ -128,7 +128,11 @@ bool IsTimestamp(std::string_view text) {
     std::from_chars(text.data() + start, text.data() + at, value);
     return at - start >= digits_min && value <= max;
   };
-  const auto dash = [&] { return at < text.size() && text[at++] == '-'; };
+  const auto dash = [&] {
+    const bool is_dash = text.substr(at).starts_with('-');
+    at += is_dash ? 1 : 0;
+    return is_dash;
+  };
   if (!number(4, 4, 9999) || !dash() || !number(1, 2, 12) || !dash() || !number(1, 2, 31)) {
     return false;
   }

@@ -261,7 +261,7 @@ TEST(Yaml, MutatedTextsNeverCrash) {
       "spec:\n  volumes:\n  - name: root\n    size: 10Gi\n  - {name: b, <<: &m {q: 1}}\n  text: "
       "|2-\n    a\n\n   b\n"
       "  fold: >+\n    c\n    d\n---\n? k\n: - 1\n  - !!str 2\n...\n";
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     std::string yaml = good;
     for (uint64_t n = 1 + random.Below(5); n > 0; --n) {
       const size_t at = random.Below(yaml.size());

@@ -51,9 +51,7 @@ size_t Weight(const Value& value) {
 
 std::optional<size_t> ParseIndex(std::string_view token) {
   if (token.empty() || (token.size() > 1 && token[0] == '0')) return std::nullopt;
-  const auto index = ParseUint(token);
-  if (!index) return std::nullopt;
-  return *index;
+  return ParseUint(token);
 }
 
 class Patcher {

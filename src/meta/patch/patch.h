@@ -18,7 +18,7 @@ constexpr size_t kMaxJsonPatchOperations = 10'000;
 constexpr size_t kMaxJsonPatchCopied = 3 * 1024 * 1024;
 // Members and items that a JSON patch may look at or move in all: bounds 10,000 operations on one
 // huge list to well under a second.
-constexpr size_t kMaxJsonPatchSteps = 50'000'000;
+constexpr size_t kMaxJsonPatchSteps = 20'000'000;
 
 // RFC 6902: a list of add, remove, replace, move, copy, test.
 Result<Value> ApplyJsonPatch(const Value& current, const Value& patch);

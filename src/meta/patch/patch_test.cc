@@ -308,7 +308,7 @@ Value RandomWidget(Random& random) {
 
 TEST(ThreeWay, ApplyingItsPatchGivesWhatWasWanted) {
   Random random(41);
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 2500; ++i) {
     const Value current = RandomWidget(random);
     const Value modified = RandomWidget(random);
     // Everything that is there was applied before: then nothing else may remain.
@@ -340,7 +340,7 @@ TEST(Patches, RandomPatchesNeverCrash) {
       R"("/spec/tags/-"},{"op":"copy","from":"/spec","path":"/spec/x"},{"op":"remove","path":"/metadata/labels"},)"
       R"({"op":"test","path":"/spec/tags/1","value":"p"},{"op":"replace","path":"/spec/disks","value":[]}])";
   const Value current = Json(kCurrent);
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 8000; ++i) {
     std::string text(random.Chance(0.5) ? kStrategic : kJsonPatch);
     for (uint64_t n = 1 + random.Below(4); n > 0; --n) {
       // Swap or copy pieces between commas and braces, so that much stays well-formed.

@@ -170,15 +170,15 @@ Result<Value> MergeList(Value original, Value patch, const MemberSchema& schema)
   bool replace = schema.merge == ListMerge::kReplace;
   for (auto& item : patch.items()) {
     const Value* directive = item.Find(kPatch);
-    if (directive == nullptr) {
+    const bool is_plain = directive == nullptr || *directive == Value("merge") ||
+                          (*directive == Value("replace") && !IsBareReplace(item));
+    if (is_plain) {
       plain.push_back(std::move(item));
-    } else if (IsBareReplace(item)) {
+    } else if (*directive == Value("replace")) {
       replace = true;
     } else if (*directive == Value("delete")) {
       TRY(auto key, keys.Of(item));
       deleted.insert(std::move(key));
-    } else if (*directive == Value("replace") || *directive == Value("merge")) {
-      plain.push_back(std::move(item));
     } else {
       return BadRequest("unknown $patch in a list item");
     }
