@@ -38,7 +38,9 @@ class Disk(unittest.TestCase):
 
     @staticmethod
     def config_map(name, size):
-        return {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': name}, 'data': {'x': 'x' * size}}
+        # What compresses well fills no disk.
+        return {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': name},
+                'data': {'x': os.urandom(size // 2).hex()}}
 
     def fill(self, server):
         """Creates objects until one is refused; the names of those that were acknowledged, and the refusal."""

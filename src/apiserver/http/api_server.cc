@@ -67,11 +67,14 @@ rt::Task<net::HttpResponse> ApiServer::Handle(net::HttpRequest request) {
 
 Status ApiServer::Prepare(Call& call) {
   const auto target = net::SplitTarget(call.http.target);
-  TRY(call.query, Query::Parse(target.query));
-  TRY(call.info, ParseRequest(scheme_, call.http.method, target.path, call.query));
+  // Whoever is nobody learns nothing about how paths are read.
+  call.info.path = target.path;
+  call.info.verb = ToLower(call.http.method);
   TRY(call.identity,
       authenticator_.Authenticate(
           call.http.peer, call.http.headers.Get("Authorization"), target.path, loop_.WallNow()));
+  TRY(call.query, Query::Parse(target.query));
+  TRY(call.info, ParseRequest(scheme_, call.http.method, target.path, call.query));
   TRY(auto impersonated, Impersonate(authorizer_, call.identity, call.http.headers.all()));
   if (impersonated.has_value()) {
     call.impersonator = std::exchange(call.identity, *std::move(impersonated)).user;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "apiserver/authz/escalation.h"
+#include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/body.h"
 #include "apiserver/http/handlers.h"
@@ -48,6 +49,10 @@ Handlers::Answer Handlers::Create(CallPtr call) {
   call->created_name = object.metadata().name;
   CO_TRY(const auto result,
          co_await registry_.Create(ToStored(std::move(object)), std::move(context)));
+  if (call->created_name.empty()) {
+    CO_TRY(const auto created, Decode(StoredKind(*call->info.kind), result.object));
+    call->created_name = created.metadata().name;  // made from generateName
+  }
   co_return AnswerWith(*call, result);
 }
 
