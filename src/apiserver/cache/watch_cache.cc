@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "meta/at_rest.h"
 #include "rt/backoff.h"
 #include "rt/chaos.h"
 #include "rt/deadline.h"
@@ -24,6 +25,11 @@ constexpr size_t kLoadPage = 10'000;
 
 // How often the cache looks for watchers that are due a bookmark.
 constexpr Duration kBookmarkTick = Duration::Seconds(10);
+
+std::string_view UidOf(const StoredObject& object) {
+  const Result<meta::AtRestView> view = meta::AtRestView::Parse(object.at_rest.view());
+  return view.ok() ? view->uid() : std::string_view();
+}
 
 }  // namespace
 
@@ -116,6 +122,7 @@ rt::Task<Status> WatchCache::Load() {
 
 rt::Task<Status> WatchCache::Follow() {
   rt::Backoff backoff;
+  int failures = 0;
   for (;;) {
     const store::Revision before = revision_;
     Status status = co_await FollowOnce();
@@ -125,8 +132,12 @@ rt::Task<Status> WatchCache::Follow() {
       if (status.ok()) continue;
     }
     if (status.Is(Reason::kCancelled)) co_return status;
-    LOG_WARNING("watch cache: {}; trying again", status.ToString());
-    if (revision_ > before) backoff.Reset();
+    if (revision_ > before) {
+      backoff.Reset();
+      failures = 0;
+    }
+    // One loss is repaired before anybody notices; several in a row are worth a line.
+    if (++failures > 1) LOG_WARNING("watch cache: {}; trying again", status.ToString());
     const Duration pause = backoff.Next(loop_.random());
     CO_TRY_STATUS(co_await rt::Sleep(pause));
   }
@@ -187,7 +198,9 @@ rt::Task<Status> WatchCache::Rebuild() {
   for (const auto& [prefix, kind] : kinds_) {
     const KindCache& now = *fresh.kinds_.at(prefix);
     for (const auto& [suffix, object] : kind->objects()) {
-      if (now.Find(suffix) == nullptr) gone.emplace_back(kind.get(), suffix);
+      const StoredObject* after = now.Find(suffix);
+      // An object of the same name may be another one.
+      if (after == nullptr || UidOf(*after) != UidOf(object)) gone.emplace_back(kind.get(), suffix);
     }
     for (const auto& [suffix, object] : now.objects()) {
       const StoredObject* before = kind->Find(suffix);

@@ -16,6 +16,7 @@
 #include "meta/scheme.h"
 #include "rt/sim/run_task.h"
 #include "rt/sim/sim_loop.h"
+#include "store/faults/faulty_store.h"
 #include "store/memory/memory_store.h"
 
 namespace berth::apiserver {
@@ -23,7 +24,7 @@ namespace berth::apiserver {
 class RegistryWorld {
  public:
   explicit RegistryWorld(uint64_t seed, WatchCacheOptions cache_options = {})
-      : loop_(seed), cache_options_(cache_options) {
+      : loop_(seed), seed_(seed), cache_options_(cache_options) {
     Start();
   }
   ~RegistryWorld() { Stop(); }
@@ -33,6 +34,12 @@ class RegistryWorld {
   void Restart() {
     Stop();
     Start();
+  }
+
+  // From now on, restarts included.
+  void SetFaults(store::StoreFaults faults) {
+    faults_ = faults;
+    store_->SetFaults(faults);
   }
 
   template <class T>
@@ -57,7 +64,8 @@ class RegistryWorld {
  private:
   void Start() {
     memory_ = store::MemoryStore::Open(loop_, disk_);
-    store_ = memory_->NewHandle();
+    handle_ = memory_->NewHandle();
+    store_ = std::make_unique<store::FaultyStore>(*handle_, seed_, store::StoreFaults{});
     const auto kinds = scheme_.kinds();
     auto cache = Run(
         WatchCache::Start(loop_, *store_, std::vector(kinds.begin(), kinds.end()), cache_options_));
@@ -66,6 +74,7 @@ class RegistryWorld {
     registry_ = std::make_unique<StoreRegistry>(loop_, *store_, *cache_, scheme_);
     client_ = std::make_unique<LoopbackClient>(
         *registry_, scheme_, Identity{.user = "system:berth", .groups = {}, .uid = ""});
+    store_->SetFaults(faults_);
   }
   void Stop() {
     const Status closed = Run(cache_->Close());
@@ -74,17 +83,21 @@ class RegistryWorld {
     registry_.reset();
     cache_.reset();
     store_.reset();
+    handle_.reset();
     const Status stopped = Run(memory_->Close());
     CHECK(stopped.ok()) << stopped;
     memory_.reset();
   }
 
   rt::SimLoop loop_;
+  const uint64_t seed_;
   const WatchCacheOptions cache_options_;
+  store::StoreFaults faults_;
   const meta::Scheme scheme_{apis::AllKinds(), {"ironcore.dev", "OpenKCM.dev"}};
   std::shared_ptr<store::MemoryDisk> disk_ = std::make_shared<store::MemoryDisk>();
   std::unique_ptr<store::MemoryStore> memory_;
-  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::Store> handle_;
+  std::unique_ptr<store::FaultyStore> store_;
   std::unique_ptr<WatchCache> cache_;
   std::unique_ptr<StoreRegistry> registry_;
   std::unique_ptr<LoopbackClient> client_;

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends lists: pages of one list show one state, resourceVersion means what Kubernetes says, and
+// what is compacted says so.
+#include "apiserver/registry/reads.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apis/k8s/config_map.h"
+#include "apiserver/registry/continue_token.h"
+#include "apiserver/registry/registry_world.h"
+
+namespace berth::apiserver {
+namespace {
+
+using apis::k8s::ConfigMap;
+using apis::k8s::kConfigMapKind;
+
+class ReadsTest : public ::testing::Test {
+ protected:
+  ReadsTest() {
+    world_.MakeNamespace("default");
+    world_.MakeNamespace("other");
+  }
+
+  std::string Make(const std::string& name,
+                   const std::string& tier = "",
+                   const std::string& namespace_ = "default") {
+    ConfigMap map;
+    map.metadata.namespace_ = namespace_;
+    map.metadata.name = name;
+    if (!tier.empty()) map.metadata.labels["tier"] = tier;
+    auto made =
+        world_.Run(world_.client().Create(meta::Object::Of(kConfigMapKind, std::move(map)), {}));
+    CHECK(made.ok()) << made.status();
+    return made->metadata().resource_version;
+  }
+  void Remove(const std::string& name) {
+    CHECK(world_.Run(world_.client().Delete(kConfigMapKind, {"default", name}, {})).ok());
+  }
+  Result<ListPage> List(ListRequest request) {
+    return world_.Run(world_.registry().List(kConfigMapKind, std::move(request)));
+  }
+  static std::vector<std::string> Names(const ListPage& page) {
+    std::vector<std::string> names;
+    for (const StoredObject& item : page.items) {
+      names.push_back(DecodeFor(kConfigMapKind, item)->metadata().name);
+    }
+    return names;
+  }
+  using Strings = std::vector<std::string>;
+
+  RegistryWorld world_{5};
+};
+
+TEST_F(ReadsTest, PagesOfOneListShowOneState) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) Make(name);
+  ListRequest request;
+  request.limit = 2;
+  auto page = *List(request);
+  EXPECT_EQ(Names(page), (Strings{"a", "b"}));
+  EXPECT_EQ(page.remaining, 3);
+  const store::Revision revision = page.revision;
+  Remove("c");
+  Make("bb");
+  request.continue_token = page.continue_token;
+  page = *List(request);
+  EXPECT_EQ(Names(page), (Strings{"c", "d"}));
+  EXPECT_EQ(page.revision, revision);
+  EXPECT_EQ(page.remaining, 1);
+  request.continue_token = page.continue_token;
+  page = *List(request);
+  EXPECT_EQ(Names(page), (Strings{"e"}));
+  EXPECT_EQ(page.continue_token, "");
+  EXPECT_FALSE(page.remaining.has_value());
+}
+
+TEST_F(ReadsTest, SelectorsAndNamespacesCutAList) {
+  Make("a", "web");
+  Make("b", "db");
+  Make("c", "web");
+  Make("a", "web", "other");
+  ListRequest request;
+  request.selection.namespace_ = "default";
+  request.selection.labels = *meta::Selector::Parse("tier=web");
+  EXPECT_EQ(Names(*List(request)), (Strings{"a", "c"}));
+  request.limit = 1;
+  auto page = *List(request);
+  EXPECT_EQ(Names(page), (Strings{"a"}));
+  EXPECT_FALSE(page.remaining.has_value()) << "with a selector it is not known";
+  request.continue_token = page.continue_token;
+  Make("d", "web");
+  page = *List(request);
+  EXPECT_EQ(Names(page), (Strings{"c"}));
+  EXPECT_EQ(page.continue_token, "");
+}
+
+TEST_F(ReadsTest, AContinueTokenWhoseStateIsCompactedExpires) {
+  for (const char* name : {"a", "b", "c"}) Make(name);
+  ListRequest request;
+  request.limit = 1;
+  const auto page = *List(request);
+  Make("d");
+  const auto now = *world_.Run(world_.store().CurrentRevision());
+  ASSERT_TRUE(world_.Run(world_.store().Compact(now)).ok());
+  request.continue_token = page.continue_token;
+  const Status status = List(request).status();
+  EXPECT_EQ(status.reason(), Reason::kExpired);
+  EXPECT_TRUE(status.message().starts_with("The provided continue parameter is too old"));
+}
+
+TEST_F(ReadsTest, ResourceVersionMatchExactShowsThePast) {
+  const std::string then = Make("a");
+  Make("b");
+  ListRequest request;
+  request.resource_version = then;
+  request.resource_version_match = "Exact";
+  auto page = *List(request);
+  EXPECT_EQ(Names(page), Strings{"a"});
+  EXPECT_EQ(std::to_string(page.revision.value), then);
+  request.resource_version_match = "NotOlderThan";
+  EXPECT_EQ(Names(*List(request)), (Strings{"a", "b"}));
+}
+
+TEST_F(ReadsTest, AFutureResourceVersionTimesOut) {
+  ListRequest request;
+  request.resource_version = "100000";
+  const Status status = List(request).status();
+  EXPECT_EQ(status.reason(), Reason::kTimeout);
+  EXPECT_TRUE(status.message().starts_with("Too large resource version: 100000, current: "));
+}
+
+TEST_F(ReadsTest, BadParametersAreBadRequests) {
+  struct Row {
+    const char* what;
+    ListRequest request;
+  };
+  ListRequest garbage;
+  garbage.continue_token = "garbage!";
+  ListRequest word;
+  word.resource_version = "soon";
+  ListRequest match;
+  match.resource_version_match = "Exact";
+  ListRequest unknown;
+  unknown.resource_version = "1";
+  unknown.resource_version_match = "Roughly";
+  ListRequest both;
+  both.continue_token = ContinueToken{.revision = {3}, .after = "default/a"}.Encode();
+  both.resource_version = "3";
+  ListRequest zero;
+  zero.resource_version = "0";
+  zero.resource_version_match = "Exact";
+  for (const Row& row : {Row{"garbage", garbage},
+                         Row{"word", word},
+                         Row{"match", match},
+                         Row{"unknown", unknown},
+                         Row{"both", both},
+                         Row{"zero", zero}}) {
+    EXPECT_EQ(List(row.request).status().reason(), Reason::kBadRequest) << row.what;
+  }
+}
+
+TEST(ContinueToken, ComesBackAsItWasMade) {
+  const ContinueToken token{.revision = {42}, .after = "default/web?~1"};
+  const auto decoded = ContinueToken::Decode(token.Encode());
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->revision, token.revision);
+  EXPECT_EQ(decoded->after, token.after);
+  for (const char* bad : {"", "AAAA", "MQ==", "MTpxOmE=", "MTo1Og==", "MTotMTph"}) {
+    EXPECT_EQ(ContinueToken::Decode(bad).status().reason(), Reason::kBadRequest) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace berth::apiserver
