@@ -129,7 +129,9 @@ Status Server::Parts::OpenStore() {
 }
 
 rt::Task<Status> Server::Parts::StartRegistry() {
-  CO_TRY(cache, co_await apiserver::WatchCache::Start(loop, *handle, StoredKinds(scheme), {}));
+  apiserver::WatchCacheOptions cache_options;
+  CO_TRY(cache,
+         co_await apiserver::WatchCache::Start(loop, *handle, StoredKinds(scheme), cache_options));
   registry = std::make_unique<apiserver::StoreRegistry>(loop, *handle, *cache, scheme);
   co_return OkStatus();
 }
