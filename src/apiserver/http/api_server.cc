@@ -157,6 +157,13 @@ void ApiServer::Finish(const Call& call, Time start, net::HttpResponse& response
                    .code = response.status,
                    .duration = took});
   }
+  if (response.status >= 500) {
+    LOG_WARNING("{} {} was answered with {}, id={}",
+                call.http.method,
+                call.info.path,
+                response.status,
+                call.id);
+  }
   LOG_DEBUG("{} {} {} {} user={} {}us id={}",
             response.status,
             call.info.verb,
