@@ -2,6 +2,7 @@
 #include "apiserver/http/body.h"
 
 #include "base/strings.h"
+#include "meta/k8s_proto/k8s_proto.h"
 #include "meta/yaml.h"
 
 namespace berth::apiserver {
@@ -21,6 +22,22 @@ Status CheckTypeMeta(const meta::TypeMeta& sent, const DecodeTarget& target) {
   return OkStatus();
 }
 
+Result<meta::Object> DecodeProtoBody(std::string_view body, const DecodeTarget& target) {
+  if (!meta::HasKubernetesProto(*target.kind.type)) {
+    return Status(Reason::kUnsupportedMediaType,
+                  "kind " + std::string(target.kind.kind) + " in " + target.api_version +
+                      " has no protobuf form, served are application/json and application/yaml");
+  }
+  meta::Object object(target.kind);
+  meta::TypeMeta type_meta;
+  const Status decoded =
+      meta::DecodeKubernetesProto(body, *target.kind.type, object.data(), &type_meta);
+  // The bytes of another kind may make no sense as this one; that it is another kind says more.
+  TRY_STATUS(CheckTypeMeta(type_meta, target));
+  TRY_STATUS(decoded);
+  return object;
+}
+
 }  // namespace
 
 Result<meta::FieldValidation> ReadFieldValidation(const Query& query) {
@@ -37,6 +54,7 @@ Result<meta::Object> DecodeObjectBody(std::string_view body,
                                       meta::FieldValidation validation,
                                       const DecodeTarget& target,
                                       std::vector<std::string>& warnings) {
+  if (form == BodyForm::kProtobuf) return DecodeProtoBody(body, target);
   meta::Object object(target.kind);
   meta::TypeMeta type_meta;
   const meta::DecodeOptions options{.field_validation = validation, .type_meta = &type_meta};

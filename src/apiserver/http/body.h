@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects in and out of bodies: JSON or YAML, checked against the kind that the path names.
+// Objects in and out of bodies: JSON, YAML or protobuf, checked against the kind that the path
+// names.
 #pragma once
 
 #include <string>
@@ -24,7 +25,8 @@ struct DecodeTarget {
   std::string api_version;  // as the path spells it
 };
 
-// BadRequest with a field path for what cannot be read. An absent apiVersion or kind means the
+// BadRequest with a field path (protobuf: the byte) for what cannot be read, UnsupportedMediaType
+// for protobuf of a kind that is not Kubernetes' own. An absent apiVersion or kind means the
 // target's.
 Result<meta::Object> DecodeObjectBody(std::string_view body,
                                       BodyForm form,

@@ -5,9 +5,12 @@
 #include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/handlers.h"
+#include "apiserver/http/negotiation.h"
 #include "base/strings.h"
 #include "meta/at_rest.h"
 #include "meta/json.h"
+#include "meta/k8s_proto/k8s_proto.h"
+#include "meta/yaml.h"
 
 namespace berth::apiserver {
 namespace {
@@ -25,12 +28,31 @@ std::optional<client::Propagation> PropagationOf(const DeleteOptions& options) {
                                     : client::Propagation::kBackground;
 }
 
+Status DecodeDeleteOptions(const Call& call, DeleteOptions& options) {
+  TRY(const auto form, NegotiateBody(call.http.headers.Get("Content-Type")));
+  const auto& type = meta::TypeInfoOf<DeleteOptions>();
+  if (form == BodyForm::kJson) return meta::DecodeJson(call.http.body, type, &options);
+  if (form == BodyForm::kYaml) {
+    TRY(const auto value, meta::ParseYaml(call.http.body));
+    return meta::FromValue(value, type, &options);
+  }
+  meta::TypeMeta type_meta;
+  const Status decoded = meta::DecodeKubernetesProto(call.http.body, type, &options, &type_meta);
+  // Any group's DeleteOptions are the same, but the bytes of another kind could pass for them.
+  if (!type_meta.kind.empty() && type_meta.kind != "DeleteOptions") {
+    return BadRequest("the kind in the data (" + Printable(type_meta.kind) +
+                      ") does not match the expected kind (DeleteOptions)");
+  }
+  options.api_version = type_meta.api_version;
+  options.kind = type_meta.kind;
+  return decoded;
+}
+
 // Options come in the body or, from older clients, as query parameters; the body wins.
 Result<DeleteOptions> ReadDeleteOptions(const Call& call) {
   DeleteOptions options;
   if (!Trim(call.http.body).empty()) {
-    TRY_STATUS(meta::DecodeJson(call.http.body, meta::TypeInfoOf<DeleteOptions>(), &options)
-                   .Wrap("delete options"));
+    TRY_STATUS(DecodeDeleteOptions(call, options).Wrap("delete options"));
   }
   if (!options.propagation_policy.has_value() && call.query.Has("propagationPolicy")) {
     options.propagation_policy = call.query.Get("propagationPolicy");

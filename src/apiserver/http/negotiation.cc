@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/strings.h"
+#include "meta/k8s_proto/k8s_proto.h"
 
 namespace berth::apiserver {
 namespace {
@@ -79,7 +80,10 @@ Result<BodyForm> NegotiateBody(std::string_view content_type) {
   if (type == "application/yaml" || type == "application/x-yaml" || type == "text/yaml") {
     return BodyForm::kYaml;
   }
-  return Unsupported(content_type, "application/json and application/yaml");
+  if (type == meta::kKubernetesProtoMediaType) return BodyForm::kProtobuf;
+  return Unsupported(content_type,
+                     "application/json, application/yaml and, for the kinds of Kubernetes, " +
+                         std::string(meta::kKubernetesProtoMediaType));
 }
 
 Result<PatchForm> NegotiatePatch(std::string_view content_type) {

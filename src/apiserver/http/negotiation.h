@@ -23,7 +23,8 @@ struct AcceptedForm {
 // header accepts all.
 Result<AcceptedForm> NegotiateAccept(std::string_view accept);
 
-enum class BodyForm : uint8_t { kJson, kYaml };
+// kProtobuf is Kubernetes' own, which only the kinds of Kubernetes have.
+enum class BodyForm : uint8_t { kJson, kYaml, kProtobuf };
 // UnsupportedMediaType names what was sent and what is served.
 Result<BodyForm> NegotiateBody(std::string_view content_type);
 

@@ -51,9 +51,13 @@ TEST(NegotiateAccept, SaysWhatIsServedWhenNothingFits) {
 TEST(NegotiateBody, RefusesWhatItCannotRead) {
   EXPECT_EQ(*NegotiateBody("application/json; charset=utf-8"), BodyForm::kJson);
   EXPECT_EQ(*NegotiateBody("Application/YAML"), BodyForm::kYaml);
-  const auto protobuf = NegotiateBody("application/vnd.kubernetes.protobuf");
-  ASSERT_FALSE(protobuf.ok());
-  EXPECT_TRUE(protobuf.status().Is(Reason::kUnsupportedMediaType));
+  EXPECT_EQ(*NegotiateBody("application/vnd.kubernetes.protobuf"), BodyForm::kProtobuf);
+  for (const auto* type : {"application/cbor", "text/plain", "application/x-protobuf"}) {
+    const auto form = NegotiateBody(type);
+    ASSERT_FALSE(form.ok()) << type;
+    EXPECT_TRUE(form.status().Is(Reason::kUnsupportedMediaType)) << type;
+    EXPECT_NE(form.status().message().find(type), std::string_view::npos) << form.status();
+  }
 }
 
 TEST(NegotiatePatch, KnowsThreeKindsOfPatch) {
