@@ -179,8 +179,15 @@ void CheckPoolProviderId(const std::string& now,
   }
 }
 
-std::string OrNone(std::string text) { return text.empty() ? "<none>" : text; }
-std::string OrUnknown(std::string text) { return text.empty() ? "<unknown>" : text; }
+std::string OrNone(std::string text) {
+  if (text.empty()) return "<none>";
+  return text;
+}
+
+std::string OrUnknown(std::string text) {
+  if (text.empty()) return "<unknown>";
+  return text;
+}
 
 std::string JoinReferences(std::span<const LocalObjectReference> references) {
   std::vector<std::string> names;

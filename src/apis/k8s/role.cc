@@ -73,12 +73,14 @@ std::string CreatedAtCell(const T& object) {
 }
 
 template <class T>
-constexpr meta::Column kColumns[] = {
-    {.name = "Name",
-     .doc = "Name of the role.",
-     .cell = meta::Hook<&NameCell<T>>,
-     .format = "name"},
-    {.name = "Created At", .doc = "When it was made.", .cell = meta::Hook<&CreatedAtCell<T>>},
+struct Columns {
+  static constexpr meta::Column kAll[] = {
+      {.name = "Name",
+       .doc = "Name of the role.",
+       .cell = meta::Hook<&NameCell<T>>,
+       .format = "name"},
+      {.name = "Created At", .doc = "When it was made.", .cell = meta::Hook<&CreatedAtCell<T>>},
+  };
 };
 
 }  // namespace
@@ -92,7 +94,7 @@ constinit const meta::KindInfo kRoleKind = {
     .scope = meta::Scope::kNamespaced,
     .name_rule = meta::NameRule::kPathSegment,
     .type = &meta::TypeInfoOf<Role>(),
-    .columns = kColumns<Role>,
+    .columns = Columns<Role>::kAll,
     .column_frame = meta::ColumnFrame::kNone,
     .validate = meta::Hook<&ValidateRole>,
 };
@@ -106,7 +108,7 @@ constinit const meta::KindInfo kClusterRoleKind = {
     .scope = meta::Scope::kCluster,
     .name_rule = meta::NameRule::kPathSegment,
     .type = &meta::TypeInfoOf<ClusterRole>(),
-    .columns = kColumns<ClusterRole>,
+    .columns = Columns<ClusterRole>::kAll,
     .column_frame = meta::ColumnFrame::kNone,
     .validate = meta::Hook<&ValidateClusterRole>,
 };

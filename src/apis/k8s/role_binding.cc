@@ -108,20 +108,22 @@ std::string AccountsCell(const Binding& object) {
 }
 
 template <class Binding>
-constexpr meta::Column kColumns[] = {
-    {.name = "Role", .doc = "The role that is given.", .cell = meta::Hook<&RoleCell<Binding>>},
-    {.name = "Users",
-     .doc = "Users who get it.",
-     .priority = 1,
-     .cell = meta::Hook<&UsersCell<Binding>>},
-    {.name = "Groups",
-     .doc = "Groups that get it.",
-     .priority = 1,
-     .cell = meta::Hook<&GroupsCell<Binding>>},
-    {.name = "ServiceAccounts",
-     .doc = "Service accounts that get it.",
-     .priority = 1,
-     .cell = meta::Hook<&AccountsCell<Binding>>},
+struct Columns {
+  static constexpr meta::Column kAll[] = {
+      {.name = "Role", .doc = "The role that is given.", .cell = meta::Hook<&RoleCell<Binding>>},
+      {.name = "Users",
+       .doc = "Users who get it.",
+       .priority = 1,
+       .cell = meta::Hook<&UsersCell<Binding>>},
+      {.name = "Groups",
+       .doc = "Groups that get it.",
+       .priority = 1,
+       .cell = meta::Hook<&GroupsCell<Binding>>},
+      {.name = "ServiceAccounts",
+       .doc = "Service accounts that get it.",
+       .priority = 1,
+       .cell = meta::Hook<&AccountsCell<Binding>>},
+  };
 };
 
 }  // namespace
@@ -135,7 +137,7 @@ constinit const meta::KindInfo kRoleBindingKind = {
     .scope = meta::Scope::kNamespaced,
     .name_rule = meta::NameRule::kPathSegment,
     .type = &meta::TypeInfoOf<RoleBinding>(),
-    .columns = kColumns<RoleBinding>,
+    .columns = Columns<RoleBinding>::kAll,
     .set_defaults = meta::Hook<&SetDefaults<RoleBinding>>,
     .validate = meta::Hook<&Validate<RoleBinding, meta::Scope::kNamespaced>>,
     .validate_update = meta::Hook<&ValidateUpdate<RoleBinding>>,
@@ -150,7 +152,7 @@ constinit const meta::KindInfo kClusterRoleBindingKind = {
     .scope = meta::Scope::kCluster,
     .name_rule = meta::NameRule::kPathSegment,
     .type = &meta::TypeInfoOf<ClusterRoleBinding>(),
-    .columns = kColumns<ClusterRoleBinding>,
+    .columns = Columns<ClusterRoleBinding>::kAll,
     .set_defaults = meta::Hook<&SetDefaults<ClusterRoleBinding>>,
     .validate = meta::Hook<&Validate<ClusterRoleBinding, meta::Scope::kCluster>>,
     .validate_update = meta::Hook<&ValidateUpdate<ClusterRoleBinding>>,
