@@ -43,7 +43,6 @@ berth_dependency(simdjson simdjson)
 berth_dependency(yaml yaml-cpp)
 berth_dependency(rocksdb rocksdb)
 berth_dependency(prometheus prometheus-cpp-core)
-berth_dependency(cli11)  # headers only
 berth_pkg_dependency(grpc grpc++)
 berth_pkg_dependency(protobuf protobuf)
 
