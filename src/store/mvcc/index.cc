@@ -26,8 +26,9 @@ KeyValue Describe(const std::string& key, const Index::Entry& entry, bool keys_o
           .lease = entry.lease};
 }
 
-// Takes what no read at or after `compacted` sees off the front of the older versions.
-void TrimOlder(Index::Entry& entry, Revision compacted, std::vector<Position>& erased) {
+// Takes what no read at or after `compacted` sees off the front of the older versions, as long as
+// there are not more than `max` erased.
+void TrimOlder(Index::Entry& entry, Revision compacted, size_t max, std::vector<Position>& erased) {
   if (entry.older == nullptr) return;
   auto& older = *entry.older;
   auto keep = older.end();  // the newest is visible at `compacted`: nothing older is
@@ -35,8 +36,9 @@ void TrimOlder(Index::Entry& entry, Revision compacted, std::vector<Position>& e
     keep = std::ranges::upper_bound(older, compacted, {}, &Index::Version::revision);
     if (keep != older.begin() && !std::prev(keep)->deleted) --keep;
   }
-  for (auto it = older.begin(); it != keep; ++it) erased.push_back(it->at());
-  older.erase(older.begin(), keep);
+  auto it = older.begin();
+  for (; it != keep && erased.size() < max; ++it) erased.push_back(it->at());
+  older.erase(older.begin(), it);
   if (older.empty()) {
     entry.older.reset();
   } else if (older.capacity() > 2 * older.size()) {
@@ -158,10 +160,10 @@ Index::Page Index::Range(const RangeRequest& request, Revision at) const {
 }
 
 void Index::SweepLeaf(Leaf& leaf, Revision compacted, std::vector<Position>& erased) {
-  for (Item& item : leaf.items) TrimOlder(item.entry, compacted, erased);
+  for (Item& item : leaf.items) TrimOlder(item.entry, compacted, kSweepErased, erased);
   std::erase_if(leaf.items, [&](const Item& item) {
     const Version& newest = item.entry.newest;
-    if (!newest.deleted || newest.revision > compacted) return false;
+    if (!newest.deleted || newest.revision > compacted || item.entry.older != nullptr) return false;
     erased.push_back(newest.at());
     return true;
   });
@@ -175,6 +177,8 @@ Index::Swept Index::Sweep(std::string_view from, Revision compacted, size_t keys
   for (; number < leaves_.size() && seen < keys; ++number) {
     seen += leaves_[number]->items.size();
     SweepLeaf(*leaves_[number], compacted, swept.erased);
+    // A leaf with more history than that is visited again.
+    if (swept.erased.size() >= kSweepErased && !leaves_[number]->items.empty()) break;
   }
   if (number < leaves_.size()) swept.next = leaves_[number]->items.front().key;
   std::erase_if(leaves_, [](const std::unique_ptr<Leaf>& leaf) { return leaf->items.empty(); });

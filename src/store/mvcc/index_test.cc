@@ -134,6 +134,29 @@ TEST(Index, SweepsExactlyWhatNoReadNeeds) {
   }
 }
 
+TEST(Index, SweepsAKeyWithALongHistoryInSteps) {
+  Index index;
+  constexpr int64_t kVersions = 55'000;
+  for (int64_t revision = 2; revision < 2 + kVersions; ++revision) {
+    index.Apply(Put("lease", revision, "v"));
+  }
+  index.Apply(Deletion("lease", 2 + kVersions));
+  index.Apply(Put("other", 3 + kVersions, "v"));
+  std::set<int64_t> erased;
+  int steps = 0;
+  std::string cursor;
+  for (bool more = true; more; ++steps) {
+    Index::Swept swept = index.Sweep(cursor, {2 + kVersions}, 1'000);
+    EXPECT_LE(swept.erased.size(), 11'000U);
+    for (const Position at : swept.erased) EXPECT_TRUE(erased.insert(at.revision.value).second);
+    more = swept.next.has_value();
+    if (more) cursor = *swept.next;
+  }
+  EXPECT_EQ(erased.size(), static_cast<size_t>(kVersions) + 1);
+  EXPECT_GE(steps, 5);
+  EXPECT_EQ(index.size(), 1U);
+}
+
 TEST(Index, CountsARangeItDoesNotReturn) {
   Index index;
   int64_t revision = 1;
