@@ -70,6 +70,19 @@ Status KindErrors::Invalid(std::string_view name, const meta::FieldErrors& error
   return errors.ToStatus(kind_, group_, name);
 }
 
+Status KindErrors::ResourceVersionRequired(std::string_view name) const {
+  // Kubernetes shows the number as Go writes it, without quotes.
+  Cause cause{.kind = CauseKind::kInvalid,
+              .field = "metadata.resourceVersion",
+              .message = "Invalid value: 0x0: must be specified for an update"};
+  std::string text(kind_);
+  if (!group_.empty()) text += '.' + group_;
+  text += ' ' + Quote(name) + " is invalid: " + cause.field + ": " + cause.message;
+  return Status(Reason::kInvalid, std::move(text), {std::move(cause)})
+      .WithObject(
+          {.group = group_, .kind = std::string(kind_), .name = std::string(name), .uid = ""});
+}
+
 Status KindErrors::MethodNotSupported(std::string_view verb) const {
   std::string resource(plural_);
   if (!group_.empty()) resource += '.' + group_;

@@ -28,6 +28,8 @@ class KindErrors {
   Status TooLarge(std::string_view name, size_t bytes, size_t limit) const;
   // Machine.compute.ironcore.dev "web-1" is invalid: ... Ok if there are no errors.
   Status Invalid(std::string_view name, const meta::FieldErrors& errors) const;
+  // An update that does not say which state it replaces.
+  Status ResourceVersionRequired(std::string_view name) const;
   Status MethodNotSupported(std::string_view verb) const;
 
  private:

@@ -52,6 +52,7 @@ struct ListRequest {
   std::string continue_token;          // opaque; Expired once its revision is compacted
   std::string resource_version;        // "", "0", or a revision
   std::string resource_version_match;  // "", "Exact", "NotOlderThan"
+  bool wants_remaining = true;         // counting costs as much as there is to count
 };
 
 struct ListPage {

@@ -6,6 +6,7 @@
 
 #include "apiserver/cache/keys.h"
 #include "base/check.h"
+#include "meta/at_rest.h"
 #include "rt/chaos.h"
 
 namespace berth::apiserver {
@@ -27,8 +28,22 @@ bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& o
   return true;
 }
 
+namespace {
+
+constexpr size_t kNoTrigger = static_cast<size_t>(-1);
+
+// Only references to pools: they are what many watchers, one per pool, select by.
+size_t FindTrigger(const meta::KindInfo& kind) {
+  for (size_t i = 0; i < kind.field_selectors.size(); ++i) {
+    if (kind.field_selectors[i].ends_with("PoolRef.name")) return i;
+  }
+  return kNoTrigger;
+}
+
+}  // namespace
+
 KindCache::KindCache(const meta::KindInfo& kind, RingLimits limits)
-    : kind_(kind), prefix_(KeyPrefix(kind)), limits_(limits) {}
+    : kind_(kind), prefix_(KeyPrefix(kind)), limits_(limits), trigger_(FindTrigger(kind)) {}
 
 KindCache::~KindCache() {
   CHECK(readers_ == 0) << readers_ << " watchers of " << kind_.plural << " outlive their cache";
@@ -73,14 +88,22 @@ void KindCache::Apply(std::string_view suffix, Bytes at_rest, store::Revision re
 void KindCache::Push(CacheEvent event) {
   ring_bytes_ += event.previous.at_rest.size();
   ring_.push_back(std::move(event));
-  const CacheEvent& pushed = ring_.back();
+  Offer(general_, ring_.back());
+  if (!by_trigger_.empty()) OfferTriggered(ring_.back());
+  if (ring_.size() > limits_.framed_events) {
+    ring_[ring_.size() - 1 - limits_.framed_events].frames->Drop();
+  }
+  Evict();
+}
+
+void KindCache::Offer(IdleList& list, const CacheEvent& event) {
   RegistryEvent ignored;
-  for (Reader* reader = idle_; reader != nullptr;) {
+  for (Reader* reader = list.first; reader != nullptr;) {
     Reader* next = reader->idle_next_;
+    const Matcher& matcher = reader->matcher_;
     const bool concerns =
-        pushed.revision > reader->after_ &&
-        (reader->matcher_.takes_all() ? reader->matcher_.InScope(pushed.suffix)
-                                      : Translate(pushed, reader->matcher_, ignored));
+        event.revision > reader->after_ &&
+        (matcher.takes_all() ? matcher.InScope(event.suffix) : Translate(event, matcher, ignored));
     if (concerns) {
       reader->UnlinkIdle();
       reader->position_ = end() - 1;
@@ -89,10 +112,41 @@ void KindCache::Push(CacheEvent event) {
     }
     reader = next;
   }
-  if (ring_.size() > limits_.framed_events) {
-    ring_[ring_.size() - 1 - limits_.framed_events].frames->Drop();
+}
+
+void KindCache::OfferTriggered(const CacheEvent& event) {
+  const std::string_view now = TriggerOf(event.now);
+  const auto entering = by_trigger_.find(now);
+  if (entering != by_trigger_.end()) Offer(entering->second, event);
+  const std::string_view before = TriggerOf(event.previous);
+  if (before == now) return;
+  const auto leaving = by_trigger_.find(before);
+  if (leaving != by_trigger_.end()) Offer(leaving->second, event);
+}
+
+std::string_view KindCache::TriggerOf(const StoredObject& object) const {
+  if (object.at_rest.empty()) return {};
+  const Result<meta::AtRestView> view = meta::AtRestView::Parse(object.at_rest.view());
+  return view.ok() ? view->FieldValue(trigger_) : std::string_view();
+}
+
+KindCache::IdleList& KindCache::ListFor(const Matcher& matcher) {
+  IdleList* list = &general_;
+  if (trigger_ != kNoTrigger) {
+    const std::optional<std::string_view> value =
+        matcher.selection().fields.RequiredValue(kind_.field_selectors[trigger_]);
+    // An unbound object and one that is not there have the same empty trigger.
+    if (value && !value->empty()) {
+      list = &by_trigger_[std::string(*value)];
+      list->trigger = *value;
+    }
   }
-  Evict();
+  ++list->readers;
+  return *list;
+}
+
+void KindCache::LeaveList(IdleList& list) {
+  if (--list.readers == 0 && !list.trigger.empty()) by_trigger_.erase(std::string(list.trigger));
 }
 
 void KindCache::Evict() {
@@ -121,11 +175,18 @@ void KindCache::WakeAll() {
 }
 
 void KindCache::ForEachIdle(const std::function<void(Reader&)>& visit) {
-  for (Reader* reader = idle_; reader != nullptr; reader = reader->idle_next_) visit(*reader);
+  for (Reader* reader = general_.first; reader != nullptr; reader = reader->idle_next_) {
+    visit(*reader);
+  }
+  for (const auto& [trigger, list] : by_trigger_) {
+    for (Reader* reader = list.first; reader != nullptr; reader = reader->idle_next_) {
+      visit(*reader);
+    }
+  }
 }
 
 KindCache::Reader::Reader(KindCache& cache, const Matcher& matcher, store::Revision after)
-    : cache_(cache), matcher_(matcher), after_(after) {
+    : cache_(cache), matcher_(matcher), after_(after), list_(cache.ListFor(matcher)) {
   CHECK(after >= cache.complete_after_);
   ++cache_.readers_;
   const auto start = std::ranges::upper_bound(
@@ -142,6 +203,7 @@ KindCache::Reader::~Reader() {
   --cache_.readers_;
   if (idle_) UnlinkIdle();
   std::erase(cache_.woken_, this);
+  cache_.LeaveList(list_);
 }
 
 Status KindCache::Reader::Read(size_t limit, std::vector<RegistryEvent>& out) {
@@ -173,14 +235,14 @@ void KindCache::Reader::OfferBookmark(Time now, Duration interval) {
 void KindCache::Reader::LinkIdle() {
   idle_ = true;
   idle_previous_ = nullptr;
-  idle_next_ = cache_.idle_;
+  idle_next_ = list_.first;
   if (idle_next_ != nullptr) idle_next_->idle_previous_ = this;
-  cache_.idle_ = this;
+  list_.first = this;
 }
 
 void KindCache::Reader::UnlinkIdle() {
   idle_ = false;
-  (idle_previous_ == nullptr ? cache_.idle_ : idle_previous_->idle_next_) = idle_next_;
+  (idle_previous_ == nullptr ? list_.first : idle_previous_->idle_next_) = idle_next_;
   if (idle_next_ != nullptr) idle_next_->idle_previous_ = idle_previous_;
   idle_previous_ = idle_next_ = nullptr;
 }

@@ -8,6 +8,10 @@
 //
 // An idle watcher cannot fall behind: events that do not concern it pass by. A ready one that does
 // not read before its position leaves the ring is cut off.
+//
+// Readers that select by the pool that an object is bound to (spec.machinePoolRef.name=p) idle in a
+// list of their own per pool: with one watch per pool, an event looks at the watches of two pools
+// and not of all.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +53,8 @@ struct RingLimits {
 };
 
 class KindCache {
+  struct IdleList;
+
  public:
   using Objects = std::map<std::string, StoredObject, std::less<>>;
 
@@ -85,7 +91,8 @@ class KindCache {
     bool ready_ = false;
     std::function<void()> wake_;
     std::function<void()> bookmark_;
-    Time seen_at_;  // when the last event or bookmark was due
+    Time seen_at_;    // when the last event or bookmark was due
+    IdleList& list_;  // where it idles
     Reader* idle_previous_ = nullptr;
     Reader* idle_next_ = nullptr;
     bool idle_ = false;
@@ -119,6 +126,17 @@ class KindCache {
   void ForEachIdle(const std::function<void(Reader&)>& visit);
 
  private:
+  // Readers that wait for the same events.
+  struct IdleList {
+    Reader* first = nullptr;
+    size_t readers = 0;   // idle or not
+    std::string trigger;  // the key in by_trigger_; "" for the general list
+  };
+  IdleList& ListFor(const Matcher& matcher);
+  void LeaveList(IdleList& list);
+  void Offer(IdleList& list, const CacheEvent& event);
+  void OfferTriggered(const CacheEvent& event);
+  std::string_view TriggerOf(const StoredObject& object) const;
   void Push(CacheEvent event);
   void Evict();
   uint64_t end() const { return first_ + ring_.size(); }
@@ -132,7 +150,9 @@ class KindCache {
   size_t ring_bytes_ = 0;
   store::Revision complete_after_;
   store::Revision changed_at_;
-  Reader* idle_ = nullptr;
+  const size_t trigger_;  // index of the field selector that idle readers are sorted by
+  IdleList general_;
+  std::map<std::string, IdleList, std::less<>> by_trigger_;
   std::vector<Reader*> woken_;
   size_t readers_ = 0;
 };

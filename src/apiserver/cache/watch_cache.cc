@@ -52,8 +52,10 @@ WatchCache::WatchCache(rt::Loop& loop,
                        WatchCacheOptions options)
     : loop_(loop), store_(store), options_(options), scope_(loop) {
   for (const meta::KindInfo* kind : kinds) {
-    if (kind->view != nullptr || kind->storage != meta::Storage::kStored) continue;
-    kinds_.emplace(KeyPrefix(*kind), std::make_unique<KindCache>(*kind, options.ring));
+    if (kind->storage != meta::Storage::kStored) continue;
+    std::unique_ptr<KindCache>& cache = kinds_[KeyPrefix(*kind)];
+    if (cache == nullptr) cache = std::make_unique<KindCache>(StoredKind(*kind), options.ring);
+    by_kind_[kind] = cache.get();
   }
 }
 
@@ -81,9 +83,9 @@ rt::Task<Status> WatchCache::Close() {
   co_return co_await scope_.Close();
 }
 
-const KindCache& WatchCache::Of(const meta::KindInfo& kind) const {
-  const auto found = kinds_.find(KeyPrefix(kind));
-  CHECK(found != kinds_.end()) << kind.kind << " is not stored";
+KindCache& WatchCache::MutableOf(const meta::KindInfo& kind) const {
+  const auto found = by_kind_.find(&kind);
+  CHECK(found != by_kind_.end()) << kind.kind << " is not stored";
   return *found->second;
 }
 
@@ -259,7 +261,7 @@ rt::Task<Status> WatchCache::SendBookmarks() {
 rt::Task<Result<std::unique_ptr<RegistryWatch>>> WatchCache::Watch(const meta::KindInfo& kind,
                                                                    WatchStart start) {
   CO_TRY(const store::Revision from, ParseResourceVersion(start.resource_version));
-  KindCache& cache = *kinds_.at(KeyPrefix(kind));
+  KindCache& cache = MutableOf(kind);
   auto watch = std::make_unique<CacheWatch>(*this, cache, kind, std::move(start));
   if (from.value == 0) {
     if (watch->wants_newest()) CO_TRY_STATUS(co_await CatchUp());

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "apiserver/cache/kind_cache.h"
@@ -52,7 +53,7 @@ class WatchCache {
   rt::Task<Status> Close();
 
   // REQUIRES: the kind is stored (or a view of one that is).
-  const KindCache& Of(const meta::KindInfo& kind) const;
+  const KindCache& Of(const meta::KindInfo& kind) const { return MutableOf(kind); }
   store::Revision revision() const { return revision_; }
 
   // Ok once the cache has this revision.
@@ -78,6 +79,7 @@ class WatchCache {
              store::Store& store,
              const std::vector<const meta::KindInfo*>& kinds,
              WatchCacheOptions options);
+  KindCache& MutableOf(const meta::KindInfo& kind) const;
   rt::Task<Status> Load();
   rt::Task<Status> Follow();
   rt::Task<Status> FollowOnce();
@@ -91,7 +93,8 @@ class WatchCache {
   rt::Loop& loop_;
   store::Store& store_;
   const WatchCacheOptions options_;
-  Kinds kinds_;  // by key prefix
+  Kinds kinds_;                                                    // by key prefix
+  std::unordered_map<const meta::KindInfo*, KindCache*> by_kind_;  // views included
   KindCache* last_routed_ = nullptr;
   store::Revision revision_;
   std::multimap<store::Revision, Waiter*> waiters_;

@@ -213,6 +213,29 @@ TEST_F(WatchCacheTest, EnteringAndLeavingASelectionAreAddedAndDeleted) {
   EXPECT_EQ(Read(*watch, 2), (std::vector{At("ADDED a", in), At("DELETED a", out)}));
 }
 
+TEST_F(WatchCacheTest, WatchersOfOnePoolSeeItsObjectsComeAndGo) {
+  Start();
+  const auto bound = [](const std::string& name, const std::string& pool) {
+    meta::Object object = MakeMachine(name);
+    if (!pool.empty()) object.as<Machine>().spec.machine_pool_ref.emplace().name = pool;
+    return object;
+  };
+  const auto watch_pool = [this](const std::string& pool) {
+    auto fields = meta::FieldSelector::Parse("spec.machinePoolRef.name=" + pool);
+    return Watch({.selection = {.namespace_ = "", .labels = {}, .fields = *fields}});
+  };
+  auto p = watch_pool("p");
+  auto q = watch_pool("q");
+  auto unbound = watch_pool("");
+  const auto made = Put(bound("a", ""));
+  const auto to_p = Put(bound("a", "p"));
+  const auto to_q = Put(bound("a", "q"));
+  const auto gone = Remove("a");
+  EXPECT_EQ(Read(*p, 2), (std::vector{At("ADDED a", to_p), At("DELETED a", to_q)}));
+  EXPECT_EQ(Read(*q, 2), (std::vector{At("ADDED a", to_q), At("DELETED a", gone)}));
+  EXPECT_EQ(Read(*unbound, 2), (std::vector{At("ADDED a", made), At("DELETED a", to_p)}));
+}
+
 TEST_F(WatchCacheTest, OtherNamespacesAndKindsAreNotSeen) {
   Start();
   auto watch = Watch({.selection = {.namespace_ = "default", .labels = {}, .fields = {}}});

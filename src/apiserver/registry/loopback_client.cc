@@ -112,6 +112,7 @@ rt::Task<Result<client::ObjectList>> LoopbackClient::List(const meta::KindInfo& 
          ParseSelection(
              std::move(options.namespace_), options.label_selector, options.field_selector));
   request.limit = options.limit;
+  request.wants_remaining = false;
   request.continue_token = std::move(options.continue_token);
   request.resource_version = std::move(options.resource_version);
   CO_TRY(ListPage page, co_await registry_.List(kind, std::move(request)));

@@ -71,7 +71,7 @@ rt::Task<Result<StoredObject>> Reads::Get(const meta::KindInfo& kind,
 rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest request) {
   CO_TRY_STATUS(CheckListRequest(request));
   const KindCache& objects = cache_.Of(kind);
-  PageStart start{.after = "", .limit = request.limit};
+  PageStart start{.after = "", .limit = request.limit, .wants_remaining = request.wants_remaining};
   Matcher matcher(kind, std::move(request.selection));
   store::Revision exact;
   const bool continues = !request.continue_token.empty();
@@ -119,7 +119,7 @@ ListPage Reads::FromCache(const KindCache& cache,
     page.items.push_back(at->second);
     last = &at->first;
   }
-  if (!page.continue_token.empty() && matcher.takes_all()) {
+  if (!page.continue_token.empty() && matcher.takes_all() && start.wants_remaining) {
     int64_t remaining = 0;
     for (; at != objects.end() && matcher.InScope(at->first); ++at) ++remaining;
     page.remaining = remaining;

@@ -34,6 +34,7 @@ class Reads {
   struct PageStart {
     std::string after;  // key suffix; "" from the beginning
     size_t limit = 0;
+    bool wants_remaining = true;
   };
   ListPage FromCache(const KindCache& objects,
                      const Matcher& matcher,

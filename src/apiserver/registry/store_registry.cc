@@ -71,11 +71,7 @@ rt::Task<Result<WriteResult>> StoreRegistry::Update(meta::Object object, WriteCo
   const meta::KindInfo& kind = object.kind();
   const meta::ObjectMeta& metadata = object.metadata();
   if (metadata.resource_version.empty() && !AllowsUnconditionalUpdate(kind)) {
-    meta::FieldErrors errors;
-    errors.Invalid(meta::FieldPath("metadata").Child("resourceVersion"),
-                   std::string_view("0x0"),
-                   "must be specified for an update");
-    co_return KindErrors(scheme_, kind).Invalid(metadata.name, errors);
+    co_return KindErrors(scheme_, kind).ResourceVersionRequired(metadata.name);
   }
   ObjectKey key{.namespace_ = metadata.namespace_, .name = metadata.name};
   Mutation replace = [object = std::move(object)](const meta::Object&) { return Keep(object); };

@@ -12,6 +12,7 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/core/well_known.h"
+#include "apis/k8s/event.h"
 #include "apis/k8s/namespace.h"
 #include "apis/k8s/secret.h"
 #include "apis/storage/volume.h"
@@ -201,8 +202,9 @@ TEST_F(StoreRegistryTest, AnUpdateSaysWhichStateItReplaces) {
   object.metadata().resource_version = "";
   const Status status = Update(object).status();
   EXPECT_EQ(status.reason(), Reason::kInvalid);
-  EXPECT_NE(status.message().find("metadata.resourceVersion: Invalid value: "), std::string::npos);
-  EXPECT_NE(status.message().find("must be specified for an update"), std::string::npos);
+  EXPECT_EQ(status.message(),
+            "Machine.compute.ironcore.dev \"web\" is invalid: metadata.resourceVersion: Invalid "
+            "value: 0x0: must be specified for an update");
 }
 
 TEST_F(StoreRegistryTest, TheGenerationCountsChangesOfTheDesiredStateOnly) {
@@ -469,6 +471,38 @@ TEST_F(StoreRegistryTest, SecretsKeepStringDataAsData) {
   const meta::Object made = MustCreate(meta::Object::Of(kSecretKind, std::move(secret)));
   EXPECT_EQ(made.as<Secret>().data.at("a").bytes, "b");
   EXPECT_TRUE(made.as<Secret>().string_data.empty());
+}
+
+TEST_F(StoreRegistryTest, EventsOfBothShapesAreOneObjectAndGoAfterAnHour) {
+  using apis::k8s::CoreEvent;
+  CoreEvent event;
+  event.metadata.namespace_ = "default";
+  event.metadata.name = "web.1";
+  event.involved_object = {.kind = "Machine",
+                           .namespace_ = "default",
+                           .name = "web",
+                           .api_version = "compute.OpenKCM.dev/v1alpha1"};
+  event.reason = "Scheduled";
+  event.message = "it fits";
+  event.type = "Normal";
+  const meta::Object made = MustCreate(meta::Object::Of(apis::k8s::kCoreEventKind, event));
+  EXPECT_EQ(made.as<CoreEvent>().involved_object.api_version, "compute.ironcore.dev/v1alpha1");
+  const ObjectKey key{"default", "web.1"};
+  auto view = world_.Run(world_.client().Get(apis::k8s::kEventKind, key));
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->as<apis::k8s::Event>().regarding.name, "web");
+  EXPECT_EQ(view->as<apis::k8s::Event>().note, "it fits");
+  EXPECT_EQ(view->metadata(), made.metadata());
+  view->as<apis::k8s::Event>().note = "it still fits";
+  ASSERT_TRUE(world_.Run(world_.client().Update(*view, {})).ok());
+  EXPECT_EQ(
+      world_.Run(world_.client().Get(apis::k8s::kCoreEventKind, key))->as<CoreEvent>().message,
+      "it still fits");
+  world_.loop().RunFor(Duration::Minutes(55));
+  EXPECT_TRUE(world_.Run(world_.client().Get(apis::k8s::kCoreEventKind, key)).ok());
+  world_.loop().RunFor(Duration::Minutes(15));
+  EXPECT_EQ(world_.Run(world_.client().Get(apis::k8s::kCoreEventKind, key)).status().reason(),
+            Reason::kNotFound);
 }
 
 TEST_F(StoreRegistryTest, EverythingSurvivesARestart) {

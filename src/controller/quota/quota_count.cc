@@ -8,6 +8,7 @@
 #include "apis/quota/usage.h"
 #include "apis/storage/bucket_class.h"
 #include "base/log.h"
+#include "rt/backoff.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
 
@@ -37,43 +38,6 @@ std::optional<meta::Object> FindIn(const std::vector<meta::Object>& classes,
 
 }  // namespace
 
-// Hears of objects that go or change; keeps nothing.
-class QuotaCount::UserSink final : public client::Sink {
- public:
-  UserSink(QuotaCount& controller, const meta::KindInfo& kind)
-      : controller_(controller),
-        reflector_(controller.loop_,
-                   controller.client_,
-                   kind,
-                   *this,
-                   {.namespace_ = "",
-                    .label_selector = "",
-                    .field_selector = "",
-                    .detail = client::Detail::kMetadata}) {}
-
-  rt::Task<Status> Run() { return reflector_.Run(); }
-
-  void OnListBegin() override {}
-  void OnListed(meta::Object) override {}
-  void OnListEnd() override {
-    // What went while there was no watch is not known: count everywhere.
-    for (const auto& [key, quota] : controller_.quotas_.objects()) {
-      controller_.OnFreed(key.namespace_);
-    }
-  }
-  void OnEvent(client::WatchEvent event) override {
-    const meta::ObjectMeta& metadata = event.object.metadata();
-    const bool may_use_less =
-        event.type == client::WatchEvent::Type::kDeleted ||
-        (event.type == client::WatchEvent::Type::kModified && metadata.generation > 1);
-    if (may_use_less) controller_.OnFreed(metadata.namespace_);
-  }
-
- private:
-  QuotaCount& controller_;
-  client::Reflector reflector_;
-};
-
 QuotaCount::QuotaCount(rt::Loop& loop, client::Client& client)
     : loop_(loop),
       client_(client),
@@ -91,18 +55,12 @@ QuotaCount::QuotaCount(rt::Loop& loop, client::Client& client)
                   is_unknown = is_unknown || !quota.status.used.contains(name);
                 }
                 if (is_new || is_unknown) runner_.queue().Add(now->metadata().namespace_);
-              }) {
-  for (const meta::KindInfo* kind : apis::quota::CountedKinds()) {
-    users_.push_back(std::make_unique<UserSink>(*this, *kind));
-  }
-}
-
-QuotaCount::~QuotaCount() = default;
+              }) {}
 
 rt::Task<Status> QuotaCount::Run() {
   std::vector<rt::Task<Status>> tasks;
   tasks.push_back(quotas_.Run());
-  for (const auto& user : users_) tasks.push_back(user->Run());
+  for (const meta::KindInfo* kind : apis::quota::CountedKinds()) tasks.push_back(Follow(*kind));
   tasks.push_back(CorrectNowAndThen());
   tasks.push_back(runner_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
@@ -112,7 +70,48 @@ rt::Task<Status> QuotaCount::Run() {
 rt::Task<Status> QuotaCount::CorrectNowAndThen() {
   for (;;) {
     CO_TRY_STATUS(co_await rt::Sleep(kCorrectEvery));
-    for (const auto& [key, quota] : quotas_.objects()) runner_.queue().Add(key.namespace_);
+    CountEverywhere();
+  }
+}
+
+void QuotaCount::CountEverywhere() {
+  for (const auto& [key, quota] : quotas_.objects()) runner_.queue().Add(key.namespace_);
+}
+
+rt::Task<Status> QuotaCount::Follow(const meta::KindInfo& kind) {
+  rt::Backoff backoff;
+  for (;;) {
+    const Time begun = loop_.Now();
+    const Status status = co_await FollowOnce(kind);
+    if (status.Is(Reason::kCancelled)) co_return status;
+    if (loop_.Now() - begun > Duration::Minutes(1)) backoff.Reset();
+    const Duration pause = backoff.Next(loop_.random());
+    CO_TRY_STATUS(co_await rt::Sleep(pause));
+  }
+}
+
+// From now on, without a list: what is there already was counted when its quota was new.
+rt::Task<Status> QuotaCount::FollowOnce(const meta::KindInfo& kind) {
+  client::ListOptions now;
+  now.detail = client::Detail::kMetadata;
+  now.limit = 1;
+  CO_TRY(const client::ObjectList list, co_await client_.List(kind, std::move(now)));
+  client::WatchOptions options;
+  options.detail = client::Detail::kMetadata;
+  options.resource_version = list.resource_version;
+  CO_TRY(const std::unique_ptr<client::ObjectWatch> watch,
+         co_await client_.Watch(kind, std::move(options)));
+  // What went while there was no watch is not known.
+  CountEverywhere();
+  for (;;) {
+    CO_TRY(const std::vector<client::WatchEvent> events, co_await watch->Next());
+    for (const client::WatchEvent& event : events) {
+      const meta::ObjectMeta& metadata = event.object.metadata();
+      const bool may_use_less =
+          event.type == client::WatchEvent::Type::kDeleted ||
+          (event.type == client::WatchEvent::Type::kModified && metadata.generation > 1);
+      if (may_use_less) OnFreed(metadata.namespace_);
+    }
   }
 }
 

@@ -14,7 +14,6 @@
 
 #include "apis/core/resource_quota.h"
 #include "client/cache/informer.h"
-#include "client/cache/reflector.h"
 #include "client/client.h"
 #include "controller/runner.h"
 #include "rt/loop.h"
@@ -26,20 +25,21 @@ class QuotaCount final : private Reconciler {
  public:
   // Everything outlives the controller.
   QuotaCount(rt::Loop& loop, client::Client& client);
-  ~QuotaCount() override;
 
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return runner_.queue().idle(); }
 
  private:
-  class UserSink;
-
   // Keys are namespaces.
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string namespace_) override;
   rt::Task<Status> CountOne(meta::Object quota, std::vector<meta::Object> classes);
   rt::Task<Result<std::vector<meta::Object>>> ListClasses();
   rt::Task<Status> CorrectNowAndThen();
+  // Hears of objects of a counted kind that go or change; keeps nothing.
+  rt::Task<Status> Follow(const meta::KindInfo& kind);
+  rt::Task<Status> FollowOnce(const meta::KindInfo& kind);
+  void CountEverywhere();
   // Something in the namespace went: count again soon.
   void OnFreed(const std::string& namespace_);
   bool HasQuotas(const std::string& namespace_) const;
@@ -48,7 +48,6 @@ class QuotaCount final : private Reconciler {
   client::Client& client_;
   Runner runner_;
   client::Informer quotas_;
-  std::vector<std::unique_ptr<UserSink>> users_;
 };
 
 }  // namespace berth::controller
