@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/k8s/event.h"
 
+#include <array>
+
 #include "apis/core/rules.h"
 #include "apis/k8s/namespace.h"
 #include "base/strings.h"
@@ -139,7 +141,7 @@ consteval auto Since() {
 
 template <Shape S>
 struct Columns {
-  static constexpr meta::Column kAll[] = {
+  static constexpr std::array<meta::Column, 10> kAll = {{
       {.name = "Last Seen",
        .doc = "How long ago it was last seen.",
        .since = Since<S, &LastSeen>()},
@@ -165,7 +167,7 @@ struct Columns {
        .priority = 1,
        .cell = Cell<S, &NameCell>(),
        .format = "name"},
-  };
+  }};
 };
 
 constexpr std::string_view kShortNames[] = {"ev"};

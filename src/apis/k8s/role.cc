@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/k8s/role.h"
 
+#include <array>
 #include <span>
 
 #include "apis/core/rules.h"
@@ -74,13 +75,13 @@ std::string CreatedAtCell(const T& object) {
 
 template <class T>
 struct Columns {
-  static constexpr meta::Column kAll[] = {
+  static constexpr std::array<meta::Column, 2> kAll = {{
       {.name = "Name",
        .doc = "Name of the role.",
        .cell = meta::Hook<&NameCell<T>>,
        .format = "name"},
       {.name = "Created At", .doc = "When it was made.", .cell = meta::Hook<&CreatedAtCell<T>>},
-  };
+  }};
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/k8s/role_binding.h"
 
+#include <array>
+
 #include "apis/core/rules.h"
 #include "apis/k8s/role.h"
 #include "base/strings.h"
@@ -109,7 +111,7 @@ std::string AccountsCell(const Binding& object) {
 
 template <class Binding>
 struct Columns {
-  static constexpr meta::Column kAll[] = {
+  static constexpr std::array<meta::Column, 4> kAll = {{
       {.name = "Role", .doc = "The role that is given.", .cell = meta::Hook<&RoleCell<Binding>>},
       {.name = "Users",
        .doc = "Users who get it.",
@@ -123,7 +125,7 @@ struct Columns {
        .doc = "Service accounts that get it.",
        .priority = 1,
        .cell = meta::Hook<&AccountsCell<Binding>>},
-  };
+  }};
 };
 
 }  // namespace
