@@ -43,7 +43,8 @@ server_answers() {
 wait_until_ready() {
   local deadline=$((SECONDS + $1))
   until server_answers; do
-    if ! server_pid >/dev/null; then
+    # By its number alone: right after the fork its command line is still this script's.
+    if ! kill -0 "$(cat "$pid_file")" 2>/dev/null; then
       tail -n 20 "$log_file" >&2
       die "the server ended; its log is $log_file"
     fi
