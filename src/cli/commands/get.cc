@@ -26,6 +26,9 @@ namespace {
 
 using meta::Value;
 
+// As wide as the widest event, which may come long after the header.
+constexpr std::string_view kEventHeader = "Event   ";
+
 struct GetOptions {
   OutputFormat format;
   ListSelection selection;
@@ -286,7 +289,7 @@ class LiveList {
     // Only the first event of a watch carries the columns.
     if (!printed_) {
       ObjectTableOptions options = TableOptionsFor(wanted_, options_, false);
-      if (show_types_) options.leading = {"Event"};
+      if (show_types_) options.leading = {std::string(kEventHeader)};
       if (table.columns.empty()) return OkStatus();
       printed_.emplace(std::move(table.columns), std::move(options));
     }

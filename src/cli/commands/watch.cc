@@ -79,7 +79,8 @@ Status RunWatch(Session& session, const Arguments& arguments) {
   }
   TRY(std::vector<WatchedList> lists, StartingPoints(*api, targets, selection));
   TRY(Watcher watcher, Watcher::Start(*api, std::move(lists)));
-  TextTable table({"Time", "Event", "Namespace", "Object", "State"});
+  // "Event" is as wide as the widest event, which may come long after the header.
+  TextTable table({"Time", "Event   ", "Namespace", "Object", "State"});
   while (true) {
     TRY(const WatchedEvent event, watcher.Next(std::nullopt));
     if (arguments.Text("output") == "json") {

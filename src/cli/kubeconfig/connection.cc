@@ -16,7 +16,9 @@
 namespace berth::cli {
 namespace {
 
+// Where `berth up` keeps its data by default, as root and as anybody else.
 constexpr std::string_view kSystemKubeconfig = "/var/lib/berth/kubeconfig";
+constexpr std::string_view kUserKubeconfig = ".local/share/berth/kubeconfig";
 
 bool CanRead(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
@@ -117,6 +119,9 @@ KubeconfigFiles FindKubeconfigFiles(const Environment& environment, const std::s
   }
   if (const auto data = environment.Variable("BERTH_DATA_DIR"); !data.empty()) {
     places.emplace_back(KubeconfigOrigin::kDataDir, fmt::format("{}/kubeconfig", data));
+  }
+  if (const auto home = environment.Variable("HOME"); !home.empty()) {
+    places.emplace_back(KubeconfigOrigin::kDataDir, fmt::format("{}/{}", home, kUserKubeconfig));
   }
   places.emplace_back(KubeconfigOrigin::kDataDir, kSystemKubeconfig);
   for (auto& [origin, path] : places) {

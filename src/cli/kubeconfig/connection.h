@@ -35,7 +35,8 @@ struct KubeconfigFiles {
 };
 
 // Where to look, first hit: --kubeconfig, $KUBECONFIG (several, separated by ':'), ~/.kube/config,
-// $BERTH_DATA_DIR/kubeconfig, /var/lib/berth/kubeconfig. The last three only if they can be read.
+// $BERTH_DATA_DIR/kubeconfig, ~/.local/share/berth/kubeconfig, /var/lib/berth/kubeconfig. All but
+// the first two only if they can be read.
 KubeconfigFiles FindKubeconfigFiles(const Environment& environment, const std::string& flag);
 
 // Reads and merges the files. A missing file of $KUBECONFIG is skipped; --kubeconfig must exist.
