@@ -4,13 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/strings.h"
-#include "base/time.h"
+#include "client/http/error_body.h"
 #include "meta/json.h"
-#include "net/status_map.h"
 
 namespace berth::cli {
 namespace {
@@ -20,19 +18,6 @@ using meta::Value;
 constexpr size_t kWarningsMax = 64;  // shown per command
 // A list of 100,000 machines in one piece is 150 MB.
 constexpr size_t kAnswerBytesMax = 512 << 20;
-constexpr size_t kQuotedBodyMax = 200;  // of an answer that is not what we asked for
-
-std::vector<Cause> CausesOf(const Value& object) {
-  std::vector<Cause> out;
-  const Value* causes = object.Get({"details", "causes"});
-  if (causes == nullptr || !causes->is_array()) return out;
-  for (const Value& cause : causes->items()) {
-    out.push_back({.kind = CauseKind::kInvalid,
-                   .field = Printable(cause.GetString({"field"})),
-                   .message = Printable(cause.GetString({"message"}))});
-  }
-  return out;
-}
 
 // A Warning header is `299 - "text"` with quotes and backslashes escaped.
 std::string WarningText(std::string_view header) {
@@ -47,37 +32,6 @@ std::string WarningText(std::string_view header) {
 }
 
 }  // namespace
-
-Status StatusOfObject(const Value& object) {
-  Reason reason = Reason::kInternal;
-  const std::string_view name = object.GetString({"reason"});
-  const Value* code = object.Get({"code"});
-  const int number =
-      code != nullptr && code->type() == Value::Type::kInt ? static_cast<int>(code->as_int()) : 500;
-  reason =
-      name.empty() || name == "Unknown" ? net::ReasonOfHttpStatus(number) : ReasonFromName(name);
-  std::string message = Printable(object.GetString({"message"}));
-  if (message.empty()) message = fmt::format("the server answered {}", number);
-  Status out(reason, std::move(message), CausesOf(object));
-  out = out.WithObject({.group = Printable(object.GetString({"details", "group"})),
-                        .kind = Printable(object.GetString({"details", "kind"})),
-                        .name = Printable(object.GetString({"details", "name"})),
-                        .uid = Printable(object.GetString({"details", "uid"}))});
-  const Value* retry = object.Get({"details", "retryAfterSeconds"});
-  if (retry != nullptr && retry->type() == Value::Type::kInt && retry->as_int() > 0) {
-    out = out.WithRetryAfter(Duration::Seconds(std::min<int64_t>(retry->as_int(), 3600)));
-  }
-  return out;
-}
-
-Status StatusOfResponse(const Response& response) {
-  const auto value = meta::ParseJson(response.body);
-  if (value.ok() && value->GetString({"kind"}) == "Status") return StatusOfObject(*value);
-  std::string text = Printable(Trim(std::string_view(response.body).substr(0, kQuotedBodyMax)));
-  if (text.empty()) text = "no further words";
-  return {net::ReasonOfHttpStatus(response.status),
-          fmt::format("the server answered {}: {}", response.status, text)};
-}
 
 Api::Api(std::unique_ptr<Transport> transport, std::ostream& err, Verbosity verbosity)
     : transport_(std::move(transport)), err_(err), verbosity_(verbosity) {}
@@ -112,7 +66,8 @@ void Api::ShowWarnings(const net::Headers& headers) {
 Result<Value> Api::SendForValue(Request request) {
   const std::string line = fmt::format("{} {}", request.method, request.path);
   TRY(const Response response, Exchange(std::move(request)));
-  if (response.status < 200 || response.status > 299) return StatusOfResponse(response);
+  if (response.status < 200 || response.status > 299)
+    return client::StatusOfAnswer(response.status, response.body);
   auto value = meta::ParseJson(response.body, kAnswerBytesMax);
   if (!value.ok()) {
     return Internal(fmt::format("{}: the answer is not JSON: {}", line, value.status().message()));
@@ -168,7 +123,8 @@ Result<Value> Api::Delete(std::string path, const Value& options, Query query) {
 
 Result<std::string> Api::GetText(std::string path) {
   TRY(Response response, Exchange({.path = std::move(path)}));
-  if (response.status < 200 || response.status > 299) return StatusOfResponse(response);
+  if (response.status < 200 || response.status > 299)
+    return client::StatusOfAnswer(response.status, response.body);
   return std::move(response.body);
 }
 

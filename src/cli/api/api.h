@@ -58,9 +58,4 @@ class Api {
   std::vector<std::string> warned_;  // each warning is shown once
 };
 
-// The error that an answer other than 2xx stands for: its metav1.Status, or what its code means.
-Status StatusOfResponse(const Response& response);
-// The error that a metav1.Status object stands for (watch events carry them).
-Status StatusOfObject(const meta::Value& object);
-
 }  // namespace berth::cli

@@ -11,8 +11,8 @@
 #include "base/bytes.h"
 #include "base/strings.h"
 #include "base/version.h"
-#include "cli/api/api.h"
 #include "cli/failure.h"
+#include "client/http/error_body.h"
 #include "net/http_client.h"
 #include "net/tls.h"
 #include "net/url.h"
@@ -153,7 +153,7 @@ class HttpsTransport final : public Transport {
       if (!bytes.ok() || bytes->empty()) break;
       response.body += *bytes;
     }
-    return StatusOfResponse(response);
+    return client::StatusOfAnswer(response.status, response.body);
   }
 
   std::string server_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "client/http/error_body.h"
 #include "meta/json.h"
 
 namespace berth::cli {
@@ -63,7 +64,7 @@ Status Watcher::TakeLine(size_t list, std::string_view line) {
   const std::string type(event->GetString({"type"}));
   meta::Value* object = event->Find("object");
   if (object == nullptr) return Internal("watch: an event without an object");
-  if (type == "ERROR") return StatusOfObject(*object);
+  if (type == "ERROR") return client::StatusOfObject(*object);
   if (const auto revision = RevisionOf(*object); !revision.empty()) {
     lists_[list].resource_version = revision;
   }
