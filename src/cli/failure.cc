@@ -18,7 +18,7 @@ struct ReasonAdvice {
 };
 constexpr std::array kAdvice = {
     ReasonAdvice{Reason::kUnauthorized,
-                 "check the credentials of this context: berth config view, berth auth whoami"},
+                 "check the credentials of this context: berth config view --minify; berth doctor"},
     ReasonAdvice{Reason::kForbidden, "see what you may do: berth auth can-i --list"},
     ReasonAdvice{Reason::kConflict, "it was changed meanwhile: look at it again, then repeat"},
     ReasonAdvice{Reason::kAlreadyExists, "change it with berth apply, or delete it first"},

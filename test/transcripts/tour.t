@@ -11,7 +11,7 @@ machine.compute.ironcore.dev/web created
 $ berth apply -f test/integration/manifests/tour.yaml
 namespace/shop unchanged
 machineclass.compute.ironcore.dev/small unchanged
-volumeclass.storage.ironcore.dev/fast configured
+volumeclass.storage.ironcore.dev/fast unchanged
 volume.storage.ironcore.dev/data unchanged
 machine.compute.ironcore.dev/web unchanged
 $ berth get machines -n shop -o wide

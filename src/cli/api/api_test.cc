@@ -116,6 +116,12 @@ TEST_F(ApiTest, AsksNoMoreThanTheQuestionNeeds) {
   EXPECT_EQ(server_.asked.size(), 1U);
 }
 
+TEST_F(ApiTest, LooksForKnownKindsWhereTheyUsuallyAre) {
+  ASSERT_TRUE(discovery_.FindByWord("volumes").ok());
+  ASSERT_EQ(server_.asked.size(), 1U);
+  EXPECT_EQ(server_.asked[0].line, "GET /apis/storage.ironcore.dev/v1alpha1");
+}
+
 TEST_F(ApiTest, SuggestsTheNearestKind) {
   const auto resource = discovery_.FindByWord("machnes");
   ASSERT_FALSE(resource.ok());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "cli/api/known_kinds.h"
 #include "cli/failure.h"
 
 namespace berth::cli {
@@ -135,8 +136,16 @@ Result<Resource> Discovery::FindByWord(std::string_view word) {
   if (const size_t dot = word.find('.'); dot != std::string_view::npos) {
     return FindQualified(word.substr(0, dot), word.substr(dot + 1));
   }
-  // The core group is asked before anything else is known of the server: its kinds are the most
-  // common, and one question is enough for them.
+  // Kinds that this program knows are looked for where they usually are: one question instead of
+  // ten.
+  if (const meta::KindInfo* known = FindKnownKind(word)) {
+    const auto usual = Resources(KnownKinds().GroupOf(*known), std::string(known->version));
+    if (usual.ok()) {
+      if (const Resource* found = Match(*usual, word)) return *found;
+    } else if (!usual.status().Is(Reason::kNotFound)) {
+      return usual.status();
+    }
+  }
   const auto core = Resources("", "v1");
   if (core.ok()) {
     if (const Resource* found = Match(*core, word)) return *found;

@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "cli/api/known_kinds.h"
 #include "cli/arguments.h"
 #include "cli/commands/flags.h"
-#include "cli/commands/known_kinds.h"
 #include "cli/commands/last_applied.h"
 #include "cli/commands/placement.h"
 #include "cli/commands/table.h"
@@ -104,7 +104,11 @@ class Applier {
     if (only_prints()) return PrintOutcome(session_, arguments_, placement.object, "configured");
     TRY(const Value changed,
         api_.Patch(Path(placement), plan.content_type, meta::WriteJson(plan.patch), Query()));
-    return PrintOutcome(session_, arguments_, changed, "configured");
+    // "1000" and "1k" are the same to the server: then nothing was written.
+    const bool same = current.GetString({"metadata", "resourceVersion"}) ==
+                      changed.GetString({"metadata", "resourceVersion"});
+    const bool tried = arguments_.Text("dry-run") == "server";
+    return PrintOutcome(session_, arguments_, changed, same && !tried ? "unchanged" : "configured");
   }
 
   Session& session_;

@@ -146,7 +146,12 @@ Status RunWhoAmI(Session& session, const Arguments& arguments) {
   Value review = Value::Object();
   review.Set("apiVersion", "authentication.k8s.io/v1");
   review.Set("kind", "SelfSubjectReview");
-  TRY(const Value answer, api->Post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review));
+  auto asked = api->Post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review);
+  if (asked.status().Is(Reason::kNotFound)) {
+    return Advise(NotFound("the server does not tell who you are"),
+                  "see what you may do: berth auth can-i --list");
+  }
+  TRY(const Value answer, std::move(asked));
   TRY(const OutputFormat format, ParseOutputFormat(arguments.Text("output")));
   if (!format.is_table()) return PrintValue(session.environment(), format, answer);
   TextTable table({"Attribute", "Value"});

@@ -30,6 +30,13 @@ std::string Machine(const std::string& name, const std::string& more = "") {
          more + R"(},"spec":{"power":"On"}})";
 }
 
+// The same with another revision.
+std::string Changed(const std::string& name) {
+  std::string out = Machine(name);
+  out.replace(out.find(R"("resourceVersion":"5")"), 21, R"("resourceVersion":"6")");
+  return out;
+}
+
 constexpr std::string_view kManifest = R"(apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
 metadata:
@@ -78,6 +85,9 @@ TEST_F(ChangeTest, ApplySendsTheDifferenceToWhatWasAppliedAndWhatIs) {
         "namespace":"default","labels":{"old":"1"}},"spec":{"power":"Off"}})"));
   object.Find("metadata")->Find("labels")->Set("of-others", "2");
   server().On("GET " + kMachines + "/web", meta::WriteJson(object));
+  object.Find("metadata")->Set("resourceVersion", "4");
+  server().answers["GET " + kMachines + "/web"] = {
+      {.status = 200, .body = meta::WriteJson(object), .headers = {}}};
   server().On("PATCH " + kMachines + "/web" + kStrict, Machine("web"));
   std::string manifest(kManifest);
   manifest.replace(manifest.find("spec:"), 0, "  labels: {new: \"3\"}\n");
@@ -97,12 +107,29 @@ TEST_F(ChangeTest, ApplySendsTheDifferenceToWhatWasAppliedAndWhatIs) {
   EXPECT_EQ(labels->Find("of-others"), nullptr);
 }
 
+TEST_F(ChangeTest, ApplyBelievesTheServerThatNothingChanged) {
+  server().On("GET " + kMachines + "/web", Machine("web"));
+  server().On("PATCH " + kMachines + "/web" + kStrict, Machine("web"));
+  EXPECT_EQ(Run({"apply", "-f", "-"}, kManifest).out,
+            "machine.compute.ironcore.dev/web unchanged\n");
+}
+
+TEST_F(ChangeTest, DeletesFilesFromBottomToTop) {
+  server().On("DELETE /api/v1/namespaces/a", "{}");
+  server().On("DELETE " + kMachines + "/web", "{}");
+  const auto ended =
+      Run({"delete", "-f", "-", "--wait=false"},
+          "{apiVersion: v1, kind: Namespace, metadata: {name: a}}\n---\n" + std::string(kManifest));
+  EXPECT_EQ(ended.out, "machine.compute.ironcore.dev \"web\" deleted\nnamespace \"a\" deleted\n")
+      << ended.err;
+}
+
 TEST_F(ChangeTest, ApplyTriesAgainWhenSomeoneElseCreatedItMeanwhile) {
   server().answers["GET " + kMachines + "/web"] = {
       {.status = 404, .body = StatusBody(404, "NotFound", "no"), .headers = {}},
       {.status = 200, .body = Machine("web"), .headers = {}}};
   server().On("POST " + kMachines + kStrict, StatusBody(409, "AlreadyExists", "there"), 409);
-  server().On("PATCH " + kMachines + "/web" + kStrict, Machine("web"));
+  server().On("PATCH " + kMachines + "/web" + kStrict, Changed("web"));
   const auto ended = Run({"apply", "-f", "-"}, kManifest);
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, "machine.compute.ironcore.dev/web configured\n");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -48,6 +49,8 @@ Result<std::vector<Doomed>> FromFiles(Session& session, const Arguments& argumen
                    .namespace_ = own.empty() ? space : std::string(own),
                    .name = name});
   }
+  // Backwards: what stands last usually depends on what stands first, such as its namespace.
+  std::ranges::reverse(out);
   return out;
 }
 

@@ -124,8 +124,9 @@ Finding CheckIdentity(Api& api) {
     const auto user = answer->GetString({"status", "userInfo", "username"});
     return {Verdict::kOk, "identity", fmt::format("known as {}", Printable(user)), ""};
   }
-  if (answer.status().Is(Reason::kNotFound)) {
-    return {Verdict::kOk, "identity", "the server cannot tell who you are", ""};
+  // Who is not known gets no further than Unauthorized.
+  if (answer.status().Is(Reason::kNotFound) || answer.status().Is(Reason::kForbidden)) {
+    return {Verdict::kOk, "identity", "accepted; the server does not tell as whom", ""};
   }
   const Failure failure = FailureOf(answer.status());
   return {Verdict::kFail, "identity", failure.message, failure.next_step};

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "cli/api/known_kinds.h"
 #include "cli/arguments.h"
 #include "cli/commands/flags.h"
-#include "cli/commands/known_kinds.h"
 #include "cli/commands/placement.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"

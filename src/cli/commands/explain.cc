@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli/api/known_kinds.h"
 #include "cli/arguments.h"
-#include "cli/commands/known_kinds.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/session/session.h"

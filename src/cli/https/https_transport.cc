@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "cli/failure.h"
@@ -49,8 +50,8 @@ class HttpsStreams final : public Streams {
       : loop_(loop), streams_(std::move(streams)), chunks_(kChunksMax), readers_(loop) {}
 
   ~HttpsStreams() override {
-    chunks_.Close();
-    (void)rt::RunTask(loop_, readers_.Close());
+    const Status closed = rt::RunTask(loop_, readers_.Close());
+    CHECK(closed.ok()) << closed;
   }
 
   Result<Chunk> Next(std::optional<Duration> limit) override {

@@ -25,8 +25,12 @@ Result<Target> FindPair(Discovery& discovery, const std::string& word) {
 Status AddKind(Discovery& discovery, std::string_view word, std::vector<Target>& out) {
   if (EqualsIgnoreCase(word, "all")) {
     TRY(const std::vector<Resource> members, discovery.FindByCategory("all"));
+    if (members.empty()) {
+      return Advise(NotFound("no kind of this server belongs to \"all\""),
+                    "berth api-resources lists the kinds; several are written KIND,KIND");
+    }
     for (const Resource& resource : members) out.push_back({.resource = resource, .name = {}});
-    if (!members.empty()) return OkStatus();
+    return OkStatus();
   }
   TRY(Resource resource, discovery.FindByWord(word));
   out.push_back({.resource = std::move(resource), .name = {}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/known_kinds.h"
+#include "cli/api/known_kinds.h"
 
 #include <string>
 #include <vector>
@@ -12,6 +12,11 @@ const meta::Scheme& KnownKinds() {
   static const auto* const kScheme =
       new meta::Scheme(apis::AllKinds(), std::vector<std::string>{"ironcore.dev", "OpenKCM.dev"});
   return *kScheme;
+}
+
+const meta::KindInfo* FindKnownKind(std::string_view word) {
+  const auto found = KnownKinds().FindByWord(word);
+  return found.ok() ? *found : nullptr;
 }
 
 const meta::KindInfo* FindKnownKind(const Resource& resource) {
