@@ -80,14 +80,15 @@ void CacheWatch::ReadState(std::vector<RegistryEvent>& out) {
   }
 }
 
-rt::Task<Status> CacheWatch::ReadHistory(std::vector<RegistryEvent>& out) {
+rt::Task<Result<std::vector<RegistryEvent>>> CacheWatch::ReadHistory() {
+  std::vector<RegistryEvent> out;
   CO_TRY(const store::WatchBatch batch, co_await history_->Next());
   for (const store::Event& event : batch.events) {
     if (event.kv.key.starts_with(kind_.prefix())) CO_TRY_STATUS(TranslateHistory(event, out));
   }
   // The ring may be ahead of the history or behind it: the reader skips what was delivered here.
   if (batch.revision >= kind_.complete_after()) JoinRing(batch.revision);
-  co_return OkStatus();
+  co_return out;
 }
 
 Status CacheWatch::TranslateHistory(const store::Event& event, std::vector<RegistryEvent>& out) {
@@ -119,7 +120,9 @@ rt::Task<Result<std::vector<RegistryEvent>>> CacheWatch::Next() {
     }
     Status status;
     if (history_ != nullptr) {
-      status = co_await ReadHistory(out);
+      Result<std::vector<RegistryEvent>> read = co_await ReadHistory();
+      status = read.status();
+      if (read.ok()) out = *std::move(read);
     } else {
       status = reader_->Read(kEventsPerRead, out);
     }

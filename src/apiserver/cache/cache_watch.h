@@ -31,7 +31,7 @@ class CacheWatch final : public RegistryWatch {
 
  private:
   void ReadState(std::vector<RegistryEvent>& out);
-  rt::Task<Status> ReadHistory(std::vector<RegistryEvent>& out);
+  rt::Task<Result<std::vector<RegistryEvent>>> ReadHistory();
   Status TranslateHistory(const store::Event& event, std::vector<RegistryEvent>& out);
   void JoinRing(store::Revision after);
 

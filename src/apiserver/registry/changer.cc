@@ -131,10 +131,13 @@ rt::Task<Result<std::optional<StoredObject>>> Changer::Commit(ObjectKey key,
   }
   CO_TRY_STATUS(charges.AddTo(txn));
   Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
-  if (!result.ok() && result.status().Is(Reason::kNotFound)) parts_.leases.Forget(lease);
+  if (result.status().Is(Reason::kNotFound)) {
+    parts_.leases.Forget(lease);
+    co_return std::optional<StoredObject>();
+  }
   CO_TRY_STATUS(result);
   CO_TRY_STATUS(co_await parts_.cache.WaitFor(result->revision));
-  if (!result->committed) co_return std::nullopt;
+  if (!result->committed) co_return std::optional<StoredObject>();
   co_return StoredObject{.at_rest = plan.at_rest, .revision = result->revision};
 }
 

@@ -174,7 +174,10 @@ rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run) {
   if (txn.ops.empty()) co_return OkStatus();
   CO_TRY_STATUS(charges.AddTo(txn));
   Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
-  if (!result.ok() && result.status().Is(Reason::kNotFound)) parts_.leases.Forget(lease);
+  if (result.status().Is(Reason::kNotFound)) {
+    parts_.leases.Forget(lease);
+    co_return OkStatus();
+  }
   CO_TRY_STATUS(result);
   if (!result->committed) OnConflict(chunk, *result);
   CO_TRY_STATUS(co_await parts_.cache.WaitFor(result->revision));

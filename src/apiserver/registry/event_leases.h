@@ -18,7 +18,7 @@ class EventLeases {
 
   // The lease for a write of this kind: zero for all but events.
   rt::Task<Result<store::LeaseId>> For(const meta::KindInfo& kind);
-  // The store does not know the lease any more.
+  // The store does not know the lease any more (NotFound); the write is tried again with a new one.
   void Forget(store::LeaseId lease);
 
  private:

@@ -93,7 +93,7 @@ rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest r
     SealToken(page);
     co_return page;
   }
-  Result<ListPage> page = co_await FromStore(objects, std::move(matcher), std::move(start), exact);
+  Result<ListPage> page = co_await FromStore(kind, std::move(matcher), std::move(start), exact);
   if (!page.ok() && page.status().Is(Reason::kExpired) && continues) co_return ContinueExpired();
   if (page.ok()) SealToken(*page);
   co_return page;
@@ -127,12 +127,12 @@ ListPage Reads::FromCache(const KindCache& cache,
   return page;
 }
 
-rt::Task<Result<ListPage>> Reads::FromStore(const KindCache& objects,
+rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
                                             Matcher matcher,
                                             PageStart start,
                                             store::Revision revision) {
   ListPage page{.items = {}, .revision = revision, .continue_token = "", .remaining = {}};
-  const std::string& prefix = objects.prefix();
+  const std::string& prefix = cache_.Of(kind).prefix();
   store::RangeRequest request{.start = prefix + matcher.scope(),
                               .end = store::PrefixEnd(prefix + matcher.scope()),
                               .revision = revision,

@@ -39,7 +39,7 @@ class Reads {
   ListPage FromCache(const KindCache& objects,
                      const Matcher& matcher,
                      const PageStart& start) const;
-  rt::Task<Result<ListPage>> FromStore(const KindCache& objects,
+  rt::Task<Result<ListPage>> FromStore(const meta::KindInfo& kind,
                                        Matcher matcher,
                                        PageStart start,
                                        store::Revision revision);

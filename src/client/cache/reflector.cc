@@ -15,6 +15,9 @@ namespace {
 // 500 decoded machines * 3.5 KiB = 1.8 MiB at a time, and a few milliseconds per turn of the loop.
 constexpr size_t kListPage = 500;
 
+// A server that restarts is no news; one that stays away is.
+constexpr int kFailuresQuiet = 3;
+
 }  // namespace
 
 Reflector::Reflector(rt::Loop& loop,
@@ -26,19 +29,22 @@ Reflector::Reflector(rt::Loop& loop,
 
 rt::Task<Status> Reflector::Run() {
   rt::Backoff backoff;
+  int failures = 0;
   for (;;) {
+    const std::string before = resource_version_;
     Status status;
     if (resource_version_.empty()) status = co_await List();
-    if (status.ok()) {
+    if (status.ok()) status = co_await Watch();
+    if (resource_version_ != before) {
       backoff.Reset();
-      status = co_await Watch();
+      failures = 0;
     }
     if (status.Is(Reason::kCancelled)) co_return status;
     if (status.Is(Reason::kExpired)) {
       REACHED("reflector.list_again");
       resource_version_.clear();
-    } else {
-      LOG_DEBUG("reflector of {}: {}", kind_.plural, status.ToString());
+    } else if (++failures > kFailuresQuiet) {
+      LOG_WARNING("following {}: {}; trying again", kind_.plural, status.ToString());
     }
     const Duration pause = backoff.Next(loop_.random());
     CO_TRY_STATUS(co_await rt::Sleep(pause));

@@ -79,7 +79,8 @@ rt::Task<Status> ClassProtection::Run() {
 rt::Task<Result<std::optional<Duration>>> ClassProtection::Reconcile(std::string key) {
   const size_t slash = key.find('/');
   CHECK(slash == 1) << key;
-  const Rule& rule = Rules()[static_cast<size_t>(key[0] - '0')];
+  const auto index = static_cast<size_t>(key[0] - '0');
+  const Rule& rule = Rules()[index];
   const std::string name = key.substr(slash + 1);
   client::ObjectKey object_key{.namespace_ = "", .name = name};
   const Result<meta::Object> object = co_await client_.Get(*rule.class_kind, object_key);
@@ -98,14 +99,15 @@ rt::Task<Result<std::optional<Duration>>> ClassProtection::Reconcile(std::string
     co_return std::optional<Duration>();
   }
   if (!HasFinalizer(object->metadata(), rule.finalizer)) co_return std::optional<Duration>();
-  CO_TRY(const bool is_used, co_await IsUsed(rule, name));
+  CO_TRY(const bool is_used, co_await IsUsed(index, name));
   if (is_used) co_return kLookAgain;
   CO_TRY_STATUS(
       co_await RemoveFinalizer(client_, *rule.class_kind, std::move(object_key), uid, finalizer));
   co_return std::optional<Duration>();
 }
 
-rt::Task<Result<bool>> ClassProtection::IsUsed(const Rule& rule, std::string name) {
+rt::Task<Result<bool>> ClassProtection::IsUsed(size_t index, std::string name) {
+  const Rule& rule = Rules()[index];
   client::ListOptions options{.namespace_ = "",
                               .label_selector = "",
                               .field_selector = std::string(rule.selector) + '=' + name,

@@ -33,7 +33,7 @@ class ClassProtection final : private Reconciler {
 
   // Keys are "<index of the rule>/<name of the class>".
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string key) override;
-  rt::Task<Result<bool>> IsUsed(const Rule& rule, std::string name);
+  rt::Task<Result<bool>> IsUsed(size_t index, std::string name);
 
   client::Client& client_;
   Runner runner_;
