@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,10 +22,20 @@
 
 namespace berth::net {
 
+// What a server lets a client's certificate be once its time is over.
+enum class ExpiredCertificates : uint8_t {
+  kRefuse,  // no connection
+  kMark,    // handlers see it and decide: the door for a late renewal
+};
+
+enum class CertificateState : uint8_t { kNone, kValid, kExpired };
+
 // Who is at the other end, as far as the transport knows.
 struct RpcPeer {
   std::string address;
-  std::string certificate_der;  // verified against the server's CA; "" without one
+  std::string certificate_der;  // signed by the server's client CA; "" without one
+  // kExpired only where the server marks: everything about the certificate is right but its time.
+  CertificateState certificate_state = CertificateState::kNone;
 };
 
 // One long, ordered exchange of messages. Reliable until it breaks; what was queued when it broke
@@ -85,6 +96,18 @@ struct RpcRoutes {
   };
   std::map<std::string, Unary, std::less<>> unary;
   std::map<std::string, Stream, std::less<>> streams;  // server, client and bidirectional alike
+};
+
+// A running server of either body; how it is started is the body's own (net/h2, net/sim).
+class RpcServer {
+ public:
+  virtual ~RpcServer() = default;  // REQUIRES: Stop() was awaited.
+  // "host:port" as a dialer takes it.
+  virtual const std::string& address() const = 0;
+  virtual size_t connections() const = 0;
+  // Takes no new calls, cancels streams (their clients see Unavailable), lets unary calls finish
+  // within the body's drain time, closes all connections. Always ok. Idempotent.
+  virtual rt::Task<Status> Stop() = 0;
 };
 
 struct RpcOptions {
