@@ -128,6 +128,32 @@ class Sessions(berth_fixture.ServerTestCase):
                       self.kubectl('apply', '-f', '-', input=changed).stdout)
         self.assertEqual(self.machine()['metadata']['labels']['app'], 'shop')
 
+    def test_a_quota_may_name_a_group_through_an_alias(self):
+        def quota(**hard):
+            return json.dumps({'apiVersion': 'core.OpenKCM.dev/v1alpha1', 'kind': 'ResourceQuota',
+                               'metadata': {'name': 'few', 'namespace': 'shop'}, 'spec': {'hard': hard}})
+
+        def used():
+            return self.kubectl('get', 'resourcequotas.core.ironcore.dev', 'few', '-n', 'shop', '-o',
+                                r'jsonpath={.status.used.count/machines\.compute\.ironcore\.dev}').stdout
+
+        alias, canonical = 'count/machines.compute.OpenKCM.dev', 'count/machines.compute.ironcore.dev'
+        self.addCleanup(self.kubectl, 'delete', 'resourcequotas.core.ironcore.dev', 'few', '-n', 'shop')
+        self.kubectl('apply', '-f', '-', input=quota(**{alias: '1'}))
+        berth_fixture.eventually(10, lambda: used() == '1', 'the count')
+        second = json.dumps({'apiVersion': 'compute.OpenKCM.dev/v1alpha1', 'kind': 'Machine',
+                             'metadata': {'name': 'second', 'namespace': 'shop'},
+                             'spec': {'machineClassRef': {'name': 'small'}}})
+        refused = self.kubectl('apply', '-f', '-', input=second, check=False)
+        self.assertIn(f'limited: {canonical}=1', refused.stderr)
+        self.assertIn('unchanged', self.kubectl('apply', '-f', '-', input=quota(**{alias: '1'})).stdout)
+        self.kubectl('apply', '-f', '-', input=quota(**{alias: '2'}))
+        self.kubectl('apply', '-f', '-', input=second)
+        self.addCleanup(self.kubectl, 'delete', 'machine', 'second', '-n', 'shop')
+        self.kubectl('apply', '-f', '-', input=quota(**{canonical: '3'}))
+        hard = self.kubectl('get', 'resourcequotas.core.ironcore.dev', 'few', '-n', 'shop', '-o', 'json').stdout
+        self.assertEqual(json.loads(hard)['spec']['hard'], {canonical: '3'})
+
     def test_server_dry_run_and_diff_change_nothing(self):
         before = self.machine()
         with open(TOUR) as file:

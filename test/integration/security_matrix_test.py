@@ -291,6 +291,27 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
                          'machines.compute.ironcore.dev is forbidden: User "nobody" cannot list resource "machines" '
                          'in API group "compute.ironcore.dev" in the namespace "blue"')
 
+    def test_a_quota_holds_through_every_domain(self):
+        """A limit written in one spelling stops machines that are created through any other."""
+        self.make('/api/v1/namespaces', {'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': 'narrow'}})
+        self.make('/apis/compute.ironcore.dev/v1alpha1/machineclasses', {
+            'metadata': {'name': 'any'}, 'capabilities': {'cpu': '1', 'memory': '1Gi'}})
+        for written in (*self.DOMAINS, 'OPENKCM.DEV'):
+            quotas = f'/apis/core.{written}/v1alpha1/namespaces/narrow/resourcequotas'
+            self.assertEqual(self.root.post(quotas, {
+                'metadata': {'name': 'none'}, 'spec': {'hard': {f'count/machines.compute.{written}': '0'}}}).status, 201)
+            used = {'count/machines.compute.ironcore.dev': '0'}
+            berth_fixture.eventually(10, lambda quotas=quotas, used=used: self.root.get(f'{quotas}/none').json().get(
+                'status', {}).get('used') == used, f'the count of {written}')
+            for domain in self.DOMAINS:
+                answer = self.root.post(f'/apis/compute.{domain}/v1alpha1/namespaces/narrow/machines', {
+                    'metadata': {'name': 'one'}, 'spec': {'machineClassRef': {'name': 'any'}}})
+                self.assertEqual(answer.status, 403, f'{written} {domain}: {answer}')
+            self.assertEqual(self.root.delete(f'{quotas}/none').status, 200)
+        refused = self.root.post('/apis/core.ironcore.dev/v1alpha1/namespaces/narrow/resourcequotas', {
+            'metadata': {'name': 'none'}, 'spec': {'hard': {'count/machines.compute.example.com': '0'}}})
+        self.assertEqual(refused.status, 422, refused)
+
     # Growing more powerful
 
     def test_nobody_hands_out_more_than_it_has(self):

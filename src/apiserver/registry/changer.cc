@@ -95,7 +95,7 @@ Result<Changer::Plan> Changer::PlanUpdate(const Current& current,
   TRY_STATUS(Validate(parts_.scheme, &current.object, next, context.subresource));
   TRY_STATUS(Check(parts_.scheme, CacheSource(parts_.cache), &current.object, next));
   if (context.guard) TRY_STATUS(context.guard(&current.object, next));
-  QuotaLedger::ForgetStaleUse(current.object, next);
+  quota_.ForgetStaleUse(current.object, next);
   Plan plan;
   TRY(plan.at_rest, Encode(parts_.scheme, next));
   if (next.metadata().deletion_timestamp && !IsKept(next)) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "apis/quota/names.h"
 #include "apis/quota/usage.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
@@ -36,7 +37,9 @@ QuotaCharges::QuotaCharges(const meta::Scheme& scheme,
     if (namespace_.empty()) continue;
     for (meta::Object& quota : source_.List(kResourceQuotaKind, namespace_)) {
       const store::Revision revision{ParseInt(quota.metadata().resource_version).value_or(0)};
-      entries_.push_back({.quota = std::move(quota), .revision = revision});
+      ResourceList limits = apis::quota::Canonical(scheme, quota.as<ResourceQuota>().spec.hard);
+      entries_.push_back(
+          {.quota = std::move(quota), .limits = std::move(limits), .revision = revision});
     }
   }
 }
@@ -52,7 +55,7 @@ Result<ResourceList> QuotaCharges::Growth(const Entry& entry,
   ResourceList growth;
   if (apis::quota::InScope(quota, object)) {
     TRY(const ResourceList usage, apis::quota::UsageOf(object, classes));
-    apis::quota::AddLimited(growth, usage, quota.spec.hard);
+    apis::quota::AddLimited(growth, usage, entry.limits);
   }
   if (before != nullptr && apis::quota::InScope(quota, *before)) {
     TRY(const ResourceList usage, apis::quota::UsageOf(*before, classes));
@@ -76,7 +79,7 @@ Status QuotaCharges::CheckFits(const Entry& entry,
     const auto used = quota.status.used.find(name);
     if (used == quota.status.used.end()) {
       unknown[name] = amount;
-    } else if (used->second + amount > quota.spec.hard.at(name)) {
+    } else if (used->second + amount > entry.limits.at(name)) {
       exceeded[name] = amount;
     }
   }
@@ -94,7 +97,7 @@ Status QuotaCharges::CheckFits(const Entry& entry,
                           "exceeded quota: " + quota.metadata.name +
                               ", requested: " + apis::quota::Describe(growth, exceeded) +
                               ", used: " + apis::quota::Describe(quota.status.used, exceeded) +
-                              ", limited: " + apis::quota::Describe(quota.spec.hard, exceeded));
+                              ", limited: " + apis::quota::Describe(entry.limits, exceeded));
 }
 
 Status QuotaCharges::Charge(const meta::Object* before, const meta::Object& object) {
@@ -107,8 +110,8 @@ Status QuotaCharges::Charge(const meta::Object* before, const meta::Object& obje
     if (!growth.empty()) growths.emplace_back(&entry, std::move(growth));
   }
   for (auto& [entry, growth] : growths) {
-    auto& quota = entry->quota.as<ResourceQuota>();
-    apis::quota::AddLimited(quota.status.used, growth, quota.spec.hard);
+    auto& used = entry->quota.as<ResourceQuota>().status.used;
+    apis::quota::AddLimited(used, growth, entry->limits);
     entry->charged = true;
   }
   return OkStatus();
@@ -131,13 +134,14 @@ bool QuotaLedger::IsQuota(const meta::KindInfo& kind) { return &kind == &kResour
 
 bool QuotaLedger::IsCounted(const meta::KindInfo& kind) { return apis::quota::IsCounted(kind); }
 
-void QuotaLedger::ForgetStaleUse(const meta::Object& before, meta::Object& now) {
+void QuotaLedger::ForgetStaleUse(const meta::Object& before, meta::Object& now) const {
   if (!IsQuota(now.kind())) return;
   const auto& old_spec = before.as<ResourceQuota>().spec;
   auto& quota = now.as<ResourceQuota>();
   if (old_spec.scope_selector != quota.spec.scope_selector) quota.status.used.clear();
+  const ResourceList limits = apis::quota::Canonical(scheme_, quota.spec.hard);
   std::erase_if(quota.status.used,
-                [&quota](const auto& item) { return !quota.spec.hard.contains(item.first); });
+                [&limits](const auto& item) { return !limits.contains(item.first); });
 }
 
 size_t QuotaLedger::KeysFor(const std::string& namespace_) const {

@@ -40,6 +40,7 @@ class QuotaCharges {
  private:
   struct Entry {
     meta::Object quota;
+    apis::core::ResourceList limits;  // spec.hard under canonical names, as status.used is
     store::Revision revision;
     bool charged = false;
   };
@@ -68,7 +69,7 @@ class QuotaLedger {
   static bool IsCounted(const meta::KindInfo& kind);
   // A quota that counts something else than before does not know what is used until it is counted
   // anew.
-  static void ForgetStaleUse(const meta::Object& before, meta::Object& now);
+  void ForgetStaleUse(const meta::Object& before, meta::Object& now) const;
 
   // How many keys of a transaction the quotas of a namespace may take.
   size_t KeysFor(const std::string& namespace_) const;

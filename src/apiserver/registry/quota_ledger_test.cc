@@ -14,6 +14,7 @@
 #include "apis/compute/machine_class.h"
 #include "apis/core/resource_quota.h"
 #include "apis/k8s/secret.h"
+#include "apis/quota/names.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_class.h"
 #include "apiserver/registry/registry_world.h"
@@ -65,11 +66,17 @@ class QuotaLedgerTest : public ::testing::Test {
   // What the controller does in an empty namespace.
   void Count(meta::Object object) {
     auto& quota = object.as<ResourceQuota>();
-    for (const auto& [resource, limit] : quota.spec.hard) quota.status.used[resource] = Quantity(0);
+    for (const auto& [resource, limit] : apis::quota::Canonical(world_.scheme(), quota.spec.hard)) {
+      quota.status.used[resource] = Quantity(0);
+    }
     const auto updated = world_.Run(world_.client().Update(
         std::move(object),
         {.dry_run = client::DryRun::kNo, .subresource = client::Subresource::kStatus}));
     CHECK(updated.ok()) << updated.status();
+  }
+  void Remove(const meta::KindInfo& kind, const std::string& name) {
+    const Status status = world_.Run(world_.client().Delete(kind, {"default", name}, {}));
+    CHECK(status.ok()) << status;
   }
   ResourceList Used(const std::string& name) {
     auto quota = world_.Run(world_.client().Get(kResourceQuotaKind, {"default", name}));
@@ -120,6 +127,53 @@ TEST_F(QuotaLedgerTest, NoLimitIsExceededHoweverManyCreateAtOnce) {
   for (const auto& result : world_.Run(rt::JoinAll(std::move(creates)))) made += result.ok();
   EXPECT_EQ(made, 5);
   EXPECT_EQ(Used("q").at("count/machines.compute.ironcore.dev"), Quantity(5));
+}
+
+TEST_F(QuotaLedgerTest, ALimitHoldsThroughEveryDomainAndSpelling) {
+  const std::string canonical = "count/machines.compute.ironcore.dev";
+  for (const std::string written : {"count/machines.compute.OpenKCM.dev",
+                                    "count/machines.compute.openkcm.dev",
+                                    "count/machines.compute.IRONCORE.dev"}) {
+    MakeQuota("q", {{written, Quantity(1)}, {"requests.cpu", Quantity(100)}});
+    EXPECT_TRUE(Create(NewMachine("a")).ok()) << written;
+    EXPECT_EQ(Used("q").at(canonical), Quantity(1)) << written;
+    const Status status = Create(NewMachine("b"));
+    EXPECT_EQ(status.reason(), Reason::kForbidden) << written;
+    EXPECT_NE(status.message().find("limited: " + canonical + "=1"), std::string::npos) << status;
+    Remove(kMachineKind, "a");
+    Remove(kResourceQuotaKind, "q");
+  }
+}
+
+TEST_F(QuotaLedgerTest, AQuotaKeepsTheSpellingThatItWasWrittenIn) {
+  const std::string written = "count/machines.compute.OpenKCM.dev";
+  MakeQuota("q", {{written, Quantity(1)}});
+  ASSERT_TRUE(Create(NewMachine("a")).ok());
+  // As `kubectl apply` writes a higher limit, and then a limit under another name.
+  const auto patch = [this](const std::string& body) {
+    auto patched = world_.Run(world_.client().Patch(
+        kResourceQuotaKind, {"default", "q"}, client::PatchType::kMerge, body, {}));
+    CHECK(patched.ok()) << patched.status();
+    return *std::move(patched);
+  };
+  meta::Object quota = patch(R"({"spec": {"hard": {")" + written + R"(": "2"}}})");
+  EXPECT_EQ(quota.as<ResourceQuota>().spec.hard, (ResourceList{{written, Quantity(2)}}));
+  EXPECT_EQ(Used("q"), (ResourceList{{"count/machines.compute.ironcore.dev", Quantity(1)}}));
+  EXPECT_TRUE(Create(NewMachine("b")).ok());
+  quota = patch(R"({"spec": {"hard": {")" + written +
+                R"(": null, "count/machines.compute.ironcore.dev": "3"}}})");
+  EXPECT_TRUE(Create(NewMachine("c")).ok());
+  EXPECT_EQ(Create(NewMachine("d")).reason(), Reason::kForbidden);
+}
+
+TEST_F(QuotaLedgerTest, ADomainThatIsNotServedIsNoName) {
+  ResourceQuota quota;
+  quota.metadata.namespace_ = "default";
+  quota.metadata.name = "q";
+  quota.spec.hard = {{"count/machines.compute.example.com", Quantity(1)}};
+  const Status status = Create(meta::Object::Of(kResourceQuotaKind, std::move(quota)));
+  EXPECT_EQ(status.reason(), Reason::kInvalid) << status;
+  EXPECT_NE(status.message().find("count/machines.compute.example.com"), std::string::npos);
 }
 
 TEST_F(QuotaLedgerTest, ABatchTakesWhatFits) {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "apis/core/resource_quota.h"
+#include "apis/quota/names.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
 #include "base/log.h"
@@ -11,6 +13,24 @@
 #include "meta/validate.h"
 
 namespace berth::apiserver {
+
+namespace {
+
+void ValidateAlone(const meta::Scheme& scheme,
+                   const meta::Object& object,
+                   meta::FieldErrors& errors) {
+  if (&object.kind() != &apis::core::kResourceQuotaKind) {
+    meta::ValidateObject(object, errors);
+    return;
+  }
+  // Quotas may name groups through any served domain; their rules know the canonical names only.
+  meta::Object canonical = object;
+  auto& limits = canonical.as<apis::core::ResourceQuota>().spec.hard;
+  limits = apis::quota::Canonical(scheme, limits);
+  meta::ValidateObject(canonical, errors);
+}
+
+}  // namespace
 
 std::optional<meta::Object> CacheSource::Find(const meta::KindInfo& kind,
                                               const ObjectKey& key) const {
@@ -46,7 +66,7 @@ Status Validate(const meta::Scheme& scheme,
                 Subresource subresource) {
   const meta::KindInfo& kind = object.kind();
   meta::FieldErrors errors;
-  meta::ValidateObject(object, errors);
+  ValidateAlone(scheme, object, errors);
   if (before != nullptr) {
     meta::ValidateMetadataUpdate(object.metadata(), before->metadata(), errors);
   }

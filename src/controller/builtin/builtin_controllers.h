@@ -20,7 +20,7 @@ class BuiltinControllers {
       : gc_(loop, client, scheme),
         namespaces_(loop, client, scheme),
         classes_(loop, client),
-        quota_(loop, client) {}
+        quota_(loop, client, scheme) {}
 
   // Runs all of them until it is cancelled.
   rt::Task<Status> Run();

@@ -340,6 +340,27 @@ TEST_F(WithClass, ANewQuotaIsCountedAndDeletedObjectsAreGivenBack) {
   EXPECT_EQ(Used("requests.cpu"), Quantity(8));
 }
 
+TEST_F(WithClass, AQuotaThatNamesAnAliasIsCountedUnderTheCanonicalName) {
+  Must(NewMachine("a"));
+  ResourceQuota quota;
+  quota.metadata.namespace_ = "default";
+  quota.metadata.name = "q";
+  quota.spec.hard = {{"count/machines.compute.OpenKCM.dev", Quantity(2)}};
+  Must(Object::Of(kResourceQuotaKind, std::move(quota)));
+  Settle();
+  EXPECT_EQ(Used("count/machines.compute.ironcore.dev"), Quantity(1));
+  const Object counted = Get(kResourceQuotaKind, {"default", "q"});
+  EXPECT_TRUE(counted.as<ResourceQuota>().spec.hard.contains("count/machines.compute.OpenKCM.dev"));
+  EXPECT_TRUE(
+      counted.as<ResourceQuota>().status.hard.contains("count/machines.compute.ironcore.dev"));
+  Must(NewMachine("b"));
+  EXPECT_EQ(world_.Run(world_.client().Create(NewMachine("c"), {})).status().reason(),
+            Reason::kForbidden);
+  ASSERT_TRUE(Delete(kMachineKind, {"default", "a"}, Propagation::kBackground).ok());
+  Settle();
+  Must(NewMachine("c"));
+}
+
 TEST_F(WithClass, AQuotaIsNeverExceededAndExactAtRestUnderConcurrentWrites) {
   MakeQuota(40);
   Random& random = world_.loop().random();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apis/compute/machine_class.h"
+#include "apis/quota/names.h"
 #include "apis/quota/usage.h"
 #include "apis/storage/bucket_class.h"
 #include "base/log.h"
@@ -38,9 +39,10 @@ std::optional<meta::Object> FindIn(const std::vector<meta::Object>& classes,
 
 }  // namespace
 
-QuotaCount::QuotaCount(rt::Loop& loop, client::Client& client)
+QuotaCount::QuotaCount(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
     : loop_(loop),
       client_(client),
+      scheme_(scheme),
       runner_(loop, "quota", *this, kWorkers),
       quotas_(loop,
               client,
@@ -51,7 +53,7 @@ QuotaCount::QuotaCount(rt::Loop& loop, client::Client& client)
                 const bool is_new =
                     before == nullptr || before->as<ResourceQuota>().spec != quota.spec;
                 bool is_unknown = false;
-                for (const auto& [name, limit] : quota.spec.hard) {
+                for (const auto& [name, limit] : apis::quota::Canonical(scheme_, quota.spec.hard)) {
                   is_unknown = is_unknown || !quota.status.used.contains(name);
                 }
                 if (is_new || is_unknown) runner_.queue().Add(now->metadata().namespace_);
@@ -153,8 +155,9 @@ rt::Task<Status> QuotaCount::CountOne(meta::Object object, std::vector<meta::Obj
                                                      std::string_view name) {
     return FindIn(classes, kind, name);
   };
+  ResourceList limits = apis::quota::Canonical(scheme_, quota.spec.hard);
   ResourceList used;
-  for (const auto& [name, limit] : quota.spec.hard) used[name] = {};
+  for (const auto& [name, limit] : limits) used[name] = {};
   for (const meta::KindInfo* kind : apis::quota::CountedKinds()) {
     client::ListOptions options;
     options.namespace_ = quota.metadata.namespace_;
@@ -166,14 +169,14 @@ rt::Task<Status> QuotaCount::CountOne(meta::Object object, std::vector<meta::Obj
         if (!apis::quota::InScope(quota, user)) continue;
         const Result<ResourceList> usage = apis::quota::UsageOf(user, finder);
         // An object whose class is gone was made before the class was protected; it counts nothing.
-        if (usage.ok()) apis::quota::AddLimited(used, *usage, quota.spec.hard);
+        if (usage.ok()) apis::quota::AddLimited(used, *usage, limits);
       }
       if (!options.continue_token.empty()) CO_TRY_STATUS(co_await rt::Yield());
     } while (!options.continue_token.empty());
   }
-  if (quota.status.used == used && quota.status.hard == quota.spec.hard) co_return OkStatus();
+  if (quota.status.used == used && quota.status.hard == limits) co_return OkStatus();
   quota.status.used = std::move(used);
-  quota.status.hard = quota.spec.hard;
+  quota.status.hard = std::move(limits);
   const client::WriteOptions options{.dry_run = client::DryRun::kNo,
                                      .subresource = client::Subresource::kStatus};
   const Result<meta::Object> written = co_await client_.Update(std::move(object), options);

@@ -16,6 +16,7 @@
 #include "client/cache/informer.h"
 #include "client/client.h"
 #include "controller/runner.h"
+#include "meta/scheme.h"
 #include "rt/loop.h"
 #include "rt/task.h"
 
@@ -24,7 +25,7 @@ namespace berth::controller {
 class QuotaCount final : private Reconciler {
  public:
   // Everything outlives the controller.
-  QuotaCount(rt::Loop& loop, client::Client& client);
+  QuotaCount(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme);
 
   // Runs until it is cancelled.
   rt::Task<Status> Run();
@@ -46,6 +47,7 @@ class QuotaCount final : private Reconciler {
 
   rt::Loop& loop_;
   client::Client& client_;
+  const meta::Scheme& scheme_;
   Runner runner_;
   client::Informer quotas_;
 };
