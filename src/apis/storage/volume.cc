@@ -114,18 +114,16 @@ void CheckVolumeSpec(const VolumeSpec& spec,
   if (spec.data_source) CheckDataSource(*spec.data_source, path.Child("dataSource"), errors);
 }
 
-Status CheckVolumeExpansion(const Volume& now,
-                            const Volume& before,
-                            std::string_view resize_policy) {
+std::string RefuseResize(const Volume& now, const Volume& before, std::string_view resize_policy) {
   const meta::Quantity* size = core::FindResource(now.spec.resources, core::kStorage);
   const meta::Quantity* size_before = core::FindResource(before.spec.resources, core::kStorage);
-  if (size == nullptr || size_before == nullptr || *size == *size_before) return OkStatus();
+  if (size == nullptr || size_before == nullptr || *size == *size_before) return "";
   const bool may_grow = resize_policy == kResizeExpandOnly;
-  if (may_grow && *size > *size_before) return OkStatus();
+  if (may_grow && *size > *size_before) return "";
   const std::string_view policy = resize_policy.empty() ? kResizeStatic : resize_policy;
-  return Forbidden("volume " + Quote(now.metadata.name) + ": spec.resources[storage] may not " +
-                   (may_grow ? "shrink" : "change") + " from " + size_before->ToString() + " to " +
-                   size->ToString() + ", the resize policy of its class is " + std::string(policy));
+  return std::string("spec.resources[storage] may not ") + (may_grow ? "shrink" : "change") +
+         " from " + size_before->ToString() + " to " + size->ToString() +
+         ", the resize policy of its class is " + std::string(policy);
 }
 
 constinit const meta::KindInfo kVolumeKind = {

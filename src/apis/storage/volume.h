@@ -175,10 +175,8 @@ void CheckVolumeSpec(const VolumeSpec& spec,
                      const meta::FieldPath& path,
                      meta::FieldErrors& errors);
 
-// What the class allows to happen to the size of its volumes. `resize_policy` is the class' own;
-// "" for a volume without class, whose size is not ours to change.
-Status CheckVolumeExpansion(const Volume& now,
-                            const Volume& before,
-                            std::string_view resize_policy);
+// Why a class with this resize policy does not let the volume's size become what it is now; "" if
+// it does.
+std::string RefuseResize(const Volume& now, const Volume& before, std::string_view resize_policy);
 
 }  // namespace berth::apis::storage

@@ -48,14 +48,8 @@ Status CheckVolumeExpansion(const meta::Scheme& scheme,
                             const ObjectSource& source,
                             const Volume& before,
                             const Volume& now) {
-  const meta::Quantity* size_before =
-      apis::core::FindResource(before.spec.resources, apis::core::kStorage);
-  const meta::Quantity* size_now =
-      apis::core::FindResource(now.spec.resources, apis::core::kStorage);
-  if (!now.spec.volume_class_ref || size_before == nullptr || size_now == nullptr) {
-    return OkStatus();
-  }
-  if (*size_before == *size_now) return OkStatus();
+  const bool stays = apis::storage::RefuseResize(now, before, apis::storage::kResizeStatic).empty();
+  if (!now.spec.volume_class_ref || stays) return OkStatus();
   const KindErrors errors(scheme, apis::storage::kVolumeKind);
   const std::string& class_name = now.spec.volume_class_ref->name;
   const std::optional<meta::Object> found =
@@ -66,19 +60,9 @@ Status CheckVolumeExpansion(const meta::Scheme& scheme,
         "volume class " + Quote(class_name) +
             " does not exist, so it cannot be told whether the size may change");
   }
-  if (found->as<VolumeClass>().resize_policy != apis::storage::kResizeExpandOnly) {
-    return errors.Forbidden(
-        now.metadata.name,
-        "volume class " + Quote(class_name) + " does not allow to change the size");
-  }
-  if (*size_now < *size_before) {
-    return errors.Forbidden(
-        now.metadata.name,
-        "volume class " + Quote(class_name) +
-            " allows to expand only: spec.resources.storage may not shrink from " +
-            size_before->ToString() + " to " + size_now->ToString());
-  }
-  return OkStatus();
+  const std::string refusal =
+      apis::storage::RefuseResize(now, before, found->as<VolumeClass>().resize_policy);
+  return refusal.empty() ? OkStatus() : errors.Forbidden(now.metadata.name, refusal);
 }
 
 }  // namespace
