@@ -92,11 +92,12 @@ struct FleetEvent {
     kJoined,    // a session announced this pool and is synchronised: it can be asked
     kLeft,      // the session ended, whatever the reason: it cannot be asked
     kFacts,     // new figures
+    kRefused,   // it refused an assignment that it had held or was trusted with (G2): avoid it
     kOverflow,  // the reader fell behind: ask Pools() anew
   };
   Type type = Type::kFacts;
   std::string pool_uid;
-  std::string reason;  // kLeft: "Goodbye", "Lost", "Superseded", "Revoked", …
+  std::string reason;  // kLeft: "Goodbye", "Lost", "Superseded", "Revoked", …; kRefused: why
   PoolFacts facts;     // kJoined, kFacts
 };
 
@@ -116,6 +117,12 @@ struct PoolHealth {
   Time planned_until;  // of kAway: goodbye with keep
   Time last_grant;     // g(last); the server's start if it is not known
   Duration lease;      // L as announced to the host
+};
+
+// How the commit after ClaimMove ended.
+enum class MoveOutcome : uint8_t {
+  kCommitted,  // the placement is over: it is never confirmed again
+  kAbandoned,  // nothing was written: the host may have it back
 };
 
 // One end of a tunnel to a host: console, exec, logs, port-forward.
@@ -163,9 +170,12 @@ class Fleet {
   // No more grants for the pool's session from here on; its health as of now. The first step of
   // moving anything away (PROTOCOL 3.3).
   virtual PoolHealth Fence(const std::string& pool_uid) = 0;
-  // Whether a host confirmed this uid at this placement on its present session: then it is not
-  // moved (sequence 18).
-  virtual bool IsConfirmed(const std::string& uid, uint64_t placement) const = 0;
+  // Before the unbind commit of a move (sequence 18): false if the host has confirmed this uid at
+  // this placement on its present session, which is then not moved. After a true no session
+  // confirms or is assigned the uid at this placement until EndMove says how the commit ended. A
+  // commit whose outcome is unknown is read back first (S4).
+  virtual bool ClaimMove(const std::string& uid, uint64_t placement) = 0;
+  virtual void EndMove(const std::string& uid, uint64_t placement, MoveOutcome outcome) = 0;
   // Ends the host's session now, with this reason.
   virtual void Cut(const std::string& host, const std::string& reason) = 0;
 
