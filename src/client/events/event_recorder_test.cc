@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/events/event_recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "apis/compute/machine.h"
+#include "apiserver/registry/registry_world.h"
+#include "rt/scope.h"
+
+namespace berth::client {
+namespace {
+
+class EventRecorderTest : public testing::Test {
+ protected:
+  EventRecorderTest() {
+    world_.MakeNamespace("default");
+    scope_.Spawn("recorder", recorder_.Run());
+  }
+  ~EventRecorderTest() override { EXPECT_TRUE(world_.Run(scope_.Close()).ok()); }
+
+  static EventSubject Machine(const std::string& name) {
+    return {.kind = &apis::compute::kMachineKind,
+            .key = {.namespace_ = "default", .name = name},
+            .uid = "uid-of-" + name};
+  }
+  std::vector<apis::k8s::CoreEvent> Events() {
+    world_.loop().RunFor(Duration::Seconds(5));
+    const auto list = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
+    EXPECT_TRUE(list.ok()) << list.status();
+    std::vector<apis::k8s::CoreEvent> events;
+    for (const meta::Object& item : list->items) {
+      events.push_back(item.as<apis::k8s::CoreEvent>());
+    }
+    return events;
+  }
+
+  apiserver::RegistryWorld world_{3};
+  rt::TaskScope scope_{world_.loop()};
+  EventRecorder recorder_{world_.loop(), world_.client(), world_.scheme(), "berth-test"};
+};
+
+TEST_F(EventRecorderTest, D4_AnEventHasItsActionAndItsMessageInTheirPlaces) {
+  recorder_.Record(Machine("web"), EventType::kWarning, "NoRoom", "Scheduling", "no pool has room");
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 1U);
+  const apis::k8s::CoreEvent& event = events[0];
+  EXPECT_EQ(event.involved_object.kind, "Machine");
+  EXPECT_EQ(event.involved_object.name, "web");
+  EXPECT_EQ(event.involved_object.uid, "uid-of-web");
+  EXPECT_EQ(event.involved_object.api_version, "compute.ironcore.dev/v1alpha1");
+  EXPECT_EQ(event.reason, "NoRoom");
+  EXPECT_EQ(event.action, "Scheduling");
+  EXPECT_EQ(event.message, "no pool has room");
+  EXPECT_EQ(event.type, "Warning");
+  EXPECT_EQ(event.source.component, "berth-test");
+}
+
+TEST_F(EventRecorderTest, WhatRepeatsIsCounted) {
+  for (int i = 0; i < 7; ++i) {
+    recorder_.Record(Machine("web"), EventType::kWarning, "NoRoom", "Scheduling", "still not");
+    world_.loop().RunFor(Duration::Seconds(2));
+  }
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].count, 7);
+}
+
+TEST_F(EventRecorderTest, ManyEventsAreWrittenAndNoneTwice) {
+  for (int i = 0; i < 500; ++i) {
+    recorder_.Record(
+        Machine("m" + std::to_string(i)), EventType::kNormal, "Scheduled", "Binding", "bound");
+  }
+  EXPECT_EQ(Events().size(), 500U);
+}
+
+TEST_F(EventRecorderTest, AFullQueueDropsAndCountsWhatItDrops) {
+  for (size_t i = 0; i < EventRecorder::kQueueMax + 10; ++i) {
+    recorder_.Record(
+        Machine("m" + std::to_string(i)), EventType::kNormal, "Scheduled", "Binding", "bound");
+  }
+  EXPECT_EQ(recorder_.queued(), EventRecorder::kQueueMax);
+  EXPECT_EQ(recorder_.dropped(), 10U);
+}
+
+TEST_F(EventRecorderTest, WhatHostsWriteIsCutAndCannotDriveATerminal) {
+  recorder_.Record(Machine("web"),
+                   EventType::kWarning,
+                   "Odd",
+                   "Reporting",
+                   "\x1b[2Jred\n" + std::string(3000, 'x'));
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].message.substr(0, 9), " [2Jred x");
+  EXPECT_EQ(events[0].message.size(), EventRecorder::kMessageMax);
+}
+
+TEST_F(EventRecorderTest, AnEventInANamespaceThatIsGoneIsDropped) {
+  EventSubject subject = Machine("web");
+  subject.key.namespace_ = "nowhere";
+  recorder_.Record(subject, EventType::kNormal, "Scheduled", "Binding", "bound");
+  EXPECT_TRUE(Events().empty());
+  EXPECT_EQ(recorder_.dropped(), 1U);
+}
+
+}  // namespace
+}  // namespace berth::client
