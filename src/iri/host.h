@@ -83,7 +83,8 @@ struct LeaseRenewal {
   // These guests live until `deadline`; the first time this also puts them under a lease. A guest
   // that is not named keeps the deadline that it has.
   std::vector<std::string> machine_uids;
-  // These need a lease no more. Killed ones stay dead, but may be started again.
+  // Applied first: these leases are forgotten, also those that have run out. A guest that was
+  // killed stays dead until it is switched on again.
   std::vector<std::string> released_uids;
 };
 struct LeaseState {
@@ -111,10 +112,10 @@ class HostRuntime {
   virtual rt::Task<Result<HostCapacity>> Capacity() = 0;
 
   // The runtime kills each guest at its deadline, whoever else is alive, and does not start a
-  // machine whose lease has run out, or one with kOnPoolLossAnnotation "Move" that has none. A
-  // deadline never moves back; one that has passed is not revived while the guest is dying: the
-  // answer says `fenced`, and a later renewal begins a new lease. The answer names every lease
-  // that the runtime knows. Idempotent.
+  // machine whose lease has run out, or one with kOnPoolLossAnnotation "Move" that has none:
+  // Forbidden. A deadline never moves back. A lease that has run out stays `fenced`, whatever is
+  // renewed, until it is released: to start such a guest again, release and renew, then switch it
+  // on. The answer names every lease that the runtime knows. Idempotent.
   virtual rt::Task<Result<std::vector<LeaseState>>> RenewLease(LeaseRenewal renewal) = 0;
 
   // Replaces the whole set: what is not named is given up. Conflict if they do not fit beside what

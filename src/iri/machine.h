@@ -16,6 +16,9 @@ namespace berth::iri {
 
 // kUnknown in any enumeration: the runtime answered a number that we do not know.
 enum class Power : uint8_t { kOn, kOff, kUnknown = 255 };
+// Berth's runtimes: a guest that was switched off or shut itself down is kStopped; one that
+// crashed, was killed or lost its host's power is kTerminated, with a condition "Running" that says
+// why.
 enum class MachineState : uint8_t {
   kPending,
   kRunning,
@@ -138,7 +141,7 @@ class MachineRuntime {
   virtual rt::Task<Status> DeleteMachine(std::string id) = 0;
   // Replaces the whole map. Idempotent.
   virtual rt::Task<Status> UpdateMachineAnnotations(std::string id, StringMap annotations) = 0;
-  // Idempotent.
+  // kOn boots a guest that does not run, whatever ended it. Idempotent.
   virtual rt::Task<Status> UpdateMachinePower(std::string id, Power power) = 0;
   // AlreadyExists if the machine has a volume of that name.
   virtual rt::Task<Status> AttachVolume(std::string id, MachineVolume volume) = 0;
