@@ -24,6 +24,30 @@ constexpr std::string_view kPrefix = "com.github.ironcore-dev.ironcore.api.";
 const std::set<std::string> kIntended = {
     // In IronCore's Go type, missing in its generated schema.
     "compute.v1alpha1.MachinePoolCondition.lastUpdateTime: only ours",
+    // Placement is ours: what is asked of a place, where an object is, how a pool is run.
+    "common.v1alpha1.Toleration.tolerationSeconds: only ours",
+    "compute.v1alpha1.MachinePoolSpec.hostRef: only ours",
+    "compute.v1alpha1.MachinePoolSpec.limits: only ours",
+    "compute.v1alpha1.MachinePoolSpec.unschedulable: only ours",
+    "compute.v1alpha1.MachinePoolStatus.agent: only ours",
+    "compute.v1alpha1.MachinePoolStatus.facts: only ours",
+    "compute.v1alpha1.MachineSpec.placement: only ours",
+    "compute.v1alpha1.MachineSpec.restartPolicy: only ours",
+    "compute.v1alpha1.MachineStatus.placement: only ours",
+    "storage.v1alpha1.BucketPoolSpec.hostRef: only ours",
+    "storage.v1alpha1.BucketPoolSpec.limits: only ours",
+    "storage.v1alpha1.BucketPoolSpec.unschedulable: only ours",
+    "storage.v1alpha1.BucketPoolStatus.agent: only ours",
+    "storage.v1alpha1.BucketPoolStatus.conditions: only ours",
+    "storage.v1alpha1.BucketPoolStatus.facts: only ours",
+    "storage.v1alpha1.BucketStatus.placement: only ours",
+    "storage.v1alpha1.VolumePoolSpec.hostRef: only ours",
+    "storage.v1alpha1.VolumePoolSpec.limits: only ours",
+    "storage.v1alpha1.VolumePoolSpec.reach: only ours",
+    "storage.v1alpha1.VolumePoolSpec.unschedulable: only ours",
+    "storage.v1alpha1.VolumePoolStatus.agent: only ours",
+    "storage.v1alpha1.VolumePoolStatus.facts: only ours",
+    "storage.v1alpha1.VolumeStatus.placement: only ours",
 };
 
 // Extensions and texts that the comparison leaves out, each for a reason.

@@ -118,6 +118,7 @@ void Validate(const Machine& object, meta::FieldErrors& errors) {
     variables.Check(spec.efi_vars[i].name, path.Child("efiVars").Index(i).Child("name"), errors);
   }
   core::CheckTolerations(spec.tolerations, path.Child("tolerations"), errors);
+  core::CheckPlacement(spec.placement, path.Child("placement"), errors);
   if (spec.guest_config && !spec.guest_config->hostname.empty()) {
     core::CheckLabelName(
         spec.guest_config->hostname, path.Child("guestConfig").Child("hostname"), errors);
@@ -177,6 +178,8 @@ void ValidateUpdate(const Machine& now, const Machine& before, meta::FieldErrors
                      errors);
   core::CheckImmutable(
       now.spec.guest_config, before.spec.guest_config, spec.Child("guestConfig"), errors);
+  core::CheckPlacementUpdate(
+      now.spec.placement, before.spec.placement, spec.Child("placement"), errors);
   CheckImagesStay(now.spec, before.spec, errors);
   CheckNewVolumeNames(now, before, errors);
 }
@@ -218,7 +221,8 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the machine.", .cell = meta::Hook<&StateCell>},
 };
 
-constexpr std::string_view kSelectors[] = {"spec.machinePoolRef.name", "spec.machineClassRef.name"};
+constexpr std::string_view kSelectors[] = {
+    "spec.machinePoolRef.name", "spec.machineClassRef.name", "status.placement.poolUID"};
 
 }  // namespace
 

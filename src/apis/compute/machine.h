@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apis/compute/machine_parts.h"
+#include "apis/core/placement.h"
 #include "apis/core/references.h"
 #include "apis/core/taints.h"
 #include "base/status.h"
@@ -18,6 +19,11 @@ namespace berth::apis::compute {
 
 inline constexpr std::string_view kPowerOn = "On";
 inline constexpr std::string_view kPowerOff = "Off";
+
+// Absent is OnFailure. Nobody writes the default into objects.
+inline constexpr std::string_view kRestartAlways = "Always";
+inline constexpr std::string_view kRestartOnFailure = "OnFailure";
+inline constexpr std::string_view kRestartNever = "Never";
 
 struct MachineSpec {
   core::LocalObjectReference machine_class_ref;
@@ -30,6 +36,8 @@ struct MachineSpec {
   std::vector<EfiVar> efi_vars;
   std::vector<core::Toleration> tolerations;
   std::optional<MachineGuestConfig> guest_config;
+  std::string restart_policy;
+  std::optional<core::Placement> placement;
 };
 BERTH_DESCRIBE(
     MachineSpec,
@@ -61,7 +69,13 @@ BERTH_DESCRIBE(
     BERTH_FIELD(tolerations, "tolerations", "Taints of pools that are accepted."),
     BERTH_FIELD(guest_config,
                 "guestConfig",
-                "What the guest is told about itself. Only at creation."))
+                "What the guest is told about itself. Only at creation."),
+    BERTH_FIELD(restart_policy,
+                "restartPolicy",
+                "When a machine that has stopped by itself is started again. OnFailure (also when "
+                "empty): unless its guest shut it down.",
+                {.values = {"Always", "OnFailure", "Never"}}),
+    BERTH_FIELD(placement, "placement", "What is asked of the pool beyond the selector."))
 
 struct MachineCondition {
   std::string type;
@@ -76,7 +90,7 @@ BERTH_DESCRIBE(MachineCondition,
                "One aspect of the machine's condition.",
                BERTH_FIELD(type,
                            "type",
-                           "What the condition is about: Ready, VolumesReady, "
+                           "What the condition is about: Scheduled, Ready, VolumesReady, "
                            "NetworkInterfacesReady.",
                            {.required = true}),
                BERTH_FIELD(status,
@@ -94,6 +108,7 @@ struct MachineStatus {
   std::vector<MachineCondition> conditions;
   std::vector<MachineNetworkInterfaceStatus> network_interfaces;
   std::vector<MachineVolumeStatus> volumes;
+  std::optional<core::PlacementStatus> placement;
 };
 BERTH_DESCRIBE(
     MachineStatus,
@@ -110,7 +125,8 @@ BERTH_DESCRIBE(
                  .fallback = "\"Pending\""}),
     BERTH_FIELD(conditions, "conditions", "More about the machine, aspect by aspect."),
     BERTH_FIELD(network_interfaces, "networkInterfaces", "Connections as they are."),
-    BERTH_FIELD(volumes, "volumes", "Disks as they are."))
+    BERTH_FIELD(volumes, "volumes", "Disks as they are."),
+    BERTH_FIELD(placement, "placement", "Where the machine is placed; written by the scheduler."))
 
 struct Machine {
   meta::ObjectMeta metadata;
@@ -126,5 +142,10 @@ BERTH_DESCRIBE(Machine,
 
 extern const meta::KindInfo kMachineKind;
 inline const meta::KindInfo& BerthKind(meta::Tag<Machine>) { return kMachineKind; }
+
+// The restart policy, with what absent means.
+inline std::string_view RestartPolicyOf(const MachineSpec& spec) {
+  return spec.restart_policy.empty() ? kRestartOnFailure : std::string_view(spec.restart_policy);
+}
 
 }  // namespace berth::apis::compute

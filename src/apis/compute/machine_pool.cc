@@ -10,6 +10,7 @@ constexpr int32_t kPortMax = 65535;
 
 void Validate(const MachinePool& object, meta::FieldErrors& errors) {
   core::CheckTaints(object.spec.taints, core::SpecPath().Child("taints"), errors);
+  core::CheckPoolSpec(object.spec.host_ref, object.spec.limits, errors);
 }
 
 void ValidateUpdate(const MachinePool& now, const MachinePool& before, meta::FieldErrors& errors) {
@@ -18,11 +19,14 @@ void ValidateUpdate(const MachinePool& now, const MachinePool& before, meta::Fie
       before.spec.provider_id,
       IsAnnounced(before.status) ? core::Announced::kYes : core::Announced::kNo,
       errors);
+  core::CheckSetOnce(
+      now.spec.host_ref, before.spec.host_ref, core::SpecPath().Child("hostRef"), errors);
 }
 
 void ValidateStatusUpdate(const MachinePool& now,
-                          const MachinePool& /*before*/,
+                          const MachinePool& before,
                           meta::FieldErrors& errors) {
+  core::CheckPoolAgent(now.status.agent, before.status.agent, errors);
   core::CheckReferences(now.status.available_machine_classes,
                         core::StatusPath().Child("availableMachineClasses"),
                         errors);
@@ -42,17 +46,33 @@ std::string MachineClasses(const MachinePool& object) {
   return core::JoinReferences(object.status.available_machine_classes);
 }
 
+std::string Schedulable(const MachinePool& object) {
+  return object.spec.unschedulable ? "Cordoned" : "Yes";
+}
+std::string Mode(const MachinePool& object) {
+  return core::OrNone(object.status.agent ? object.status.agent->mode : "");
+}
+
 constexpr meta::Column kColumns[] = {
     {.name = "MachineClasses",
      .doc = "Classes that the pool can run.",
      .cell = meta::Hook<&MachineClasses>},
+    {.name = "Schedulable",
+     .doc = "Whether anything new may come.",
+     .priority = 1,
+     .cell = meta::Hook<&Schedulable>},
+    {.name = "Mode",
+     .doc = "How the poollet speaks to the server.",
+     .priority = 1,
+     .cell = meta::Hook<&Mode>},
 };
 
 }  // namespace
 
 bool IsAnnounced(const MachinePoolStatus& status) {
   return !status.available_machine_classes.empty() || !status.conditions.empty() ||
-         !status.capacity.empty() || !status.allocatable.empty() || !status.addresses.empty();
+         !status.capacity.empty() || !status.allocatable.empty() || status.agent.has_value() ||
+         !status.addresses.empty();
 }
 
 constinit const meta::KindInfo kMachinePoolKind = {

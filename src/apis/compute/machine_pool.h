@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "apis/core/pool_parts.h"
 #include "apis/core/references.h"
 #include "apis/core/resources.h"
 #include "apis/core/taints.h"
@@ -18,17 +22,24 @@ inline constexpr std::string_view kPoolReadyCondition = "Ready";
 struct MachinePoolSpec {
   std::string provider_id;
   std::vector<core::Taint> taints;
+  bool unschedulable = false;
+  std::optional<core::LocalObjectReference> host_ref;
+  core::ResourceList limits;
   bool operator==(const MachinePoolSpec&) const = default;
 };
-BERTH_DESCRIBE(MachinePoolSpec,
-               "com.github.ironcore-dev.ironcore.api.compute.v1alpha1.MachinePoolSpec",
-               "Who provides the pool, and who may use it.",
-               BERTH_FIELD(provider_id,
-                           "providerID",
-                           "Name of the pool at its provider, TYPE://ID. Fixed once a poollet has "
-                           "announced the pool.",
-                           {.always = true}),
-               BERTH_FIELD(taints, "taints", "Marks that keep machines away."))
+BERTH_DESCRIBE(
+    MachinePoolSpec,
+    "com.github.ironcore-dev.ironcore.api.compute.v1alpha1.MachinePoolSpec",
+    "Who provides the pool, and who may use it.",
+    BERTH_FIELD(provider_id,
+                "providerID",
+                "Name of the pool at its provider, TYPE://ID. Fixed once a poollet has "
+                "announced the pool.",
+                {.always = true}),
+    BERTH_FIELD(taints, "taints", "Marks that keep machines away."),
+    BERTH_FIELD(unschedulable, "unschedulable", "True: nothing new comes; what is there stays."),
+    BERTH_FIELD(host_ref, "hostRef", "The host whose poollet runs the pool. Set once."),
+    BERTH_FIELD(limits, "limits", "How much of the capacity that the host reports may be used."))
 
 struct MachinePoolCondition {
   std::string type;
@@ -102,28 +113,32 @@ struct MachinePoolStatus {
   MachinePoolDaemonEndpoints daemon_endpoints;
   core::ResourceList capacity;
   core::ResourceList allocatable;
+  std::optional<core::PoolAgent> agent;
+  std::map<std::string, std::string> facts;
 };
-BERTH_DESCRIBE(MachinePoolStatus,
-               "com.github.ironcore-dev.ironcore.api.compute.v1alpha1.MachinePoolStatus",
-               "What the pool's poollet reports.",
-               BERTH_FIELD(state,
-                           "state",
-                           "Ready, Pending, Error or Offline; the condition Ready says more.",
-                           {.values = {"Ready", "Pending", "Error", "Offline"}}),
-               BERTH_FIELD(conditions, "conditions", "The pool's health, aspect by aspect."),
-               BERTH_FIELD(available_machine_classes,
-                           "availableMachineClasses",
-                           "Classes that the pool can run."),
-               BERTH_FIELD(addresses, "addresses", "Where the poollet can be reached."),
-               BERTH_FIELD(daemon_endpoints,
-                           "daemonEndpoints",
-                           "Where the daemons of the pool listen."),
-               BERTH_FIELD(capacity,
-                           "capacity",
-                           "Machines in total, for each class under class/machine.NAME."),
-               BERTH_FIELD(allocatable,
-                           "allocatable",
-                           "Machines that still fit, for each class under class/machine.NAME."))
+BERTH_DESCRIBE(
+    MachinePoolStatus,
+    "com.github.ironcore-dev.ironcore.api.compute.v1alpha1.MachinePoolStatus",
+    "What the pool's poollet reports.",
+    BERTH_FIELD(state,
+                "state",
+                "Ready, Pending, Error or Offline; the condition Ready says more.",
+                {.values = {"Ready", "Pending", "Error", "Offline"}}),
+    BERTH_FIELD(conditions, "conditions", "The pool's health, aspect by aspect."),
+    BERTH_FIELD(available_machine_classes,
+                "availableMachineClasses",
+                "Classes that the pool can run."),
+    BERTH_FIELD(addresses, "addresses", "Where the poollet can be reached."),
+    BERTH_FIELD(daemon_endpoints, "daemonEndpoints", "Where the daemons of the pool listen."),
+    BERTH_FIELD(capacity,
+                "capacity",
+                "What the host has: cpu, memory and more where it is known; machines in "
+                "total for each class under class/machine.NAME."),
+    BERTH_FIELD(allocatable,
+                "allocatable",
+                "Machines that still fit, for each class under class/machine.NAME."),
+    BERTH_FIELD(agent, "agent", "The poollet that runs the pool."),
+    BERTH_FIELD(facts, "facts", "What the host says of itself; nothing is decided by it."))
 
 struct MachinePool {
   meta::ObjectMeta metadata;

@@ -61,6 +61,10 @@ void CheckTolerations(std::span<const Toleration> tolerations,
     } else {
       CheckLabelValue(toleration.value, at.Child("value"), errors);
     }
+    if (toleration.toleration_seconds && toleration.effect != kNoExecute) {
+      errors.Invalid(
+          at.Child("effect"), toleration.effect, "must be NoExecute with `tolerationSeconds`");
+    }
   }
 }
 

@@ -2,6 +2,8 @@
 // Taints keep work away from a pool; tolerations say which of them a piece of work accepts.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +44,7 @@ struct Toleration {
   std::string operator_;
   std::string value;
   std::string effect;
+  std::optional<int64_t> toleration_seconds;
   bool operator==(const Toleration&) const = default;
 };
 BERTH_DESCRIBE(Toleration,
@@ -57,7 +60,11 @@ BERTH_DESCRIBE(Toleration,
                BERTH_FIELD(effect,
                            "effect",
                            "Effect of the taint; empty matches every effect.",
-                           {.values = {"NoSchedule", "PreferNoSchedule", "NoExecute"}}))
+                           {.values = {"NoSchedule", "PreferNoSchedule", "NoExecute"}}),
+               BERTH_FIELD(toleration_seconds,
+                           "tolerationSeconds",
+                           "Only with NoExecute: how long to stay once the taint is there; absent: "
+                           "for ever."))
 
 bool Tolerates(const Toleration& toleration, const Taint& taint);
 // The first taint that none of the tolerations accepts, or null. PreferNoSchedule never keeps

@@ -66,7 +66,7 @@ TEST(Taints, HaveLabelSyntaxAndOccurOnce) {
   EXPECT_EQ(Describe(errors), (Causes{"Duplicate t[2]", "Invalid t[1].key", "Invalid t[1].value"}));
 }
 
-TEST(Tolerations, WithoutKeyNeedExists) {
+TEST(Tolerations, WithoutKeyNeedExistsAndSecondsNeedNoExecute) {
   meta::FieldErrors errors;
   const std::vector<Toleration> tolerations = {
       {"", "Exists", "", ""},
@@ -74,6 +74,9 @@ TEST(Tolerations, WithoutKeyNeedExists) {
       {"", "", "v", ""},
       {"a", "Exists", "v", ""},
       {"bad key", "Equal", "bad value!", ""},
+      {"a", "Exists", "", "NoExecute", 30},
+      {"a", "Exists", "", "NoSchedule", 30},
+      {"a", "Exists", "", "", 30},
   };
   CheckTolerations(tolerations, meta::FieldPath("t"), errors);
   EXPECT_EQ(Describe(errors),
@@ -81,7 +84,9 @@ TEST(Tolerations, WithoutKeyNeedExists) {
                     "Invalid t[2].operator",
                     "Invalid t[3].value",
                     "Invalid t[4].key",
-                    "Invalid t[4].value"}));
+                    "Invalid t[4].value",
+                    "Invalid t[6].effect",
+                    "Invalid t[7].effect"}));
 }
 
 }  // namespace

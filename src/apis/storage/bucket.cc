@@ -58,7 +58,8 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the bucket.", .cell = meta::Hook<&StateCell>},
 };
 
-constexpr std::string_view kSelectors[] = {"spec.bucketPoolRef.name", "spec.bucketClassRef.name"};
+constexpr std::string_view kSelectors[] = {
+    "spec.bucketPoolRef.name", "spec.bucketClassRef.name", "status.placement.poolUID"};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apis/core/placement.h"
 #include "apis/core/references.h"
 #include "apis/core/taints.h"
 #include "meta/kind.h"
@@ -78,6 +79,7 @@ struct BucketStatus {
   WallTime last_state_transition_time;
   std::optional<BucketAccess> access;
   std::vector<BucketCondition> conditions;
+  std::optional<core::PlacementStatus> placement;
   bool operator==(const BucketStatus&) const = default;
 };
 BERTH_DESCRIBE(
@@ -91,7 +93,8 @@ BERTH_DESCRIBE(
                 {.values = {"Pending", "Available", "Error"}, .fallback = "\"Pending\""}),
     BERTH_FIELD(last_state_transition_time, "lastStateTransitionTime", "When state last changed."),
     BERTH_FIELD(access, "access", "How to reach the bucket."),
-    BERTH_FIELD(conditions, "conditions", "More about the bucket, aspect by aspect."))
+    BERTH_FIELD(conditions, "conditions", "More about the bucket, aspect by aspect."),
+    BERTH_FIELD(placement, "placement", "Where the bucket is placed; written by the scheduler."))
 
 struct Bucket {
   meta::ObjectMeta metadata;

@@ -8,6 +8,7 @@ namespace {
 
 void Validate(const BucketPool& object, meta::FieldErrors& errors) {
   core::CheckTaints(object.spec.taints, core::SpecPath().Child("taints"), errors);
+  core::CheckPoolSpec(object.spec.host_ref, object.spec.limits, errors);
 }
 
 void ValidateUpdate(const BucketPool& now, const BucketPool& before, meta::FieldErrors& errors) {
@@ -16,11 +17,15 @@ void ValidateUpdate(const BucketPool& now, const BucketPool& before, meta::Field
       before.spec.provider_id,
       IsAnnounced(before.status) ? core::Announced::kYes : core::Announced::kNo,
       errors);
+  core::CheckSetOnce(
+      now.spec.host_ref, before.spec.host_ref, core::SpecPath().Child("hostRef"), errors);
 }
 
 void ValidateStatusUpdate(const BucketPool& now,
-                          const BucketPool& /*before*/,
+                          const BucketPool& before,
                           meta::FieldErrors& errors) {
+  core::CheckConditions(now.status.conditions, core::StatusPath().Child("conditions"), errors);
+  core::CheckPoolAgent(now.status.agent, before.status.agent, errors);
   core::CheckReferences(now.status.available_bucket_classes,
                         core::StatusPath().Child("availableBucketClasses"),
                         errors);
@@ -30,16 +35,32 @@ std::string BucketClasses(const BucketPool& object) {
   return core::JoinReferences(object.status.available_bucket_classes);
 }
 
+std::string Schedulable(const BucketPool& object) {
+  return object.spec.unschedulable ? "Cordoned" : "Yes";
+}
+std::string Mode(const BucketPool& object) {
+  return core::OrNone(object.status.agent ? object.status.agent->mode : "");
+}
+
 constexpr meta::Column kColumns[] = {
     {.name = "BucketClasses",
      .doc = "Classes that the pool can make.",
      .cell = meta::Hook<&BucketClasses>},
+    {.name = "Schedulable",
+     .doc = "Whether anything new may come.",
+     .priority = 1,
+     .cell = meta::Hook<&Schedulable>},
+    {.name = "Mode",
+     .doc = "How the poollet speaks to the server.",
+     .priority = 1,
+     .cell = meta::Hook<&Mode>},
 };
 
 }  // namespace
 
 bool IsAnnounced(const BucketPoolStatus& status) {
-  return !status.available_bucket_classes.empty();
+  return !status.available_bucket_classes.empty() || !status.conditions.empty() ||
+         status.agent.has_value();
 }
 
 constinit const meta::KindInfo kBucketPoolKind = {

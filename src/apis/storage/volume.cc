@@ -91,7 +91,8 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the volume.", .cell = meta::Hook<&StateCell>},
 };
 
-constexpr std::string_view kSelectors[] = {"spec.volumePoolRef.name", "spec.volumeClassRef.name"};
+constexpr std::string_view kSelectors[] = {
+    "spec.volumePoolRef.name", "spec.volumeClassRef.name", "status.placement.poolUID"};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apis/core/placement.h"
 #include "apis/core/references.h"
 #include "apis/core/resources.h"
 #include "apis/core/taints.h"
@@ -131,6 +132,7 @@ struct VolumeStatus {
   std::optional<VolumeAccess> access;
   std::vector<VolumeCondition> conditions;
   core::ResourceList resources;
+  std::optional<core::PlacementStatus> placement;
 };
 BERTH_DESCRIBE(
     VolumeStatus,
@@ -144,7 +146,8 @@ BERTH_DESCRIBE(
     BERTH_FIELD(last_state_transition_time, "lastStateTransitionTime", "When state last changed."),
     BERTH_FIELD(access, "access", "How to reach the volume."),
     BERTH_FIELD(conditions, "conditions", "More about the volume, aspect by aspect."),
-    BERTH_FIELD(resources, "resources", "The size as it is."))
+    BERTH_FIELD(resources, "resources", "The size as it is."),
+    BERTH_FIELD(placement, "placement", "Where the volume is placed; written by the scheduler."))
 
 struct Volume {
   meta::ObjectMeta metadata;

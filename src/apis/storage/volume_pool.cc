@@ -8,6 +8,7 @@ namespace {
 
 void Validate(const VolumePool& object, meta::FieldErrors& errors) {
   core::CheckTaints(object.spec.taints, core::SpecPath().Child("taints"), errors);
+  core::CheckPoolSpec(object.spec.host_ref, object.spec.limits, errors);
 }
 
 void ValidateUpdate(const VolumePool& now, const VolumePool& before, meta::FieldErrors& errors) {
@@ -16,11 +17,14 @@ void ValidateUpdate(const VolumePool& now, const VolumePool& before, meta::Field
       before.spec.provider_id,
       IsAnnounced(before.status) ? core::Announced::kYes : core::Announced::kNo,
       errors);
+  core::CheckSetOnce(
+      now.spec.host_ref, before.spec.host_ref, core::SpecPath().Child("hostRef"), errors);
 }
 
 void ValidateStatusUpdate(const VolumePool& now,
-                          const VolumePool& /*before*/,
+                          const VolumePool& before,
                           meta::FieldErrors& errors) {
+  core::CheckPoolAgent(now.status.agent, before.status.agent, errors);
   core::CheckReferences(now.status.available_volume_classes,
                         core::StatusPath().Child("availableVolumeClasses"),
                         errors);
@@ -33,17 +37,32 @@ std::string VolumeClasses(const VolumePool& object) {
   return core::JoinReferences(object.status.available_volume_classes);
 }
 
+std::string Schedulable(const VolumePool& object) {
+  return object.spec.unschedulable ? "Cordoned" : "Yes";
+}
+std::string Mode(const VolumePool& object) {
+  return core::OrNone(object.status.agent ? object.status.agent->mode : "");
+}
+
 constexpr meta::Column kColumns[] = {
     {.name = "VolumeClasses",
      .doc = "Classes that the pool can make.",
      .cell = meta::Hook<&VolumeClasses>},
+    {.name = "Schedulable",
+     .doc = "Whether anything new may come.",
+     .priority = 1,
+     .cell = meta::Hook<&Schedulable>},
+    {.name = "Mode",
+     .doc = "How the poollet speaks to the server.",
+     .priority = 1,
+     .cell = meta::Hook<&Mode>},
 };
 
 }  // namespace
 
 bool IsAnnounced(const VolumePoolStatus& status) {
   return !status.available_volume_classes.empty() || !status.conditions.empty() ||
-         !status.capacity.empty() || !status.allocatable.empty();
+         !status.capacity.empty() || !status.allocatable.empty() || status.agent.has_value();
 }
 
 constinit const meta::KindInfo kVolumePoolKind = {

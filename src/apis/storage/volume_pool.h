@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "apis/core/pool_parts.h"
 #include "apis/core/references.h"
 #include "apis/core/resources.h"
 #include "apis/core/taints.h"
@@ -13,20 +17,39 @@
 
 namespace berth::apis::storage {
 
+// Absent is Any. Nobody writes the default into objects.
+inline constexpr std::string_view kReachHost = "Host";
+inline constexpr std::string_view kReachZone = "Zone";
+inline constexpr std::string_view kReachRegion = "Region";
+inline constexpr std::string_view kReachAny = "Any";
+
 struct VolumePoolSpec {
   std::string provider_id;
   std::vector<core::Taint> taints;
+  bool unschedulable = false;
+  std::optional<core::LocalObjectReference> host_ref;
+  core::ResourceList limits;
+  std::string reach;
   bool operator==(const VolumePoolSpec&) const = default;
 };
-BERTH_DESCRIBE(VolumePoolSpec,
-               "com.github.ironcore-dev.ironcore.api.storage.v1alpha1.VolumePoolSpec",
-               "Who provides the pool, and who may use it.",
-               BERTH_FIELD(provider_id,
-                           "providerID",
-                           "Name of the pool at its provider, TYPE://ID. Fixed once a poollet has "
-                           "announced the pool.",
-                           {.always = true}),
-               BERTH_FIELD(taints, "taints", "Marks that keep volumes away."))
+BERTH_DESCRIBE(
+    VolumePoolSpec,
+    "com.github.ironcore-dev.ironcore.api.storage.v1alpha1.VolumePoolSpec",
+    "Who provides the pool, and who may use it.",
+    BERTH_FIELD(provider_id,
+                "providerID",
+                "Name of the pool at its provider, TYPE://ID. Fixed once a poollet has "
+                "announced the pool.",
+                {.always = true}),
+    BERTH_FIELD(taints, "taints", "Marks that keep volumes away."),
+    BERTH_FIELD(unschedulable, "unschedulable", "True: nothing new comes; what is there stays."),
+    BERTH_FIELD(host_ref, "hostRef", "The host whose poollet runs the pool. Set once."),
+    BERTH_FIELD(limits, "limits", "How much of the capacity that the host reports may be used."),
+    BERTH_FIELD(reach,
+                "reach",
+                "From which machine pools the volumes can be used: those of the same "
+                "host, zone or region, or Any (also when empty).",
+                {.values = {"Host", "Zone", "Region", "Any"}}))
 
 struct VolumePoolCondition {
   std::string type;
@@ -58,6 +81,8 @@ struct VolumePoolStatus {
   std::vector<core::LocalObjectReference> available_volume_classes;
   core::ResourceList capacity;
   core::ResourceList allocatable;
+  std::optional<core::PoolAgent> agent;
+  std::map<std::string, std::string> facts;
 };
 BERTH_DESCRIBE(VolumePoolStatus,
                "com.github.ironcore-dev.ironcore.api.storage.v1alpha1.VolumePoolStatus",
@@ -72,10 +97,15 @@ BERTH_DESCRIBE(VolumePoolStatus,
                            "Classes that the pool can make."),
                BERTH_FIELD(capacity,
                            "capacity",
-                           "Bytes in total, for each class under class/volume.NAME."),
+                           "Bytes in total: storage where it is known, and for each class under "
+                           "class/volume.NAME."),
                BERTH_FIELD(allocatable,
                            "allocatable",
-                           "Bytes still free, for each class under class/volume.NAME."))
+                           "Bytes still free, for each class under class/volume.NAME."),
+               BERTH_FIELD(agent, "agent", "The poollet that runs the pool."),
+               BERTH_FIELD(facts,
+                           "facts",
+                           "What the host says of itself; nothing is decided by it."))
 
 struct VolumePool {
   meta::ObjectMeta metadata;
@@ -91,6 +121,11 @@ BERTH_DESCRIBE(VolumePool,
 
 extern const meta::KindInfo kVolumePoolKind;
 inline const meta::KindInfo& BerthKind(meta::Tag<VolumePool>) { return kVolumePoolKind; }
+
+// The reach, with what absent means.
+inline std::string_view ReachOf(const VolumePoolSpec& spec) {
+  return spec.reach.empty() ? kReachAny : std::string_view(spec.reach);
+}
 
 // Whether a poollet has reported anything about the pool.
 bool IsAnnounced(const VolumePoolStatus& status);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an object is placed, and what its owner asks of the place. These are our additions to the
+// kinds of others: each kind has them in one field of its spec and one of its status, so that they
+// cannot collide with what those kinds become.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apis/core/references.h"
+#include "apis/core/resources.h"
+#include "meta/field_errors.h"
+#include "meta/label_selector.h"
+#include "meta/type.h"
+
+namespace berth::apis::core {
+
+// The topology in which every pool is a place of its own; any other key is a label of pools.
+inline constexpr std::string_view kPoolTopology = "berth.dev/pool";
+
+// Absent is Keep. Nobody writes the default into objects.
+inline constexpr std::string_view kOnPoolLossKeep = "Keep";
+inline constexpr std::string_view kOnPoolLossMove = "Move";
+
+inline constexpr std::string_view kPolicyBinpack = "binpack";
+inline constexpr std::string_view kPolicySpread = "spread";
+inline constexpr std::string_view kPolicyBalanced = "balanced";
+
+inline constexpr std::string_view kDoNotSchedule = "DoNotSchedule";
+inline constexpr std::string_view kScheduleAnyway = "ScheduleAnyway";
+
+// Type of the condition that says whether an object has its place.
+inline constexpr std::string_view kScheduledCondition = "Scheduled";
+
+struct AffinityTerm {
+  meta::LabelSelector label_selector;
+  std::string topology_key;
+  bool operator==(const AffinityTerm&) const = default;
+};
+BERTH_DESCRIBE(AffinityTerm,
+               "dev.berth.api.v1alpha1.AffinityTerm",
+               "Objects of the same kind and namespace, and how near they are meant to be.",
+               BERTH_FIELD(label_selector,
+                           "labelSelector",
+                           "The objects that are meant, by their labels.",
+                           {.always = true}),
+               BERTH_FIELD(topology_key,
+                           "topologyKey",
+                           "Pools with the same value of this label are one place; "
+                           "berth.dev/pool: each pool is its own.",
+                           {.required = true}))
+
+struct WeightedAffinityTerm {
+  int32_t weight = 0;
+  AffinityTerm term;
+  bool operator==(const WeightedAffinityTerm&) const = default;
+};
+BERTH_DESCRIBE(WeightedAffinityTerm,
+               "dev.berth.api.v1alpha1.WeightedAffinityTerm",
+               "A wish and how much it counts against others.",
+               BERTH_FIELD(weight, "weight", "From 1 to 100.", {.required = true}),
+               BERTH_FIELD(term, "term", "The wish.", {.always = true}))
+
+struct Affinity {
+  std::vector<AffinityTerm> required;
+  std::vector<WeightedAffinityTerm> preferred;
+  bool operator==(const Affinity&) const = default;
+};
+BERTH_DESCRIBE(Affinity,
+               "dev.berth.api.v1alpha1.Affinity",
+               "Which other objects decide where this one may be.",
+               BERTH_FIELD(required, "required", "Every one of them must hold."),
+               BERTH_FIELD(preferred, "preferred", "Places where they hold are better."))
+
+struct SpreadConstraint {
+  std::string topology_key;
+  int32_t max_skew = 0;
+  std::string when_unsatisfiable;
+  std::optional<meta::LabelSelector> label_selector;
+  bool operator==(const SpreadConstraint&) const = default;
+};
+BERTH_DESCRIBE(
+    SpreadConstraint,
+    "dev.berth.api.v1alpha1.SpreadConstraint",
+    "Keeps similar objects spread evenly over places.",
+    BERTH_FIELD(topology_key,
+                "topologyKey",
+                "Pools with the same value of this label are one place; berth.dev/pool: each pool "
+                "is its own.",
+                {.required = true}),
+    BERTH_FIELD(max_skew,
+                "maxSkew",
+                "By how many objects the fullest place may exceed the emptiest; at least 1.",
+                {.required = true}),
+    BERTH_FIELD(when_unsatisfiable,
+                "whenUnsatisfiable",
+                "DoNotSchedule (also when empty): wait. ScheduleAnyway: only a wish.",
+                {.values = {"DoNotSchedule", "ScheduleAnyway"}}),
+    BERTH_FIELD(label_selector,
+                "labelSelector",
+                "The objects that are counted; absent: those that have all labels of this one."))
+
+struct Placement {
+  std::string priority_class_name;
+  std::optional<Affinity> affinity;
+  std::optional<Affinity> anti_affinity;
+  std::vector<SpreadConstraint> spread;
+  std::optional<LocalObjectReference> group_ref;
+  std::optional<LocalObjectReference> reservation_ref;
+  std::string on_pool_loss;
+  std::string policy;
+  bool operator==(const Placement&) const = default;
+};
+BERTH_DESCRIBE(
+    Placement,
+    "dev.berth.api.v1alpha1.Placement",
+    "What is asked of the place beyond class, selector and tolerations.",
+    BERTH_FIELD(priority_class_name,
+                "priorityClassName",
+                "How important it is against others. Cannot change."),
+    BERTH_FIELD(affinity, "affinity", "Be near these objects."),
+    BERTH_FIELD(anti_affinity, "antiAffinity", "Be away from these objects."),
+    BERTH_FIELD(spread, "spread", "Be spread evenly with similar objects."),
+    BERTH_FIELD(group_ref,
+                "groupRef",
+                "The group whose members are placed all or none. Cannot change."),
+    BERTH_FIELD(reservation_ref, "reservationRef", "The reservation whose room is used."),
+    BERTH_FIELD(on_pool_loss,
+                "onPoolLoss",
+                "When the pool is lost. Keep (also when empty): stay until the pool returns or "
+                "somebody proves that it is off. Move: start elsewhere once the host was fenced.",
+                {.values = {"Keep", "Move"}}),
+    BERTH_FIELD(policy,
+                "policy",
+                "How to choose among pools that will do; absent: the server's own choice.",
+                {.values = {"binpack", "spread", "balanced"}}))
+
+// Whether the object may be started elsewhere when its pool is lost.
+inline bool MovesOnPoolLoss(const std::optional<Placement>& placement) {
+  return placement && placement->on_pool_loss == kOnPoolLossMove;
+}
+
+// Written in bind and unbind commits only; what a status update says of it is ignored, but for
+// attempt and reason.
+struct PlacementStatus {
+  std::string pool;
+  std::string pool_uid;
+  int64_t epoch = 0;
+  WallTime bound_time;
+  int64_t attempt = 0;
+  std::string reason;
+  bool pinned = false;
+  ResourceList resources;
+  bool operator==(const PlacementStatus&) const = default;
+};
+BERTH_DESCRIBE(
+    PlacementStatus,
+    "dev.berth.api.v1alpha1.PlacementStatus",
+    "Where the object is placed; written by the scheduler.",
+    BERTH_FIELD(pool, "pool", "Name of the pool; empty while there is none."),
+    BERTH_FIELD(pool_uid,
+                "poolUID",
+                "UID of the pool: a later pool of the same name is another one."),
+    BERTH_FIELD(epoch, "epoch", "Counts bindings and unbindings: which host may run the object."),
+    BERTH_FIELD(bound_time, "boundTime", "When the object was bound to the pool."),
+    BERTH_FIELD(attempt, "attempt", "How often a place was looked for since the last one."),
+    BERTH_FIELD(reason, "reason", "Why the last place was lost or none was found, in one word."),
+    BERTH_FIELD(pinned,
+                "pinned",
+                "The pool was named by the owner of the object: this pool or none."),
+    BERTH_FIELD(resources, "resources", "What the object takes of the pool."))
+
+// Everything about `placement` that its description cannot say.
+void CheckPlacement(const std::optional<Placement>& placement,
+                    const meta::FieldPath& path,
+                    meta::FieldErrors& errors);
+void CheckPlacementUpdate(const std::optional<Placement>& now,
+                          const std::optional<Placement>& before,
+                          const meta::FieldPath& path,
+                          meta::FieldErrors& errors);
+
+// What stays as it was in every write but bind and unbind commits.
+void KeepPlacementStatus(std::optional<PlacementStatus>& now,
+                         const std::optional<PlacementStatus>& before);
+
+}  // namespace berth::apis::core
