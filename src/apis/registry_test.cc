@@ -84,6 +84,15 @@ TEST(Registry, StatusIsDeclaredWhereverItIsSeparated) {
   }
 }
 
+TEST(Registry, AStatusIsWrittenEvenIfItIsEmpty) {
+  for (const meta::KindInfo* kind : AllKinds()) {
+    const meta::Object object(*kind);
+    const meta::Value tree = meta::ToValue(*kind->type, object.data());
+    const bool expects = kind->has_status || kind->storage == meta::Storage::kReview;
+    if (expects) EXPECT_NE(tree.Find("status"), nullptr) << kind->kind;
+  }
+}
+
 TEST(Registry, EveryKindHasColumnsThatAnEmptyObjectSurvives) {
   for (const meta::KindInfo* kind : AllKinds()) {
     const meta::Object object(*kind);

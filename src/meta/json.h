@@ -70,8 +70,8 @@ Result<T> FromValueAs(const Value& value, const DecodeOptions& options = {}) {
   return out;
 }
 
-// Appends compact JSON: fields in order of declaration, map keys sorted, empty fields left out
-// unless they are required or always written. The output is valid UTF-8 whatever the strings hold.
+// Appends compact JSON: fields in order of declaration, map keys sorted, only the
+// fields that IsWritten() names. The output is valid UTF-8 whatever the strings hold.
 void EncodeJson(const TypeInfo& type, const void* value, std::string& out);
 // The members of a struct without the braces around them, and without the field `skip`; false if
 // there was nothing to write.

@@ -62,12 +62,13 @@ TEST(Json, ValuesAndStructsTellTheSame) {
   EXPECT_TRUE(DeepEqual(TypeInfoOf<Widget>(), &widget, &*again));
 }
 
-TEST(Json, LeavesOutWhatIsEmptyButNotWhatIsRequired) {
+TEST(Json, LeavesOutWhatIsEmptyButNotWhatIsRequiredNorTheStatus) {
   Widget widget;
-  EXPECT_EQ(EncodeJsonOf(widget), "{}");
+  EXPECT_EQ(EncodeJsonOf(widget), R"({"status":{}})");
+  EXPECT_EQ(ToValue(TypeInfoOf<Widget>(), &widget), *ParseJson(R"({"status":{}})"));
   widget.spec.disks.emplace_back();
   widget.spec.pool_ref.emplace();
-  EXPECT_EQ(EncodeJsonOf(widget), R"({"spec":{"poolRef":{},"disks":[{"name":""}]}})");
+  EXPECT_EQ(EncodeJsonOf(widget), R"({"spec":{"poolRef":{},"disks":[{"name":""}]},"status":{}})");
 }
 
 TEST(Json, NullMeansAbsentEverywhere) {

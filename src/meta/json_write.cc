@@ -252,7 +252,7 @@ bool EncodeJsonMembers(const TypeInfo& type,
       }
       continue;
     }
-    if (!field.options.required && !field.options.always && IsEmpty(*field.type, at)) continue;
+    if (!IsWritten(field, at)) continue;
     if (!skip.empty() && field.name == skip) continue;
     AppendKey(field.name, !any, out);
     any = true;

@@ -118,6 +118,11 @@ bool IsEmpty(const TypeInfo& type, const void* value) {
   return false;
 }
 
+bool IsWritten(const Field& field, const void* value) {
+  if (field.options.required || field.options.always || !IsEmpty(*field.type, value)) return true;
+  return field.type->kind == TypeKind::kStruct && field.name == "status";
+}
+
 bool DeepEqual(const TypeInfo& type, const void* a, const void* b) {
   switch (type.kind) {
     case TypeKind::kBool: return As<bool>(a) == As<bool>(b);

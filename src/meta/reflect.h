@@ -13,9 +13,12 @@
 namespace berth::meta {
 
 // Whether there is nothing to say: false, 0, "", no items, an absent optional, the zero time, a
-// struct of nothing but such. Encoding leaves such fields out unless they are required or always
-// written. An optional that is there is never empty, whatever it holds.
+// struct of nothing but such. An optional that is there is never empty, whatever it holds.
 bool IsEmpty(const TypeInfo& type, const void* value);
+
+// Whether encoding writes a field that holds this value: it is not empty, or declared to be written
+// anyway, or a status, which clients look into and patch without asking whether it is there.
+bool IsWritten(const Field& field, const void* value);
 
 // By value: quantities by amount, JSON regardless of member order.
 bool DeepEqual(const TypeInfo& type, const void* a, const void* b);

@@ -19,7 +19,7 @@ void AddMembers(const TypeInfo& type, const void* value, Value& out) {
     const void* at = FieldAt(value, field);
     if (field.options.inlined) {
       AddMembers(*field.type, at, out);
-    } else if (field.options.required || field.options.always || !IsEmpty(*field.type, at)) {
+    } else if (IsWritten(field, at)) {
       out.members().push_back({std::string(field.name), ToValue(*field.type, at)});
     }
   }

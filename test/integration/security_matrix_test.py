@@ -301,8 +301,8 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
             self.assertEqual(self.root.post(quotas, {
                 'metadata': {'name': 'none'}, 'spec': {'hard': {f'count/machines.compute.{written}': '0'}}}).status, 201)
             used = {'count/machines.compute.ironcore.dev': '0'}
-            berth_fixture.eventually(10, lambda quotas=quotas, used=used: self.root.get(f'{quotas}/none').json().get(
-                'status', {}).get('used') == used, f'the count of {written}')
+            berth_fixture.eventually(10, lambda quotas=quotas, used=used: self.root.get(
+                f'{quotas}/none').json()['status'].get('used') == used, f'the count of {written}')
             for domain in self.DOMAINS:
                 answer = self.root.post(f'/apis/compute.{domain}/v1alpha1/namespaces/narrow/machines', {
                     'metadata': {'name': 'one'}, 'spec': {'machineClassRef': {'name': 'any'}}})
@@ -311,6 +311,26 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
         refused = self.root.post('/apis/core.ironcore.dev/v1alpha1/namespaces/narrow/resourcequotas', {
             'metadata': {'name': 'none'}, 'spec': {'hard': {'count/machines.compute.example.com': '0'}}})
         self.assertEqual(refused.status, 422, refused)
+
+    def test_a_review_says_no_in_so_many_words(self):
+        """Clients read status.allowed without asking whether there is a status."""
+        reviews = '/apis/authorization.k8s.io/v1'
+        attributes = {'verb': 'delete', 'group': 'compute.ironcore.dev', 'resource': 'machines', 'namespace': 'blue'}
+        for path, spec in (
+                (f'{reviews}/subjectaccessreviews', {'user': 'nobody', 'resourceAttributes': attributes}),
+                (f'{reviews}/namespaces/blue/localsubjectaccessreviews',
+                 {'user': 'nobody', 'resourceAttributes': attributes}),
+                (f'{reviews}/selfsubjectaccessreviews', {'resourceAttributes': attributes}),
+                (f'{reviews}/selfsubjectaccessreviews', {'nonResourceAttributes': {'verb': 'get', 'path': '/none'}})):
+            for body in ({'spec': spec}, {'spec': spec, 'status': {'allowed': True}}):
+                who = self.root if 'user' in spec else self.people['nobody']
+                answer = who.post(path, body)
+                self.assertEqual(answer.status, 201, answer)
+                self.assertIs(answer.json()['status']['allowed'], False, answer)
+        answer = self.people['nobody'].post(f'{reviews}/selfsubjectrulesreviews', {'spec': {'namespace': 'red'}})
+        for rules in ('resourceRules', 'nonResourceRules'):
+            self.assertIsInstance(answer.json()['status'][rules], list, answer)
+        self.assertIs(answer.json()['status']['incomplete'], False, answer)
 
     # Growing more powerful
 

@@ -15,10 +15,10 @@ Result<net::HttpResponse> Reviews::Answer(Call& call) const {
       .kind = *call.info.kind,
       .api_version = meta::JoinApiVersion(call.info.requested_group, call.info.version)};
   TRY(auto review, DecodeObjectBody(call.http.body, form, validation, target, call.warnings));
+  TRY_STATUS(CheckAgainstPath(call, review));
   meta::FieldErrors errors;
   if (call.info.kind->validate != nullptr) call.info.kind->validate(review.data(), errors);
   TRY_STATUS(errors.ToStatus(call.info.kind->kind, call.info.group, ""));
-  TRY_STATUS(CheckAgainstPath(call, review));
   TRY_STATUS(AnswerReview(authorizer_, call.identity, review));
   std::string text;
   AppendObjectText(review, target.api_version, text);
