@@ -38,21 +38,27 @@ Status DecodeDeleteOptions(const Call& call, DeleteOptions& options) {
   }
   meta::TypeMeta type_meta;
   const Status decoded = meta::DecodeKubernetesProto(call.http.body, type, &options, &type_meta);
-  // Any group's DeleteOptions are the same, but the bytes of another kind could pass for them.
-  if (!type_meta.kind.empty() && type_meta.kind != "DeleteOptions") {
-    return BadRequest("the kind in the data (" + Printable(type_meta.kind) +
-                      ") does not match the expected kind (DeleteOptions)");
-  }
   options.api_version = type_meta.api_version;
   options.kind = type_meta.kind;
   return decoded;
+}
+
+// Any group's DeleteOptions are the same, but another kind could pass for them: someone sent the
+// object itself, and its preconditions or policy would be missing.
+Status CheckKind(const DeleteOptions& options) {
+  if (options.kind.empty() || options.kind == "DeleteOptions") return OkStatus();
+  return BadRequest("the kind in the data (" + Printable(options.kind) +
+                    ") does not match the expected kind (DeleteOptions)");
 }
 
 // Options come in the body or, from older clients, as query parameters; the body wins.
 Result<DeleteOptions> ReadDeleteOptions(const Call& call) {
   DeleteOptions options;
   if (!Trim(call.http.body).empty()) {
-    TRY_STATUS(DecodeDeleteOptions(call, options).Wrap("delete options"));
+    const Status decoded = DecodeDeleteOptions(call, options);
+    // Another kind may make no sense as DeleteOptions; that it is another kind says more.
+    TRY_STATUS(CheckKind(options).Wrap("delete options"));
+    TRY_STATUS(decoded.Wrap("delete options"));
   }
   if (!options.propagation_policy.has_value() && call.query.Has("propagationPolicy")) {
     options.propagation_policy = call.query.Get("propagationPolicy");

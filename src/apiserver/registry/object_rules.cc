@@ -17,7 +17,8 @@ const meta::Field* FindField(const meta::KindInfo& kind, std::string_view name) 
   return found == kind.type->fields.end() ? nullptr : &*found;
 }
 
-// What only the server writes, in every update.
+// What only the server writes, in every update. Writers send it back as they read it, or not at
+// all; what they made up about deletion is left for validation to refuse.
 void KeepServerMetadata(meta::ObjectMeta& next, const meta::ObjectMeta& current) {
   next.name = current.name;
   next.generate_name = current.generate_name;
@@ -26,8 +27,10 @@ void KeepServerMetadata(meta::ObjectMeta& next, const meta::ObjectMeta& current)
   next.uid = current.uid;
   next.generation = current.generation;
   next.creation_timestamp = current.creation_timestamp;
-  next.deletion_timestamp = current.deletion_timestamp;
-  next.deletion_grace_period_seconds = current.deletion_grace_period_seconds;
+  if (current.deletion_timestamp) next.deletion_timestamp = current.deletion_timestamp;
+  if (!next.deletion_grace_period_seconds) {
+    next.deletion_grace_period_seconds = current.deletion_grace_period_seconds;
+  }
   next.managed_fields = current.managed_fields;
 }
 

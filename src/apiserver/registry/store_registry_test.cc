@@ -244,17 +244,77 @@ TEST_F(StoreRegistryTest, AnUpdateThatChangesNothingWritesNothing) {
   EXPECT_EQ(same->metadata().resource_version, object.metadata().resource_version);
 }
 
-TEST_F(StoreRegistryTest, ServerMetadataCannotBeChanged) {
+TEST_F(StoreRegistryTest, WhatTheServerCountsItKeepsWhateverIsWritten) {
   meta::Object object = MustCreate(NewMachine("web"));
   const meta::ObjectMeta before = object.metadata();
   object.metadata().creation_timestamp = WallTime::FromSeconds(1);
-  object.metadata().deletion_timestamp = WallTime::FromSeconds(1);
   object.metadata().generation = 50;
   object.metadata().labels["a"] = "b";
   const meta::Object after = *Update(object);
   EXPECT_EQ(after.metadata().creation_timestamp, before.creation_timestamp);
-  EXPECT_FALSE(after.metadata().deletion_timestamp.has_value());
   EXPECT_EQ(after.metadata().generation, 1);
+}
+
+struct IdentityCase {
+  std::string_view what;
+  void (*change)(meta::ObjectMeta& metadata);
+  Reason reason;
+  std::string_view says;
+};
+
+TEST_F(StoreRegistryTest, AnUpdateThatWouldMakeItAnotherObjectOrDeleteItIsRefused) {
+  const IdentityCase cases[] = {
+      {"name",
+       [](meta::ObjectMeta& m) { m.name = "other"; },
+       Reason::kBadRequest,
+       "the name of the object (other)"},
+      {"namespace",
+       [](meta::ObjectMeta& m) { m.namespace_ = "other"; },
+       Reason::kBadRequest,
+       "the namespace of the object (other)"},
+      {"uid",
+       [](meta::ObjectMeta& m) { m.uid = "00000000-0000-4000-8000-000000000000"; },
+       Reason::kConflict,
+       "UID in precondition"},
+      {"deletion",
+       [](meta::ObjectMeta& m) { m.deletion_timestamp = WallTime::FromSeconds(1); },
+       Reason::kInvalid,
+       "metadata.deletionTimestamp: Invalid value: \"1970-01-01T00:00:01Z\": field is immutable"},
+      {"grace",
+       [](meta::ObjectMeta& m) { m.deletion_grace_period_seconds = 7; },
+       Reason::kInvalid,
+       "metadata.deletionGracePeriodSeconds: Invalid value: \"7\": field is immutable"},
+  };
+  const meta::Object object = MustCreate(NewMachine("web"));
+  for (const IdentityCase& row : cases) {
+    // On the path of "web", as HTTP does it.
+    const Mutation mutation = [&row](const meta::Object& current) -> Result<meta::Object> {
+      meta::Object next = current;
+      row.change(next.metadata());
+      return next;
+    };
+    const Status status =
+        world_.Run(registry().Mutate(kMachineKind, {"default", "web"}, mutation, {})).status();
+    EXPECT_EQ(status.reason(), row.reason) << row.what << ": " << status;
+    EXPECT_NE(status.message().find(row.says), std::string_view::npos) << status;
+  }
+  EXPECT_EQ(Get("web")->metadata(), object.metadata());
+}
+
+TEST_F(StoreRegistryTest, ADeletionCannotBeTakenBack) {
+  meta::Object object = NewMachine("web");
+  object.metadata().finalizers = {"example.com/a"};
+  MustCreate(object);
+  ASSERT_TRUE(Delete("web").ok());
+  const meta::Object deleted = *Get("web");
+  object = deleted;
+  object.metadata().deletion_timestamp.reset();
+  object.metadata().deletion_grace_period_seconds.reset();
+  EXPECT_EQ(Update(object)->metadata(), deleted.metadata());
+  object.metadata().deletion_timestamp = WallTime::FromSeconds(1);
+  EXPECT_EQ(Update(object)->metadata(), deleted.metadata());
+  object.metadata().deletion_grace_period_seconds = 3600;
+  EXPECT_EQ(Update(object).status().reason(), Reason::kInvalid);
 }
 
 TEST_F(StoreRegistryTest, AnotherUidIsAnotherObject) {

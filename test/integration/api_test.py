@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a client that speaks plain HTTPS may rely on, where kubectl does not show it."""
+
+import json
+import unittest
+
+import berth_fixture
+
+POOLS = '/apis/storage.ironcore.dev/v1alpha1/volumepools'
+CONFIGMAPS = '/api/v1/namespaces/default/configmaps'
+
+
+class Answers(berth_fixture.ServerTestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.client = cls.server.client()
+
+    def make(self, collection, body):
+        answer = self.client.post(collection, body)
+        self.assertEqual(answer.status, 201, answer)
+        self.addCleanup(self.client.delete, f'{collection}/{body["metadata"]["name"]}')
+        return answer.json()
+
+    def test_an_empty_status_is_there_to_be_read_and_patched(self):
+        self.make(POOLS, {'metadata': {'name': 'bare'}, 'spec': {'providerID': 'x'}})
+        self.assertEqual(self.client.get(f'{POOLS}/bare').json()['status'], {})
+        answer = self.client.patch(
+            f'{POOLS}/bare/status', [{'op': 'add', 'path': '/status/state', 'value': 'Available'}],
+            content_type='application/json-patch+json')
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(answer.json()['status'], {'state': 'Available'})
+
+    def test_what_stands_in_the_body_of_a_delete_must_be_delete_options(self):
+        self.make(CONFIGMAPS, {'metadata': {'name': 'kept'}})
+        wrong = {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'kept'}}
+        for content_type, body in (('application/json', json.dumps(wrong)),
+                                   ('application/yaml', 'apiVersion: v1\nkind: ConfigMap\n'),
+                                   # Of another kind, and no DeleteOptions by its fields either.
+                                   ('application/json', json.dumps({'kind': 'ConfigMap', 'dryRun': {'a': 1}}))):
+            for path in (f'{CONFIGMAPS}/kept', CONFIGMAPS):
+                answer = self.client.delete(path, body, content_type=content_type)
+                self.assertEqual(answer.status, 400, answer)
+                self.assertIn('the kind in the data (ConfigMap) does not match the expected kind (DeleteOptions)',
+                              answer.json()['message'])
+        self.assertEqual(self.client.get(f'{CONFIGMAPS}/kept').status, 200)
+        for right in ({}, {'kind': 'DeleteOptions'}, {'apiVersion': 'meta.k8s.io/v1', 'kind': 'DeleteOptions'},
+                      {'apiVersion': 'compute.OpenKCM.dev/v1alpha1', 'kind': 'DeleteOptions'}):
+            answer = self.client.delete(f'{CONFIGMAPS}/kept', right, dryRun='All')
+            self.assertEqual(answer.status, 200, answer)
+
+    def test_an_update_cannot_delete_nor_become_another_object(self):
+        made = self.make(CONFIGMAPS, {'metadata': {'name': 'same'}})
+        for change, status in (({'name': 'other'}, 400), ({'namespace': 'other'}, 400),
+                               ({'uid': '00000000-0000-4000-8000-000000000000'}, 409),
+                               ({'deletionTimestamp': '2026-01-01T00:00:00Z'}, 422),
+                               ({'deletionGracePeriodSeconds': 5}, 422),
+                               ({'creationTimestamp': '2026-01-01T00:00:00Z'}, 200)):
+            put = self.client.put(f'{CONFIGMAPS}/same', {**made, 'metadata': {**made['metadata'], **change}})
+            self.assertEqual(put.status, status, f'{change}: {put}')
+            patched = self.client.patch(f'{CONFIGMAPS}/same', {'metadata': change})
+            self.assertEqual(patched.status, status, f'{change}: {patched}')
+        self.assertEqual(self.client.get(f'{CONFIGMAPS}/same').json()['metadata'], made['metadata'])
+
+
+if __name__ == '__main__':
+    unittest.main()
