@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/translate/translate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apis/core/placement.h"
+#include "apis/core/pool_parts.h"
+#include "fleet/fleet.h"
+
+namespace berth::scheduler {
+namespace {
+
+using apis::core::ResourceList;
+
+constexpr std::string_view kClassPrefix = "class/";
+constexpr std::string_view kMachinePrefix = "class/machine.";
+constexpr std::string_view kVolumePrefix = "class/volume.";
+
+TaintEffect EffectOf(std::string_view effect) {
+  if (effect == apis::core::kPreferNoSchedule) return TaintEffect::kPreferNoSchedule;
+  if (effect == apis::core::kNoExecute) return TaintEffect::kNoExecute;
+  return TaintEffect::kNoSchedule;
+}
+
+std::vector<Taint> TaintsOf(const std::vector<apis::core::Taint>& taints) {
+  std::vector<Taint> out;
+  for (const auto& taint : taints) {
+    out.push_back({.key = taint.key, .value = taint.value, .effect = EffectOf(taint.effect)});
+  }
+  return out;
+}
+
+std::vector<Toleration> TolerationsOf(const std::vector<apis::core::Toleration>& tolerations) {
+  std::vector<Toleration> out;
+  for (const auto& toleration : tolerations) {
+    Toleration& added = out.emplace_back();
+    added.key = toleration.key;
+    added.op = toleration.operator_ == apis::core::kTolerateExists ? Toleration::Op::kExists
+                                                                   : Toleration::Op::kEqual;
+    added.value = toleration.value;
+    if (!toleration.effect.empty()) added.effect = EffectOf(toleration.effect);
+  }
+  return out;
+}
+
+SelectorTerm::Op OpOf(meta::Selector::Operator op) {
+  switch (op) {
+    case meta::Selector::Operator::kIn: return SelectorTerm::Op::kIn;
+    case meta::Selector::Operator::kNotIn: return SelectorTerm::Op::kNotIn;
+    case meta::Selector::Operator::kExists: return SelectorTerm::Op::kExists;
+    case meta::Selector::Operator::kDoesNotExist: return SelectorTerm::Op::kDoesNotExist;
+    case meta::Selector::Operator::kGreaterThan: return SelectorTerm::Op::kGreater;
+    case meta::Selector::Operator::kLessThan: return SelectorTerm::Op::kLess;
+  }
+  return SelectorTerm::Op::kIn;
+}
+
+// Selectors of stored objects were validated; one that is wrong all the same selects nothing.
+Selector SelectorOf(const meta::LabelSelector& selector) {
+  Selector out;
+  const Result<meta::Selector> parsed = meta::Selector::From(selector);
+  if (!parsed.ok()) {
+    out.terms.push_back({.key = "", .op = SelectorTerm::Op::kIn, .values = {}});
+    return out;
+  }
+  for (const auto& requirement : parsed->requirements()) {
+    out.terms.push_back(
+        {.key = requirement.key, .op = OpOf(requirement.op), .values = requirement.values});
+  }
+  return out;
+}
+
+Company CompanyOf(const apis::core::AffinityTerm& term) {
+  return {.selector = SelectorOf(term.label_selector),
+          .namespaces = {},
+          .topology_key = term.topology_key};
+}
+
+void AddCompany(const std::optional<apis::core::Affinity>& affinity,
+                int32_t sign,
+                std::vector<Company>& required,
+                std::vector<PreferredCompany>& preferred) {
+  if (!affinity) return;
+  for (const auto& term : affinity->required) required.push_back(CompanyOf(term));
+  for (const auto& wish : affinity->preferred) {
+    preferred.push_back({.company = CompanyOf(wish.term), .weight = sign * wish.weight});
+  }
+}
+
+SpreadRule SpreadOf(const apis::core::SpreadConstraint& constraint, const Labels& labels) {
+  SpreadRule rule;
+  rule.company.selector =
+      constraint.label_selector ? SelectorOf(*constraint.label_selector) : Selector::Equals(labels);
+  rule.company.topology_key = constraint.topology_key;
+  rule.max_skew = constraint.max_skew;
+  rule.otherwise = constraint.when_unsatisfiable == apis::core::kScheduleAnyway
+                       ? SpreadRule::Otherwise::kScheduleAnyway
+                       : SpreadRule::Otherwise::kDoNotSchedule;
+  return rule;
+}
+
+Policy PolicyOf(std::string_view policy) {
+  if (policy == apis::core::kPolicySpread) return Policy::kSpread;
+  if (policy == apis::core::kPolicyBalanced) return Policy::kBalanced;
+  if (policy == apis::core::kPolicyBinpack) return Policy::kBinpack;
+  return kDefaultPolicy;
+}
+
+void AddPlacement(const apis::core::Placement& placement, Requirements& out) {
+  AddCompany(placement.affinity, 1, out.affinity, out.preferred_company);
+  AddCompany(placement.anti_affinity, -1, out.anti_affinity, out.preferred_company);
+  for (const auto& constraint : placement.spread) {
+    out.spread.push_back(SpreadOf(constraint, out.labels));
+  }
+  out.policy = PolicyOf(placement.policy);
+  out.needs_fence = placement.on_pool_loss == apis::core::kOnPoolLossMove;
+}
+
+template <class Conditions>
+bool IsTrue(const Conditions& conditions, std::string_view type) {
+  return std::any_of(conditions.begin(), conditions.end(), [type](const auto& condition) {
+    return condition.type == type && condition.status == "True";
+  });
+}
+
+template <class Conditions>
+bool IsSaid(const Conditions& conditions, std::string_view type) {
+  return std::any_of(conditions.begin(), conditions.end(), [type](const auto& condition) {
+    return condition.type == type;
+  });
+}
+
+PoolMode ModeOf(const std::optional<apis::core::PoolAgent>& agent, std::string_view state) {
+  if (agent && agent->mode == apis::core::kPoolModeSession) return PoolMode::kSession;
+  if (agent && agent->mode == apis::core::kPoolModeApi) return PoolMode::kApi;
+  // Poollets written for IronCore know nothing of modes: they report a state.
+  return state.empty() ? PoolMode::kUnknown : PoolMode::kApi;
+}
+
+// What the three kinds of pools have in common.
+template <class Pool>
+TranslatedPool TranslateCommon(PoolKind kind, const Pool& pool) {
+  TranslatedPool out;
+  out.spec.kind = kind;
+  out.spec.name = pool.metadata.name;
+  out.spec.uid = pool.metadata.uid;
+  if (pool.spec.host_ref) out.spec.host = pool.spec.host_ref->name;
+  out.spec.labels = Labels(pool.metadata.labels.begin(), pool.metadata.labels.end());
+  out.spec.taints = TaintsOf(pool.spec.taints);
+  out.mode = ModeOf(pool.status.agent, pool.status.state);
+  PoolState& state = out.spec.state;
+  state.is_ready = IsSaid(pool.status.conditions, apis::core::kPoolReady)
+                       ? IsTrue(pool.status.conditions, apis::core::kPoolReady)
+                       : pool.status.state == "Ready" || pool.status.state == "Available";
+  state.has_session = out.mode == PoolMode::kApi;
+  state.is_cordoned = pool.spec.unschedulable;
+  state.is_deleting = pool.metadata.deletion_timestamp.has_value();
+  state.is_fence_ready = IsTrue(pool.status.conditions, apis::core::kPoolFenceReady);
+  return out;
+}
+
+// The vector part of a capacity: what is not counted per class, and not above the limits.
+Resources VectorOf(const ResourceList& capacity, const ResourceList& limits) {
+  Resources out = AmountsOf(capacity);
+  std::erase_if(out, [](const auto& entry) { return entry.first.starts_with(kClassPrefix); });
+  for (const auto& [name, limit] : AmountsOf(limits)) {
+    const auto found = out.find(name);
+    if (found != out.end()) found->second = std::min(found->second, limit);
+  }
+  return out;
+}
+
+template <class References>
+std::vector<std::string> NamesOf(const References& references) {
+  std::vector<std::string> names;
+  for (const auto& reference : references) names.push_back(reference.name);
+  return names;
+}
+
+}  // namespace
+
+Resources AmountsOf(const ResourceList& list) {
+  Resources out;
+  for (const auto& [name, quantity] : list) {
+    out[name] = name == apis::core::kCpu ? quantity.MilliValue() : quantity.Value();
+  }
+  return out;
+}
+
+Resources TakenOf(const PoolSpec& pool, const Requirements& requirements) {
+  if (pool.class_counts.empty()) return requirements.resources;
+  const auto count = pool.class_counts.find(requirements.class_name);
+  if (count == pool.class_counts.end() || count->second <= 0) return {};
+  // Rounded down: as many as the pool counts always fit, and one more never does.
+  return {{"share", fleet::kShareWhole / count->second}};
+}
+
+TranslatedPool Translate(const apis::compute::MachinePool& pool) {
+  TranslatedPool out = TranslateCommon(PoolKind::kMachine, pool);
+  out.spec.capacity = VectorOf(pool.status.capacity, pool.spec.limits);
+  out.spec.classes = NamesOf(pool.status.available_machine_classes);
+  if (!out.spec.capacity.empty()) return out;
+  // Defect 1: allocatable already has placements subtracted, so capacity is what counts. Defect 2:
+  // classes share the host, so they are fractions of one pool.
+  for (const auto& [name, quantity] : pool.status.capacity) {
+    if (!name.starts_with(kMachinePrefix)) continue;
+    out.spec.class_counts[name.substr(kMachinePrefix.size())] = quantity.Value();
+  }
+  return out;
+}
+
+TranslatedPool Translate(const apis::storage::VolumePool& pool) {
+  TranslatedPool out = TranslateCommon(PoolKind::kVolume, pool);
+  out.spec.capacity = VectorOf(pool.status.capacity, pool.spec.limits);
+  out.spec.classes = NamesOf(pool.status.available_volume_classes);
+  const std::string_view reach = apis::storage::ReachOf(pool.spec);
+  out.spec.reach = reach == apis::storage::kReachHost     ? Reach::kHost
+                   : reach == apis::storage::kReachZone   ? Reach::kZone
+                   : reach == apis::storage::kReachRegion ? Reach::kRegion
+                                                          : Reach::kAny;
+  if (!out.spec.capacity.empty()) return out;
+  // Providers that count per class say the same bytes once for each class.
+  int64_t bytes = -1;
+  for (const auto& [name, quantity] : pool.status.capacity) {
+    if (name.starts_with(kVolumePrefix)) bytes = std::max(bytes, quantity.Value());
+  }
+  if (bytes >= 0) out.spec.capacity[std::string(apis::core::kStorage)] = bytes;
+  return out;
+}
+
+TranslatedPool Translate(const apis::storage::BucketPool& pool) {
+  TranslatedPool out = TranslateCommon(PoolKind::kBucket, pool);
+  out.spec.classes = NamesOf(pool.status.available_bucket_classes);
+  return out;
+}
+
+Requirements Translate(const apis::compute::Machine& machine,
+                       const apis::compute::MachineClass& size) {
+  Requirements out;
+  out.kind = PoolKind::kMachine;
+  out.class_name = machine.spec.machine_class_ref.name;
+  out.resources = AmountsOf(size.capabilities);
+  for (const auto& volume : machine.spec.volumes) {
+    const auto& limit = volume.local_disk   ? volume.local_disk->size_limit
+                        : volume.empty_disk ? volume.empty_disk->size_limit
+                                            : std::optional<meta::Quantity>();
+    if (limit) out.resources[std::string(apis::core::kStorage)] += limit->Value();
+  }
+  out.pools = Selector::Equals(machine.spec.machine_pool_selector);
+  out.tolerations = TolerationsOf(machine.spec.tolerations);
+  out.namespace_name = machine.metadata.namespace_;
+  out.labels = Labels(machine.metadata.labels.begin(), machine.metadata.labels.end());
+  if (machine.spec.placement) AddPlacement(*machine.spec.placement, out);
+  return out;
+}
+
+Requirements Translate(const apis::storage::Volume& volume) {
+  Requirements out;
+  out.kind = PoolKind::kVolume;
+  if (volume.spec.volume_class_ref) out.class_name = volume.spec.volume_class_ref->name;
+  const meta::Quantity* size =
+      apis::core::FindResource(volume.spec.resources, apis::core::kStorage);
+  if (size != nullptr) out.resources[std::string(apis::core::kStorage)] = size->Value();
+  out.pools = Selector::Equals(volume.spec.volume_pool_selector);
+  out.tolerations = TolerationsOf(volume.spec.tolerations);
+  out.namespace_name = volume.metadata.namespace_;
+  return out;
+}
+
+Requirements Translate(const apis::storage::Bucket& bucket) {
+  Requirements out;
+  out.kind = PoolKind::kBucket;
+  if (bucket.spec.bucket_class_ref) out.class_name = bucket.spec.bucket_class_ref->name;
+  out.pools = Selector::Equals(bucket.spec.bucket_pool_selector);
+  out.tolerations = TolerationsOf(bucket.spec.tolerations);
+  out.namespace_name = bucket.metadata.namespace_;
+  return out;
+}
+
+bool HasLocalState(const apis::compute::Machine& machine) {
+  return std::any_of(
+      machine.spec.volumes.begin(), machine.spec.volumes.end(), [](const auto& volume) {
+        return volume.local_disk.has_value() || volume.empty_disk.has_value();
+      });
+}
+
+std::vector<std::string> VolumeNamesOf(const apis::compute::Machine& machine) {
+  std::vector<std::string> names;
+  for (const auto& volume : machine.spec.volumes) {
+    if (volume.volume_ref) names.push_back(volume.volume_ref->name);
+    if (volume.ephemeral) names.push_back(machine.metadata.name + '-' + volume.name);
+  }
+  return names;
+}
+
+}  // namespace berth::scheduler
