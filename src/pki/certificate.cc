@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "pki/internal/openssl_handles.h"
+#include "pki/internal/requests.h"
 #include "pki/pem.h"
 
 namespace berth::pki {
@@ -101,6 +102,9 @@ Result<Certificate> ParseCertificate(std::string_view der) {
   TRY(out.not_before, TimeOf(X509_get0_notBefore(certificate.get())));
   TRY(out.not_after, TimeOf(X509_get0_notAfter(certificate.get())));
   out.serial = SerialOf(certificate.get());
+  EVP_PKEY* key = X509_get0_pubkey(certificate.get());
+  if (key == nullptr) return BadRequest("certificate: its key cannot be read");
+  out.key_hash = KeyHashOf(key);
   ReadAlternativeNames(certificate.get(), out);
   ReadUsages(certificate.get(), out);
   return out;

@@ -24,7 +24,8 @@ struct Certificate {
   std::vector<std::string> addresses;      // sorted, "127.0.0.1", "::1"
   WallTime not_before;
   WallTime not_after;
-  std::string serial;  // hexadecimal, lower case
+  std::string serial;    // hexadecimal, lower case
+  std::string key_hash;  // hexadecimal SHA-256 of the public key, as RequestKeyHash gives it
   bool is_authority = false;
   bool for_servers = false;  // extended key usage serverAuth
   bool for_clients = false;  // extended key usage clientAuth

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "pki/entropy.h"
+#include "pki/internal/requests.h"
 #include "pki/internal/signing.h"
 #include "pki/private_file.h"
 
@@ -135,6 +136,21 @@ Result<Credentials> CertificateAuthority::IssueClient(const ClientSubject& subje
   TRY(credentials.certificate_pem, CertificateToPem(certificate.get()));
   TRY(credentials.key_pem, KeyToPem(key.get()));
   return credentials;
+}
+
+Result<std::string> CertificateAuthority::SignRequest(std::string_view request_pem,
+                                                      const ClientSubject& subject,
+                                                      WallTime now) const {
+  TRY(RequestHandle request, ReadRequest(request_pem));
+  CertificatePlan plan{.purpose = Purpose::kClient,
+                       .common_name = subject.user,
+                       .organizations = subject.groups,
+                       .not_before = now - kClockSkew,
+                       .not_after = std::min(now + subject.lifetime, keys_->not_after)};
+  TRY(X509Handle certificate,
+      SignCertificate(
+          plan, X509_REQ_get0_pubkey(request.get()), keys_->certificate.get(), keys_->key.get()));
+  return CertificateToPem(certificate.get());
 }
 
 Result<Credentials> CertificateAuthority::IssueServer(const ServerNames& names,

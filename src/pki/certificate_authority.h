@@ -63,6 +63,11 @@ class CertificateAuthority {
   Result<Credentials> ServerCredentials(const ServerNames& names, WallTime now) const;
   // New credentials; they are not kept. A certificate never outlives its authority.
   Result<Credentials> IssueClient(const ClientSubject& subject, WallTime now) const;
+  // A certificate (PEM) for the key of a request. What the request says beyond its key is ignored.
+  // BadRequest as RequestKeyHash.
+  Result<std::string> SignRequest(std::string_view request_pem,
+                                  const ClientSubject& subject,
+                                  WallTime now) const;
   Result<Credentials> IssueServer(const ServerNames& names, WallTime now) const;
 
   // Whether this authority has signed the certificate.
