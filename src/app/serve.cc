@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "app/open_files.h"
 #include "base/log.h"
 #include "rt/event.h"
 #include "rt/scope.h"
@@ -33,6 +34,7 @@ rt::Task<Status> ServeUntil(rt::AsioLoop& loop,
 Status Serve(ServerOptions options, const std::function<void(const Server&)>& on_ready) {
   mallopt(M_ARENA_MAX, kMallocArenas);
   umask(0077);  // nothing that a server writes is for others
+  RaiseOpenFiles();
   rt::AsioLoop loop("main");
   rt::Event stop;
   loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });

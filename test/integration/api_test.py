@@ -3,6 +3,7 @@
 """What a client that speaks plain HTTPS may rely on, where kubectl does not show it."""
 
 import json
+import resource
 import unittest
 
 import berth_fixture
@@ -63,6 +64,17 @@ class Answers(berth_fixture.ServerTestCase):
             patched = self.client.patch(f'{CONFIGMAPS}/same', {'metadata': change})
             self.assertEqual(patched.status, status, f'{change}: {patched}')
         self.assertEqual(self.client.get(f'{CONFIGMAPS}/same').json()['metadata'], made['metadata'])
+
+
+class Limits(unittest.TestCase):
+
+    def test_a_server_opens_as_many_files_as_its_host_allows(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        with berth_fixture.Server() as server:
+            now, allowed = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+            self.assertEqual((now, allowed), (min(hard, 1048576), hard))
 
 
 if __name__ == '__main__':

@@ -200,6 +200,16 @@ TEST_F(AccessTest, TheDoctorSaysWhatToDo) {
   EXPECT_TRUE(Run({"doctor"}).out.contains("fail  server")) << ended.out;
 }
 
+TEST(HostChecks, ALowHardLimitOfOpenFilesIsAWarning) {
+  const Finding low = JudgeDescriptors(1024, 4096);
+  EXPECT_EQ(low.verdict, Verdict::kWarn);
+  EXPECT_EQ(low.text, "soft limit 1024, hard limit 4096");
+  EXPECT_TRUE(low.next_step.contains("raise the hard limit to 16384 or more")) << low.next_step;
+  const Finding high = JudgeDescriptors(1024, ~uint64_t{0});
+  EXPECT_EQ(high.verdict, Verdict::kOk);
+  EXPECT_EQ(high.text, "soft limit 1024, hard limit none");
+}
+
 TEST(HostChecks, ReadsHttpDates) {
   EXPECT_EQ(ParseHttpDate("Tue, 14 Nov 2023 22:13:20 GMT"), kFakeNow);
   for (const std::string_view text :

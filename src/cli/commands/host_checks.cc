@@ -18,8 +18,8 @@
 namespace berth::cli {
 namespace {
 
-// One connection per client and watcher, and RocksDB's files: 1,024 is soon used up.
-constexpr rlim_t kDescriptorsMin = 4096;
+// 10,000 connections of clients, watchers and poollets, RocksDB's files, and some room.
+constexpr uint64_t kDescriptorsMin = 16'384;
 constexpr uint64_t kDiskWarnBytes = 2ULL << 30;
 // RocksDB needs room for a compaction of its largest level before it can free anything.
 constexpr uint64_t kDiskFailBytes = 256ULL << 20;
@@ -44,15 +44,21 @@ Finding CheckDescriptors() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
     return {Verdict::kWarn, "open files", std::strerror(errno), "ulimit -n"};
   }
-  const std::string text = fmt::format("at most {} at once (hard limit {})",
-                                       static_cast<uint64_t>(limit.rlim_cur),
-                                       static_cast<uint64_t>(limit.rlim_max));
-  if (limit.rlim_max >= kDescriptorsMin) return {Verdict::kOk, "open files", text, ""};
+  return JudgeDescriptors(limit.rlim_cur, limit.rlim_max);
+}
+
+Finding JudgeDescriptors(uint64_t soft, uint64_t hard) {
+  const auto number = [](uint64_t count) {
+    return count == RLIM_INFINITY ? std::string("none") : std::to_string(count);
+  };
+  const std::string text = fmt::format("soft limit {}, hard limit {}", number(soft), number(hard));
+  if (hard >= kDescriptorsMin) return {Verdict::kOk, "open files", text, ""};
   return {Verdict::kWarn,
           "open files",
           text,
-          fmt::format("raise it to {} or more before starting a server: ulimit -n, LimitNOFILE=",
-                      static_cast<uint64_t>(kDescriptorsMin))};
+          fmt::format("raise the hard limit to {} or more before starting a server: ulimit -Hn, "
+                      "LimitNOFILE=",
+                      kDescriptorsMin)};
 }
 
 Finding CheckDiskSpace(const std::string& folder) {

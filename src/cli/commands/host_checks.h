@@ -22,7 +22,9 @@ struct Finding {
 };
 
 bool IsReadableByOthers(const std::string& path);
+// A server raises its own soft limit, so the hard one is what counts.
 Finding CheckDescriptors();
+Finding JudgeDescriptors(uint64_t soft, uint64_t hard);
 Finding CheckDiskSpace(const std::string& folder);
 // Writes and syncs a small file in the folder a few times; takes at most a second.
 Finding CheckSyncSpeed(const std::string& folder, const Environment& environment);

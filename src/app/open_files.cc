@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/open_files.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace berth::app {
+
+uint64_t RaiseOpenFiles() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    LOG_WARNING("open files: the limit cannot be read: {}", std::strerror(errno));
+    return 0;
+  }
+  const uint64_t before = limit.rlim_cur;
+  const uint64_t wanted = std::min<uint64_t>(limit.rlim_max, kOpenFilesMax);
+  if (wanted > before) {
+    limit.rlim_cur = wanted;
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+      LOG_WARNING("open files: the limit stays at {}: {}", before, std::strerror(errno));
+      limit.rlim_cur = before;
+    }
+  }
+  if (limit.rlim_cur < kOpenFilesWanted) {
+    LOG_WARNING("open files: at most {} at once, {} are wanted: ulimit -Hn, LimitNOFILE=",
+                limit.rlim_cur,
+                kOpenFilesWanted);
+  }
+  return limit.rlim_cur;
+}
+
+}  // namespace berth::app
