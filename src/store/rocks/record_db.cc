@@ -3,18 +3,18 @@
 
 #include <fmt/format.h>
 #include <rocksdb/db.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "store/mvcc/history_page.h"
 #include "store/rocks/meta_record.h"
-#include "store/rocks/private_files.h"
+#include "store/rocks/rocks_folder.h"
 #include "store/rocks/rocks_options.h"
 
 namespace berth::store {
@@ -33,34 +33,29 @@ std::string LeaseKey(LeaseId id) {
   return kLeasePrefix + EncodePosition({.revision = {id.value}, .sub = 0}).substr(0, 8);
 }
 
-class ErrorListener final : public rocksdb::EventListener {
- public:
-  ErrorListener(std::string dir, std::function<void(const Status&)> on_error)
-      : dir_(std::move(dir)), on_error_(std::move(on_error)) {}
-  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
-                         rocksdb::Status* status) override {
-    disk_was_full_ = status->IsNoSpace();
-    on_error_(WriteError(dir_, *status));
-  }
-  // True if the last write that failed, of ours or of RocksDB itself, found the disk full.
-  std::atomic<bool>& disk_was_full() { return disk_was_full_; }
+bool IsEmpty(rocksdb::DB& db) {
+  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(rocksdb::ReadOptions()));
+  it->SeekToFirst();
+  return !it->Valid() && it->status().ok();
+}
 
- private:
-  const std::string dir_;
-  const std::function<void(const Status&)> on_error_;
-  std::atomic<bool> disk_was_full_ = false;
-};
+// As they are stored: key and value.
+using Leases = std::map<std::string, std::string>;
+
+rocksdb::Status ReadLeases(rocksdb::DB& db, Leases& leases) {
+  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(rocksdb::ReadOptions()));
+  for (it->Seek(rocksdb::Slice(&kLeasePrefix, 1));
+       it->Valid() && it->key().ToStringView().front() == kLeasePrefix;
+       it->Next()) {
+    leases.emplace(it->key().ToStringView(), it->value().ToStringView());
+  }
+  return it->status();
+}
 
 class RocksRecordDb final : public RecordDb {
  public:
-  RocksRecordDb(std::string dir,
-                std::unique_ptr<rocksdb::Env> env,
-                std::unique_ptr<rocksdb::DB> db,
-                std::shared_ptr<ErrorListener> listener)
-      : dir_(std::move(dir)),
-        env_(std::move(env)),
-        db_(std::move(db)),
-        listener_(std::move(listener)) {}
+  RocksRecordDb(std::string dir, std::unique_ptr<RocksFolder> folder)
+      : dir_(std::move(dir)), folder_(std::move(folder)) {}
 
   Status Describe(std::string new_store_id);
   const std::string& store_id() const override { return meta_.store_id; }
@@ -76,31 +71,31 @@ class RocksRecordDb final : public RecordDb {
   Result<Record> DecodeAt(Position at, std::string_view bytes) const;
   void Add(const LogWrite& write, rocksdb::WriteBatch& batch);
   Status Commit(rocksdb::WriteBatch& batch, bool sync);
-  bool IsEmpty();
+  Result<std::optional<Record>> ReadOne(rocksdb::DB& db, Position at) const;
+  Status Reopen();
+  Status ForgetBehind(Revision durable, rocksdb::DB& db, rocksdb::WriteBatch& batch) const;
+  Status RestoreLeases(rocksdb::DB& db, rocksdb::WriteBatch& batch) const;
 
   const std::string dir_;
-  const std::unique_ptr<rocksdb::Env> env_;  // null if the caller brought one
-  const std::unique_ptr<rocksdb::DB> db_;
-  const std::shared_ptr<ErrorListener> listener_;
-  MetaRecord meta_;  // changed by the writer only, once the log is open
+  const std::unique_ptr<RocksFolder> folder_;
+  // Held by a read, and by the writer while it opens the folder anew.
+  Mutex reading_;
+  // These are changed by the writer only, once the log is open.
+  MetaRecord meta_;
+  std::optional<Leases> leases_;  // those acknowledged, while a recovery has not succeeded
 };
-
-bool RocksRecordDb::IsEmpty() {
-  const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions()));
-  it->SeekToFirst();
-  return !it->Valid() && it->status().ok();
-}
 
 // Reads what the folder is, or writes it if the folder is new.
 Status RocksRecordDb::Describe(std::string new_store_id) {
+  TRY(rocksdb::DB* const db, folder_->db());
   std::string bytes;
-  const rocksdb::Status read = db_->Get(rocksdb::ReadOptions(), ToSlice(kMetaKey), &bytes);
+  const rocksdb::Status read = db->Get(rocksdb::ReadOptions(), ToSlice(kMetaKey), &bytes);
   if (read.ok()) {
     TRY(meta_, DecodeMeta(dir_, bytes));
     return OkStatus();
   }
   if (!read.IsNotFound()) return ReadError(dir_, read);
-  if (!IsEmpty()) {
+  if (!IsEmpty(*db)) {
     return Internal(
         fmt::format("data folder {} holds a database that is not a store of this program", dir_));
   }
@@ -139,11 +134,12 @@ Status RocksRecordDb::Decode(std::string_view key,
 }
 
 Status RocksRecordDb::Load(LogLoader& loader) {
+  TRY(rocksdb::DB* const db, folder_->db());
   loader.OnCompacted(meta_.compacted);
   rocksdb::ReadOptions options;
   options.fill_cache = false;
   options.readahead_size = 2 * 1024 * 1024;
-  const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options));
+  const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(options));
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     TRY_STATUS(Decode(it->key().ToStringView(), it->value().ToStringView(), loader));
   }
@@ -174,28 +170,36 @@ void RocksRecordDb::Add(const LogWrite& write, rocksdb::WriteBatch& batch) {
 }
 
 Status RocksRecordDb::Commit(rocksdb::WriteBatch& batch, bool sync) {
+  TRY(rocksdb::DB* const db, folder_->db());
   rocksdb::WriteOptions options;
   options.sync = sync;
-  const rocksdb::Status written = db_->Write(options, &batch);
-  if (written.ok()) return OkStatus();
-  listener_->disk_was_full() = written.IsNoSpace();
-  return WriteError(dir_, written);
+  const rocksdb::Status written = db->Write(options, &batch);
+  return written.ok() ? OkStatus() : folder_->Failed(written);
 }
 
 Status RocksRecordDb::Write(std::span<const std::shared_ptr<const LogWrite>> group) {
+  const MetaRecord meta_before = meta_;
   rocksdb::WriteBatch batch;
   bool sync = false;
   for (const auto& write : group) {
     Add(*write, batch);
     sync |= !write->lazy();
   }
-  return Commit(batch, sync);
+  Status written = Commit(batch, sync);
+  if (!written.ok()) meta_ = meta_before;
+  return written;
 }
 
 Result<std::optional<Record>> RocksRecordDb::Read(Position at) {
+  MutexLock lock(reading_);
+  TRY(rocksdb::DB* const db, folder_->db());
+  return ReadOne(*db, at);
+}
+
+Result<std::optional<Record>> RocksRecordDb::ReadOne(rocksdb::DB& db, Position at) const {
   rocksdb::PinnableSlice bytes;
   const rocksdb::Status read =
-      db_->Get(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), RecordKey(at), &bytes);
+      db.Get(rocksdb::ReadOptions(), db.DefaultColumnFamily(), RecordKey(at), &bytes);
   if (read.IsNotFound()) return std::optional<Record>();
   if (!read.ok()) return ReadError(dir_, read);
   TRY(Record record, DecodeAt(at, bytes.ToStringView()));
@@ -203,12 +207,14 @@ Result<std::optional<Record>> RocksRecordDb::Read(Position at) {
 }
 
 Result<HistoryPage> RocksRecordDb::ReadHistory(const HistoryRequest& request) {
+  MutexLock lock(reading_);
+  TRY(rocksdb::DB* const db, folder_->db());
   HistoryPageBuilder page(request);
-  const auto previous = [this](Position at) { return Read(at); };
+  const auto previous = [this, db](Position at) { return ReadOne(*db, at); };
   const rocksdb::Slice behind = ToSlice(kBehindRecords);
   rocksdb::ReadOptions options;
   options.iterate_upper_bound = &behind;
-  const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options));
+  const std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(options));
   for (it->Seek(RecordKey({.revision = request.from, .sub = 0})); it->Valid(); it->Next()) {
     const std::string_view key = it->key().ToStringView();
     if (key.size() != 1 + kPositionBytes) {
@@ -225,29 +231,64 @@ Result<HistoryPage> RocksRecordDb::ReadHistory(const HistoryRequest& request) {
   return page.Take();
 }
 
-// Resume() writes the memtables, which hold acknowledged writes only, to files of their own and
-// starts a new write-ahead log; the old one, whose end may be a torn write, is then obsolete. What
-// it may have brought back behind `durable` is deleted in the same write that proves the disk
-// works.
-Status RocksRecordDb::Recover(Revision durable) {
-  if (!listener_->disk_was_full()) {
-    return Unavailable(fmt::format(
-        "data folder {} stays read-only until a restart: the last failure was not a full disk",
-        dir_));
+// A failed write may lie in RocksDB's log of writes, whole or torn. As long as the database stays
+// open it does not read that log, and shows what was acknowledged; once it is open anew it may show
+// the failed write too.
+Status RocksRecordDb::Reopen() {
+  TRY_STATUS(folder_->MayReopen());
+  TRY_STATUS(folder_->CheckRoom());
+  if (!leases_.has_value()) {
+    TRY(rocksdb::DB* const db, folder_->db());
+    Leases leases;
+    const rocksdb::Status read = ReadLeases(*db, leases);
+    if (!read.ok()) return ReadError(dir_, read);
+    leases_ = std::move(leases);
   }
-  const rocksdb::Status resumed = db_->Resume();
-  if (!resumed.ok()) return WriteError(dir_, resumed);
-  rocksdb::WriteBatch batch;
-  const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions()));
+  MutexLock lock(reading_);
+  return folder_->Reopen();
+}
+
+Status RocksRecordDb::ForgetBehind(Revision durable,
+                                   rocksdb::DB& db,
+                                   rocksdb::WriteBatch& batch) const {
+  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(rocksdb::ReadOptions()));
   for (it->Seek(RecordKey({.revision = durable.Next(), .sub = 0})); it->Valid(); it->Next()) {
     batch.Delete(it->key());
   }
-  if (!it->status().ok()) return ReadError(dir_, it->status());
-  batch.Put(ToSlice(kMetaKey), EncodeMeta(meta_));
-  return Commit(batch, /*sync=*/true);
+  return it->status().ok() ? OkStatus() : ReadError(dir_, it->status());
 }
 
-void RocksRecordDb::Flush() { db_->Flush(rocksdb::FlushOptions()).PermitUncheckedError(); }
+// A key whose lease is not there would never go.
+Status RocksRecordDb::RestoreLeases(rocksdb::DB& db, rocksdb::WriteBatch& batch) const {
+  Leases stored;
+  const rocksdb::Status read = ReadLeases(db, stored);
+  if (!read.ok()) return ReadError(dir_, read);
+  for (const auto& [key, value] : stored) {
+    if (!leases_->contains(key)) batch.Delete(key);
+  }
+  for (const auto& [key, value] : *leases_) {
+    if (!stored.contains(key)) batch.Put(key, value);
+  }
+  return OkStatus();
+}
+
+// The write that undoes a failed one is also the one that proves that the disk works.
+Status RocksRecordDb::Recover(Revision durable) {
+  TRY_STATUS(Reopen());
+  TRY(rocksdb::DB* const db, folder_->db());
+  rocksdb::WriteBatch batch;
+  TRY_STATUS(ForgetBehind(durable, *db, batch));
+  TRY_STATUS(RestoreLeases(*db, batch));
+  batch.Put(ToSlice(kMetaKey), EncodeMeta(meta_));
+  TRY_STATUS(Commit(batch, /*sync=*/true));
+  leases_.reset();
+  return OkStatus();
+}
+
+void RocksRecordDb::Flush() {
+  const Result<rocksdb::DB*> db = folder_->db();
+  if (db.ok()) (*db)->Flush(rocksdb::FlushOptions()).PermitUncheckedError();
+}
 
 }  // namespace
 
@@ -255,16 +296,8 @@ Result<std::unique_ptr<RecordDb>> RecordDb::Open(
     const RocksOptions& options,
     std::string new_store_id,
     std::function<void(const Status&)> on_background_error) {
-  TRY_STATUS(PrepareFolder(options));
-  auto listener = std::make_shared<ErrorListener>(options.dir, std::move(on_background_error));
-  rocksdb::Options rocks = MakeRocksOptions(options, listener);
-  std::unique_ptr<rocksdb::Env> env = options.env == nullptr ? NewPrivateFilesEnv() : nullptr;
-  if (env != nullptr) rocks.env = env.get();
-  rocksdb::DB* raw = nullptr;
-  const rocksdb::Status opened = rocksdb::DB::Open(rocks, options.dir, &raw);
-  if (!opened.ok()) return OpenError(options.dir, opened);
-  auto db = std::make_unique<RocksRecordDb>(
-      options.dir, std::move(env), std::unique_ptr<rocksdb::DB>(raw), std::move(listener));
+  TRY(auto folder, RocksFolder::Open(options, std::move(on_background_error)));
+  auto db = std::make_unique<RocksRecordDb>(options.dir, std::move(folder));
   TRY_STATUS(db->Describe(std::move(new_store_id)));
   return std::unique_ptr<RecordDb>(std::move(db));
 }

@@ -37,7 +37,7 @@ class RecordDb {
   virtual Status Write(std::span<const std::shared_ptr<const LogWrite>> group) = 0;
   virtual Result<std::optional<Record>> Read(Position at) = 0;
   virtual Result<HistoryPage> ReadHistory(const HistoryRequest& request) = 0;
-  // After a failed Write: see RecordLog::Recover.
+  // After a failed Write: see RecordLog::Recover. On the thread that writes.
   virtual Status Recover(Revision durable) = 0;
   // Moves everything to its final files, so that the next start has no log to replay. Best effort.
   virtual void Flush() = 0;

@@ -19,7 +19,7 @@
 namespace berth::store {
 namespace {
 
-// Two memtables of 8 MiB, one being written out: what a start after a crash replays (about 60 ms).
+// Two memtables of 8 MiB, one being written out: what a start after a crash replays.
 constexpr uint64_t kWalBytesMax = 16 * 1024 * 1024;
 constexpr size_t kBlockCacheBytes = 4 * 1024 * 1024;
 constexpr size_t kBlockBytes = 16 * 1024;
@@ -78,8 +78,10 @@ rocksdb::Options MakeRocksOptions(const RocksOptions& options,
   out.compression = BestCompression();
   LimitMemory(options.memtable_bytes, out);
   KeepQuiet(out);
-  // A start reads the log into the index and writes nothing.
-  out.avoid_flush_during_recovery = true;
+  // A start puts what it finds in the log of writes into files of their own. The end of that log
+  // may be in memory only, if its fsync failed or the process died before it; were the power to
+  // take it later, RocksDB would drop all newer logs because of the gap.
+  out.avoid_flush_during_recovery = false;
   out.skip_stats_update_on_db_open = true;
   // A torn tail is what a power cut leaves of a write that was never acknowledged.
   out.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
@@ -87,7 +89,7 @@ rocksdb::Options MakeRocksOptions(const RocksOptions& options,
   // There is one writer: no grouping and no spinning inside RocksDB.
   out.allow_concurrent_memtable_write = false;
   out.enable_write_thread_adaptive_yield = false;
-  // An error ends in read-only; only RocksStore::Recover resumes.
+  // An error ends in read-only; only RocksStore::Recover ends that.
   out.max_bgerror_resume_count = 0;
   out.listeners.push_back(std::move(listener));
   return out;

@@ -71,7 +71,9 @@ class RocksStore {
 
   // Ok, or why the store takes no writes. On-loop.
   Status health() const;
-  // Makes a store that met a full disk writable again, if there is space now. Ok if it is healthy.
+  // Makes a store that met a full disk writable again, if there is space now: opens its folder
+  // anew. Writes are refused and reads of history wait meanwhile. Ok if it is healthy; if it fails
+  // the store stays as it was and it can be tried again.
   rt::Task<Status> Recover();
   // Ends the watches with Unavailable, finishes what is pending, flushes, ends the threads.
   rt::Task<Status> Close();

@@ -3,10 +3,10 @@
 // corrupts nothing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
-#include "rt/asio/asio_loop.h"
 #include "rt/join_all.h"
 #include "rt/sim/run_task.h"
 #include "rt/sim/sim_loop.h"
@@ -65,52 +65,19 @@ TEST_F(FailingDisk, ThatIsFullMakesTheStoreReadOnlyAndNamesTheCause) {
   Open();
   ASSERT_TRUE(Put("a").ok());
   EXPECT_TRUE(store_->health().ok());
-  disk_.SetCapacity(disk_.used_bytes() + 30);
+  disk_.SetRoom(30);
   ExpectReadOnly(Put("b").status(), "no space left on device");
   ExpectReadOnly(store_->health(), "no space left on device");
   ExpectReadOnly(Put("c").status(), "no space left on device");
   EXPECT_EQ(Keys(), (std::vector<std::string>{"a", "a/second"})) << "reads go on";
 }
 
-TEST_F(FailingDisk, ThatIsFullTwiceAndGetsSpaceAgainLosesNothing) {
-  Open();
-  std::vector<std::string> expected;
-  Revision last{1};
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 20; ++i) {
-      const std::string key = std::to_string(round) + "/" + std::to_string(100 + i);
-      const Result<TxnResult> put = Put(key, 9'000);
-      ASSERT_TRUE(put.ok()) << put.status();
-      EXPECT_GT(put->revision, last);
-      last = put->revision;
-      expected.push_back(key);
-      expected.push_back(key + "/second");
-    }
-    disk_.SetCapacity(disk_.used_bytes() + 500);
-    ASSERT_FALSE(Put("lost" + std::to_string(round), 1'000).ok());
-    EXPECT_FALSE(rt::RunTask(loop_, store_->Recover()).ok()) << "there is no space yet";
-    EXPECT_FALSE(store_->health().ok());
-    disk_.SetCapacity(std::nullopt);
-    const Status recovered = rt::RunTask(loop_, store_->Recover());
-    ASSERT_TRUE(recovered.ok()) << recovered;
-    EXPECT_TRUE(store_->health().ok());
-  }
-  EXPECT_EQ(Keys(), expected);
-  disk_.CutPowerAfter(0);
-  handle_.reset();
-  store_.reset();
-  disk_.RestorePower();
-  Open();
-  EXPECT_EQ(Keys(), expected);
-  ASSERT_TRUE(Put("z").ok());
-}
-
 TEST_F(FailingDisk, ThatIsFullLosesNothingAtTheNextStart) {
   Open();
   ASSERT_TRUE(Put("a").ok());
-  disk_.SetCapacity(disk_.used_bytes() + 30);
+  disk_.SetRoom(30);
   ASSERT_FALSE(Put("b").ok());
-  disk_.SetCapacity(std::nullopt);
+  disk_.SetRoom(std::nullopt);
   Open();
   EXPECT_EQ(Keys(), (std::vector<std::string>{"a", "a/second"}));
   EXPECT_TRUE(store_->health().ok());
@@ -133,6 +100,26 @@ TEST_F(FailingDisk, ThatFailsToSyncStaysReadOnlyUntilARestart) {
   const std::vector<std::string> with{"a", "a/second", "b", "b/second"};
   EXPECT_TRUE(keys == without || keys == with);
   ASSERT_TRUE(Put("c").ok());
+}
+
+// The write that failed is still in memory after a restart of the process, but the power may take
+// it; it must not take with it what was acknowledged afterwards.
+TEST_F(FailingDisk, ThatFailsToSyncAndThenLosesPowerLosesNothing) {
+  for (int round = 0; round < 20 && !HasFailure(); ++round) {
+    Open();
+    ASSERT_TRUE(Put("a" + std::to_string(round)).ok());
+    disk_.FailSyncs(1);
+    ASSERT_FALSE(Put("b").ok());
+    Open();
+    const std::string after = "c" + std::to_string(round);
+    ASSERT_TRUE(Put(after).ok());
+    disk_.CutPowerAfter(0);
+    handle_.reset();
+    store_.reset();
+    disk_.RestorePower();
+    Open();
+    EXPECT_EQ(std::ranges::count(Keys(), after), 1);
+  }
 }
 
 TEST_F(FailingDisk, ThatFailsWhileManyWaitFailsAllOfThem) {
@@ -201,27 +188,6 @@ TEST_F(FailingDisk, WithAFlippedBitIsRefusedNotTrusted) {
   EXPECT_EQ(store.status().reason(), Reason::kInternal) << store.status();
   EXPECT_NE(store.status().message().find("data folder /store is damaged"), std::string_view::npos)
       << store.status();
-}
-
-TEST(FailingDiskWithThreads, RecoversToo) {
-  rt::AsioLoop loop;
-  FaultyDisk disk(3);
-  RocksOptions options;
-  options.dir = "/store";
-  options.env = disk.env();
-  auto store = RocksStore::Open(loop, options);
-  ASSERT_TRUE(store.ok()) << store.status();
-  const auto handle = (*store)->NewHandle();
-  Txn txn;
-  txn.ops.push_back(Op::Put("a", Bytes(std::string(1'000, 'x'))));
-  ASSERT_TRUE(rt::RunTask(loop, handle->Commit(txn)).ok());
-  disk.SetCapacity(disk.used_bytes() + 10);
-  EXPECT_FALSE(rt::RunTask(loop, handle->Commit(txn)).ok());
-  EXPECT_FALSE((*store)->health().ok());
-  disk.SetCapacity(std::nullopt);
-  ASSERT_TRUE(rt::RunTask(loop, (*store)->Recover()).ok());
-  ASSERT_TRUE(rt::RunTask(loop, handle->Commit(txn)).ok());
-  ASSERT_TRUE(rt::RunTask(loop, (*store)->Close()).ok());
 }
 
 }  // namespace

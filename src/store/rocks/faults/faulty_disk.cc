@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "store/rocks/faults/background_gate.h"
 
 namespace berth::store {
 namespace {
@@ -27,6 +28,7 @@ using rocksdb::IOStatus;
 using rocksdb::Slice;
 
 constexpr size_t kSectorBytes = 512;
+constexpr uint64_t kEndlessBytes = uint64_t{1} << 40;
 
 struct FileState {
   uint64_t size = 0;
@@ -88,6 +90,15 @@ class FaultyDisk::Files final : public rocksdb::FileSystemWrapper {
                         const IOOptions& options,
                         std::unique_ptr<rocksdb::FSDirectory>* directory,
                         IODebugContext* debug) override;
+  // Like a disk's, so that RocksDB acts on a full one as it does in production.
+  IOStatus GetFreeSpace(const std::string& /*path*/,
+                        const IOOptions& /*options*/,
+                        uint64_t* free,
+                        IODebugContext* /*debug*/) override {
+    MutexLock lock(mutex_);
+    *free = room_.value_or(kEndlessBytes);
+    return IOStatus::OK();
+  }
   IOStatus DeleteFile(const std::string& name,
                       const IOOptions& options,
                       IODebugContext* debug) override;
@@ -109,25 +120,22 @@ class FaultyDisk::Files final : public rocksdb::FileSystemWrapper {
     MutexLock lock(mutex_);
     return operations_;
   }
-  uint64_t used() const {
-    MutexLock lock(mutex_);
-    return UsedBytes();
-  }
   void CutPowerAfter(uint64_t operations) {
     MutexLock lock(mutex_);
     power_ends_at_ = operations_ + operations;
   }
-  void SetCapacity(std::optional<uint64_t> bytes) {
+  void SetRoom(std::optional<uint64_t> bytes) {
     MutexLock lock(mutex_);
-    capacity_ = bytes;
+    room_ = bytes;
   }
   void RefuseSpaceFor(std::string suffix) {
     MutexLock lock(mutex_);
     refused_suffix_ = std::move(suffix);
   }
-  void FailSyncs(int count) {
+  void FailSyncs(int count, SyncError error) {
     MutexLock lock(mutex_);
     failing_syncs_ = count;
+    sync_error_ = error;
   }
   void SetMode(Mode mode) {
     MutexLock lock(mutex_);
@@ -140,7 +148,6 @@ class FaultyDisk::Files final : public rocksdb::FileSystemWrapper {
   static IOStatus NoPower() { return IOStatus::IOError("the power is off"); }
   // Counts an operation that changes the disk; not ok if it cannot happen.
   IOStatus Begin() REQUIRES(mutex_);
-  uint64_t UsedBytes() const REQUIRES(mutex_);
   void Undo(const FolderChange& change) REQUIRES(mutex_);
   void LoseUnsynced(const std::string& name, FileState& state) REQUIRES(mutex_);
   std::string Content(const std::string& name);
@@ -154,9 +161,10 @@ class FaultyDisk::Files final : public rocksdb::FileSystemWrapper {
   bool has_power_ GUARDED_BY(mutex_) = true;
   uint64_t operations_ GUARDED_BY(mutex_) = 0;
   uint64_t power_ends_at_ GUARDED_BY(mutex_) = std::numeric_limits<uint64_t>::max();
-  std::optional<uint64_t> capacity_ GUARDED_BY(mutex_);
+  std::optional<uint64_t> room_ GUARDED_BY(mutex_);
   std::string refused_suffix_ GUARDED_BY(mutex_);
   int failing_syncs_ GUARDED_BY(mutex_) = 0;
+  SyncError sync_error_ GUARDED_BY(mutex_) = SyncError::kInputOutput;
   Mode mode_ GUARDED_BY(mutex_) = Mode::kReadWrite;
 };
 
@@ -223,12 +231,24 @@ class ImpatientClock final : public rocksdb::SystemClockWrapper {
 
 class FaultyEnv final : public rocksdb::EnvWrapper {
  public:
-  explicit FaultyEnv(const std::shared_ptr<rocksdb::FileSystem>& files)
-      : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
+  FaultyEnv(const std::shared_ptr<rocksdb::FileSystem>& files, std::shared_ptr<BackgroundGate> gate)
+      : EnvWrapper(rocksdb::NewCompositeEnv(files)), gate_(std::move(gate)) {
     file_system_ = files;
     system_clock_ = std::make_shared<ImpatientClock>();
   }
   const char* Name() const override { return "FaultyEnv"; }
+
+  void Schedule(void (*run)(void*),
+                void* argument,
+                Priority priority,
+                void* tag,
+                void (*drop)(void*)) override {
+    auto work = std::make_unique<GatedWork>(gate_, run, argument, drop);
+    EnvWrapper::Schedule(&GatedWork::Run, work.release(), priority, tag, &GatedWork::Drop);
+  }
+
+ private:
+  const std::shared_ptr<BackgroundGate> gate_;
 };
 
 }  // namespace
@@ -239,12 +259,6 @@ IOStatus FaultyDisk::Files::Begin() {
   if (mode_ == Mode::kReadOnly) return IOStatus::IOError("Read-only file system");
   ++operations_;
   return IOStatus::OK();
-}
-
-uint64_t FaultyDisk::Files::UsedBytes() const {
-  uint64_t sum = 0;
-  for (const auto& [name, state] : states_) sum += state.size;
-  return sum;
 }
 
 IOStatus FaultyDisk::Files::NewWritableFile(const std::string& name,
@@ -325,10 +339,9 @@ IOStatus FaultyDisk::Files::OnAppend(const std::string& name,
     return IOStatus::NoSpace("No space left on device");
   }
   Slice fits = data;
-  if (capacity_.has_value()) {
-    const uint64_t used = UsedBytes();
-    const uint64_t left = *capacity_ > used ? *capacity_ - used : 0;
-    if (left < data.size()) fits = Slice(data.data(), left);
+  if (room_.has_value()) {
+    fits = Slice(data.data(), std::min<uint64_t>(*room_, data.size()));
+    *room_ -= fits.size();
   }
   IOStatus status = file->Append(fits, IOOptions(), nullptr);
   if (!status.ok()) return status;
@@ -341,7 +354,8 @@ IOStatus FaultyDisk::Files::OnSync(const std::string& name) {
   if (IOStatus begun = Begin(); !begun.ok()) return begun;
   if (failing_syncs_ > 0) {
     --failing_syncs_;
-    return IOStatus::IOError("Input/output error");
+    return sync_error_ == SyncError::kNoSpace ? IOStatus::NoSpace("No space left on device")
+                                              : IOStatus::IOError("Input/output error");
   }
   states_[name].synced = states_[name].size;
   return IOStatus::OK();
@@ -429,7 +443,8 @@ int FaultyDisk::Files::Corrupt(std::string_view suffix, uint64_t offset) {
 FaultyDisk::FaultyDisk(uint64_t seed) {
   std::unique_ptr<rocksdb::Env> memory(rocksdb::NewMemEnv(rocksdb::Env::Default()));
   files_ = std::make_shared<Files>(seed, std::move(memory));
-  env_ = std::make_unique<FaultyEnv>(files_);
+  gate_ = std::make_shared<BackgroundGate>();
+  env_ = std::make_unique<FaultyEnv>(files_, gate_);
 }
 FaultyDisk::~FaultyDisk() = default;
 
@@ -438,11 +453,12 @@ uint64_t FaultyDisk::operations() const { return files_->operations(); }
 void FaultyDisk::CutPowerAfter(uint64_t operations) { files_->CutPowerAfter(operations); }
 bool FaultyDisk::has_power() const { return files_->has_power(); }
 void FaultyDisk::RestorePower() { files_->RestorePower(); }
-void FaultyDisk::SetCapacity(std::optional<uint64_t> bytes) { files_->SetCapacity(bytes); }
-uint64_t FaultyDisk::used_bytes() const { return files_->used(); }
+void FaultyDisk::SetRoom(std::optional<uint64_t> bytes) { files_->SetRoom(bytes); }
 void FaultyDisk::RefuseSpaceFor(std::string suffix) { files_->RefuseSpaceFor(std::move(suffix)); }
-void FaultyDisk::FailSyncs(int count) { files_->FailSyncs(count); }
+void FaultyDisk::FailSyncs(int count, SyncError error) { files_->FailSyncs(count, error); }
 void FaultyDisk::SetMode(Mode mode) { files_->SetMode(mode); }
+void FaultyDisk::HoldBackgroundWork() { gate_->Hold(); }
+void FaultyDisk::FinishBackgroundWork() { gate_->Finish(); }
 int FaultyDisk::Corrupt(std::string_view suffix, uint64_t offset) {
   return files_->Corrupt(suffix, offset);
 }

@@ -20,6 +20,8 @@ class Env;
 
 namespace berth::store {
 
+class BackgroundGate;
+
 class FaultyDisk {
  public:
   explicit FaultyDisk(uint64_t seed);
@@ -36,21 +38,27 @@ class FaultyDisk {
   // Power is back, and unsynced work is gone. REQUIRES: no store has the disk open.
   void RestorePower();
 
-  // Nothing more is written once the files have this size together; nullopt: endless.
-  void SetCapacity(std::optional<uint64_t> bytes);
-  uint64_t used_bytes() const;
+  // So many bytes more fit, then the disk is full; what is deleted makes no room, so that a test
+  // need not know what happens in the background. nullopt: endless.
+  void SetRoom(std::optional<uint64_t> bytes);
   // There is no space for files whose names end so; empty: there is.
   void RefuseSpaceFor(std::string suffix);
-  // The next so many syncs fail with an I/O error.
-  void FailSyncs(int count);
+  // The next so many syncs fail. kNoSpace: as on a disk that finds a place for data only then.
+  enum class SyncError : uint8_t { kInputOutput, kNoSpace };
+  void FailSyncs(int count, SyncError error = SyncError::kInputOutput);
   enum class Mode : uint8_t { kReadWrite, kReadOnly };
   void SetMode(Mode mode);
+  // What RocksDB does in the background does not begin until it is finished, which waits for all of
+  // it.
+  void HoldBackgroundWork();
+  void FinishBackgroundWork();
   // Flips one bit of every file whose name ends with `suffix`; the number of files changed.
   int Corrupt(std::string_view suffix, uint64_t offset);
 
  private:
   class Files;
   std::shared_ptr<Files> files_;
+  std::shared_ptr<BackgroundGate> gate_;
   std::unique_ptr<rocksdb::Env> env_;
 };
 
