@@ -29,6 +29,7 @@ function(berth_pkg_dependency name package)
 endfunction()
 
 berth_dependency(threads Threads::Threads)
+berth_dependency(nghttp2 nghttp2)
 berth_dependency(openssl OpenSSL::SSL OpenSSL::Crypto)
 berth_dependency(fmt fmt)
 target_compile_definitions(dep_fmt INTERFACE FMT_SHARED)

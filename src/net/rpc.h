@@ -18,17 +18,10 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "net/tls.h"
 #include "rt/task.h"
 
 namespace berth::net {
-
-// What a server lets a client's certificate be once its time is over.
-enum class ExpiredCertificates : uint8_t {
-  kRefuse,  // no connection
-  kMark,    // handlers see it and decide: the door for a late renewal
-};
-
-enum class CertificateState : uint8_t { kNone, kValid, kExpired };
 
 // Who is at the other end, as far as the transport knows.
 struct RpcPeer {
@@ -143,6 +136,7 @@ struct RpcCredentials {
   std::string ca_pin;           // "sha256:<hex>" of the server's CA certificate, DER; "" for none
   std::string certificate_pem;  // "" for none
   std::string key_pem;
+  bool operator==(const RpcCredentials&) const = default;
 };
 
 class RpcDialer {

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "net/socket.h"
+#include "net/tls.h"
 #include "rt/loop.h"
 #include "rt/task.h"
 
@@ -56,6 +57,9 @@ class Stream {
   std::string peer_address() const { return PeerAddress(socket_.fd()); }
   // The DER of the peer's verified certificate; "" without one.
   virtual std::string peer_certificate_der() const { return {}; }
+  virtual CertificateState peer_certificate_state() const { return CertificateState::kNone; }
+  // Something short that is the same for all certificates of one subject; "" without one.
+  virtual std::string peer_subject_hash() const { return {}; }
   // What ALPN agreed on; "" without.
   virtual std::string alpn() const { return {}; }
   rt::AsioLoop& loop() const { return socket_.loop(); }

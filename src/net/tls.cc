@@ -6,8 +6,15 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <system_error>
 #include <utility>
+
+#include "base/strings.h"
 
 namespace berth::net {
 namespace {
@@ -123,7 +130,175 @@ Result<CtxPtr> NewContext(const SSL_METHOD* method) {
   return ctx;
 }
 
+constexpr std::string_view kPinPrefix = "sha256:";
+constexpr size_t kSha256Bytes = 32;
+
+// The 32 bytes of a pin.
+Result<std::string> ParsePin(const std::string& pin) {
+  const Status wrong =
+      BadRequest("CA pin " + Quote(pin) + ": it must be sha256: and 64 hexadecimal digits");
+  if (!pin.starts_with(kPinPrefix)) return wrong;
+  const std::string_view hex = std::string_view(pin).substr(kPinPrefix.size());
+  if (hex.size() != 2 * kSha256Bytes) return wrong;
+  std::string bytes(kSha256Bytes, '\0');
+  for (size_t i = 0; i < kSha256Bytes; ++i) {
+    unsigned int value = 0;
+    const char* end = hex.data() + 2 * i + 2;
+    const auto parsed = std::from_chars(hex.data() + 2 * i, end, value, 16);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return wrong;
+    bytes[i] = static_cast<char>(value);
+  }
+  return bytes;
+}
+
+bool HasDigest(const X509* certificate, const std::string& sha256) {
+  std::array<unsigned char, kSha256Bytes> digest{};
+  unsigned int size = 0;
+  return X509_digest(certificate, EVP_sha256(), digest.data(), &size) == 1 &&
+         std::string_view(reinterpret_cast<const char*>(digest.data()), size) == sha256;
+}
+
+// Instead of OpenSSL's own verification: the only trusted certificate is the one of the presented
+// chain that has the pinned digest. Name and purpose are checked as ever.
+int VerifyByPin(X509_STORE_CTX* verification, void* pin) {
+  const auto& sha256 = *static_cast<const std::string*>(pin);
+  STACK_OF(X509)* presented = X509_STORE_CTX_get0_untrusted(verification);
+  for (int i = 0; i < sk_X509_num(presented); ++i) {
+    X509* certificate = sk_X509_value(presented, i);
+    if (!HasDigest(certificate, sha256) || X509_check_ca(certificate) == 0) continue;
+    STACK_OF(X509)* trusted = sk_X509_new_null();
+    sk_X509_push(trusted, certificate);
+    X509_STORE_CTX_set0_trusted_stack(verification, trusted);
+    const int verified = X509_verify_cert(verification);
+    X509_STORE_CTX_set0_trusted_stack(verification, nullptr);
+    sk_X509_free(trusted);
+    return verified;
+  }
+  X509_STORE_CTX_set_error(verification, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN);
+  return 0;
+}
+
+// Lets an expired leaf through; the verification's result still names it.
+int AcceptExpiredLeaf(int verified, X509_STORE_CTX* verification) {
+  if (verified == 1) return 1;
+  return X509_STORE_CTX_get_error(verification) == X509_V_ERR_CERT_HAS_EXPIRED &&
+                 X509_STORE_CTX_get_error_depth(verification) == 0
+             ? 1
+             : 0;
+}
+
+struct StoreFree {
+  void operator()(X509_STORE* store) const { X509_STORE_free(store); }
+};
+struct VerificationFree {
+  void operator()(X509_STORE_CTX* verification) const { X509_STORE_CTX_free(verification); }
+};
+
+// A verification outside of a connection.
+struct Verification {
+  std::vector<X509Ptr> chain;  // leaf first
+  std::unique_ptr<X509_STORE, StoreFree> store{X509_STORE_new()};
+  STACK_OF(X509) * untrusted = sk_X509_new_null();
+  std::unique_ptr<X509_STORE_CTX, VerificationFree> context{X509_STORE_CTX_new()};
+
+  Verification() = default;
+  Verification(const Verification&) = delete;
+  Verification& operator=(const Verification&) = delete;
+  ~Verification() {
+    context.reset();
+    sk_X509_free(untrusted);
+  }
+
+  Status Prepare(const std::string& pem, const std::string& ca_pem, WallTime now) {
+    TRY_STATUS(ForEachCertificate(pem, "certificate", [this](X509* certificate) {
+      X509_up_ref(certificate);
+      chain.emplace_back(certificate);
+      return sk_X509_push(untrusted, certificate) > 0;
+    }));
+    if (!ca_pem.empty()) {
+      TRY_STATUS(ForEachCertificate(ca_pem, "CA bundle", [this](X509* certificate) {
+        return X509_STORE_add_cert(store.get(), certificate) == 1;
+      }));
+    }
+    if (X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), untrusted) != 1) {
+      return Internal("certificate: " + TakeOpenSslError());
+    }
+    X509_VERIFY_PARAM_set_time(X509_STORE_CTX_get0_param(context.get()), now.seconds());
+    return OkStatus();
+  }
+  Status Error() const {
+    const int error = X509_STORE_CTX_get_error(context.get());
+    ERR_clear_error();
+    return Unauthorized(std::string("certificate: ") + X509_verify_cert_error_string(error));
+  }
+};
+
+constexpr std::string_view kTrustCause = "tls.certificate";
+
 }  // namespace
+
+bool IsTrustFailure(const Status& status) {
+  for (const Cause& cause : status.causes()) {
+    if (cause.field == kTrustCause) return true;
+  }
+  return false;
+}
+
+Status TrustFailure(std::string message) {
+  Cause cause{
+      .kind = CauseKind::kForbidden, .field = std::string(kTrustCause), .message = "not trusted"};
+  return {Reason::kUnavailable, std::move(message), {std::move(cause)}};
+}
+
+Result<CertificateState> VerifyClientCertificate(const std::string& pem,
+                                                 const std::string& ca_pem,
+                                                 WallTime now) {
+  Verification verification;
+  TRY_STATUS(verification.Prepare(pem, ca_pem, now));
+  X509_STORE_CTX_set_default(verification.context.get(), "ssl_client");
+  X509_STORE_CTX_set_verify_cb(verification.context.get(), AcceptExpiredLeaf);
+  if (X509_verify_cert(verification.context.get()) != 1) return verification.Error();
+  return X509_STORE_CTX_get_error(verification.context.get()) == X509_V_ERR_CERT_HAS_EXPIRED
+             ? CertificateState::kExpired
+             : CertificateState::kValid;
+}
+
+Status VerifyServerCertificate(const std::string& pem,
+                               const std::string& ca_pem,
+                               const std::string& ca_pin,
+                               const std::string& name,
+                               WallTime now) {
+  Verification verification;
+  TRY_STATUS(verification.Prepare(pem, ca_pem, now));
+  X509_STORE_CTX_set_default(verification.context.get(), "ssl_server");
+  X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(verification.context.get());
+  if (X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str()) != 1) {
+    ERR_clear_error();
+    X509_VERIFY_PARAM_set1_host(param, name.data(), name.size());
+  }
+  int verified = 0;
+  if (ca_pem.empty()) {
+    TRY(std::string pin, ParsePin(ca_pin));
+    verified = VerifyByPin(verification.context.get(), &pin);
+  } else {
+    verified = X509_verify_cert(verification.context.get());
+  }
+  return verified == 1 ? OkStatus() : verification.Error();
+}
+
+Result<std::string> CertificateDer(const std::string& pem) {
+  std::string der;
+  TRY_STATUS(ForEachCertificate(pem, "certificate", [&der](X509* certificate) {
+    if (!der.empty()) return true;
+    const int size = i2d_X509(certificate, nullptr);
+    if (size <= 0) return false;
+    der.resize(static_cast<size_t>(size));
+    auto* out = reinterpret_cast<unsigned char*>(der.data());
+    i2d_X509(certificate, &out);
+    return true;
+  }));
+  return der;
+}
 
 std::string TakeOpenSslError() {
   const unsigned long error = ERR_peek_last_error();
@@ -153,7 +328,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::NewServer(const TlsServerO
     if (options.client_certificates == ClientCertificates::kRequired) {
       mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     }
-    SSL_CTX_set_verify(ctx.get(), mode, nullptr);
+    const bool mark = options.expired_client_certificates == ExpiredCertificates::kMark;
+    SSL_CTX_set_verify(ctx.get(), mode, mark ? AcceptExpiredLeaf : nullptr);
   }
   std::shared_ptr<TlsContext> result(new TlsContext(ctx.release()));
   result->alpn_ = AlpnWire(options.alpn);
@@ -168,7 +344,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::NewClient(const TlsClientO
   if (!options.certificate_pem.empty()) {
     TRY_STATUS(UseIdentity(ctx.get(), options.certificate_pem, options.key_pem));
   }
-  if (options.trust == ServerTrust::kVerify) {
+  std::string pin;
+  if (!options.ca_pin.empty()) {
+    TRY(pin, ParsePin(options.ca_pin));
+    SSL_CTX_set_verify(ctx.get(), SSL_VERIFY_PEER, nullptr);
+  } else if (options.trust == ServerTrust::kVerify) {
     SSL_CTX_set_verify(ctx.get(), SSL_VERIFY_PEER, nullptr);
     if (!options.ca_pem.empty()) {
       TRY_STATUS(UseTrust(ctx.get(), options.ca_pem, "CA bundle"));
@@ -177,6 +357,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::NewClient(const TlsClientO
     }
   }
   std::shared_ptr<TlsContext> result(new TlsContext(ctx.release()));
+  result->ca_pin_ = std::move(pin);
+  if (!result->ca_pin_.empty()) {
+    SSL_CTX_set_cert_verify_callback(result->handle_, VerifyByPin, &result->ca_pin_);
+  }
   result->alpn_ = AlpnWire(options.alpn);
   if (!result->alpn_.empty()) {
     SSL_CTX_set_alpn_protos(result->handle_,

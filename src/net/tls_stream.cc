@@ -12,10 +12,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/check.h"
+#include "rt/sleep.h"
 
 namespace berth::net {
 namespace {
@@ -75,6 +77,22 @@ std::string VerifyErrorText(long error, const std::string& name) {
   }
 }
 
+// What the peer's alert says about our certificate; "" if it is about something else.
+std::string_view RefusalText(int reason) {
+  switch (reason) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: return "wants a certificate of us";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA: return "does not know the CA of our certificate";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED: return "says that our certificate has expired";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED: return "says that our certificate is revoked";
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR: return "refuses our certificate";
+    default: return {};
+  }
+}
+
 }  // namespace
 
 TlsStream::TlsStream(rt::AsioLoop& loop, int fd, std::shared_ptr<const TlsContext> context)
@@ -89,10 +107,14 @@ TlsStream::~TlsStream() {
 }
 
 rt::Task<Result<std::unique_ptr<Stream>>> TlsStream::Accept(
-    rt::AsioLoop* loop, int fd, std::shared_ptr<const TlsContext> context, Duration limit) {
+    rt::AsioLoop* loop,
+    int fd,
+    std::shared_ptr<const TlsContext> context,
+    Duration limit,
+    HandshakeLane* lane) {
   std::unique_ptr<TlsStream> stream(new TlsStream(*loop, fd, std::move(context)));
   SSL_set_accept_state(stream->ssl_);
-  const Status shaken = co_await stream->Handshake(limit);
+  const Status shaken = co_await stream->Handshake(limit, lane);
   if (!shaken.ok()) {
     if (stream->plain_http_) {
       ::send(fd, kPlainHttpAnswer.data(), kPlainHttpAnswer.size(), MSG_NOSIGNAL);
@@ -113,7 +135,7 @@ rt::Task<Result<std::unique_ptr<Stream>>> TlsStream::Connect(
   std::unique_ptr<TlsStream> stream(new TlsStream(*loop, fd, std::move(context)));
   CO_TRY_STATUS(stream->SetServerName(server_name));
   SSL_set_connect_state(stream->ssl_);
-  CO_TRY_STATUS(co_await stream->Handshake(limit));
+  CO_TRY_STATUS(co_await stream->Handshake(limit, nullptr));
   co_return std::unique_ptr<Stream>(std::move(stream));
 }
 
@@ -130,16 +152,26 @@ Status TlsStream::SetServerName(const std::string& name) {
   return OkStatus();
 }
 
-rt::Task<Status> TlsStream::Handshake(Duration limit) {
+// One attempt to get on with the handshake: what SSL_get_error says of it, errno kept.
+rt::Task<Result<int>> TlsStream::HandshakeStep(HandshakeLane* lane) {
+  std::optional<HandshakeLane::Permit> permit;
+  if (lane != nullptr) {
+    CO_TRY(HandshakeLane::Permit mine, co_await lane->Enter());
+    permit.emplace(std::move(mine));
+    CO_TRY_STATUS(co_await rt::Yield());
+  }
+  ERR_clear_error();
+  errno = 0;
+  co_return SSL_get_error(ssl_, SSL_do_handshake(ssl_));
+}
+
+rt::Task<Status> TlsStream::Handshake(Duration limit, HandshakeLane* lane) {
   const Time deadline = loop().Now() + limit;
   socket().SetReadDeadline(deadline);
   socket().SetWriteDeadline(deadline);
   for (;;) {
-    ERR_clear_error();
-    errno = 0;
-    const int returned = SSL_do_handshake(ssl_);
-    if (returned == 1) break;
-    const int error = SSL_get_error(ssl_, returned);
+    CO_TRY(const int error, co_await HandshakeStep(lane));
+    if (error == SSL_ERROR_NONE) break;
     if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
       broken_ = true;
       co_return HandshakeError();
@@ -161,11 +193,16 @@ Status TlsStream::HandshakeError() {
   const int system_error = errno;
   const long verify = SSL_get_verify_result(ssl_);
   if (verify != X509_V_OK) {
-    return Unavailable("tls: " + VerifyErrorText(verify, server_name_));
+    return TrustFailure("tls: " + VerifyErrorText(verify, server_name_));
   }
   if (ERR_peek_error() == 0) {
     if (system_error == 0) return Unavailable("tls handshake: the peer closed the connection");
     return Unavailable("tls handshake: " + std::generic_category().message(system_error));
+  }
+  if (const std::string_view refusal = RefusalText(ERR_GET_REASON(ERR_peek_error()));
+      !refusal.empty()) {
+    ERR_clear_error();
+    return TrustFailure(fmt::format("tls: the peer {}", refusal));
   }
   plain_http_ = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
   return Unavailable("tls handshake: " + TakeOpenSslError());
@@ -191,6 +228,11 @@ Stream::IoResult TlsStream::Judge(int returned, size_t bytes) const {
   if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
     ERR_clear_error();
     return {.io = Io::kFailed, .error = Unavailable("connection lost: cut without a close")};
+  }
+  const std::string_view refusal = RefusalText(ERR_GET_REASON(ERR_peek_error()));
+  if (!refusal.empty()) {
+    ERR_clear_error();
+    return {.io = Io::kFailed, .error = TrustFailure(fmt::format("tls: the peer {}", refusal))};
   }
   return {.io = Io::kFailed, .error = Unavailable("tls: " + TakeOpenSslError())};
 }
@@ -245,6 +287,22 @@ std::string TlsStream::peer_certificate_der() const {
   auto* out = reinterpret_cast<unsigned char*>(der.data());
   i2d_X509(certificate, &out);
   return der;
+}
+
+CertificateState TlsStream::peer_certificate_state() const {
+  if (SSL_get0_peer_certificate(ssl_) == nullptr) return CertificateState::kNone;
+  return SSL_get_verify_result(ssl_) == X509_V_ERR_CERT_HAS_EXPIRED ? CertificateState::kExpired
+                                                                    : CertificateState::kValid;
+}
+
+std::string TlsStream::peer_subject_hash() const {
+  const X509* certificate = SSL_get0_peer_certificate(ssl_);
+  if (certificate == nullptr) return {};
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  const X509_NAME* subject = X509_get_subject_name(certificate);
+  if (X509_NAME_digest(subject, EVP_sha256(), digest.data(), &size) != 1) return {};
+  return {reinterpret_cast<const char*>(digest.data()), size};
 }
 
 std::string TlsStream::alpn() const {

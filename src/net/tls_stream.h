@@ -8,19 +8,26 @@
 
 #include "net/stream.h"
 #include "net/tls.h"
+#include "rt/gate.h"
 
 struct ssl_st;  // OpenSSL's SSL
 
 namespace berth::net {
 
+// Handshakes take turns in a lane of one: each step of a handshake is 1 to 2 ms of computing, and
+// between two steps everybody else on the loop gets a turn. A peer that does not answer does not
+// hold the lane.
+using HandshakeLane = rt::Gate;
+
 class TlsStream final : public Stream {
  public:
   // Takes the descriptor over and does the handshake within `limit`. Unavailable says why it
-  // failed; on the client side with the server's name.
+  // failed; on the client side with the server's name (IsTrustFailure tells them apart).
   static rt::Task<Result<std::unique_ptr<Stream>>> Accept(rt::AsioLoop* loop,
                                                           int fd,
                                                           std::shared_ptr<const TlsContext> context,
-                                                          Duration limit);
+                                                          Duration limit,
+                                                          HandshakeLane* lane = nullptr);
   // `server_name` is what the certificate must name: a host or a numeric address.
   static rt::Task<Result<std::unique_ptr<Stream>>> Connect(
       rt::AsioLoop* loop,
@@ -32,12 +39,15 @@ class TlsStream final : public Stream {
   ~TlsStream() override;
   void Shutdown() override;
   std::string peer_certificate_der() const override;
+  CertificateState peer_certificate_state() const override;
+  std::string peer_subject_hash() const override;
   std::string alpn() const override;
 
  private:
   TlsStream(rt::AsioLoop& loop, int fd, std::shared_ptr<const TlsContext> context);
   Status SetServerName(const std::string& name);
-  rt::Task<Status> Handshake(Duration limit);
+  rt::Task<Status> Handshake(Duration limit, HandshakeLane* lane);
+  rt::Task<Result<int>> HandshakeStep(HandshakeLane* lane);
   Status HandshakeError();
   IoResult TryRead(std::span<char> into) override;
   IoResult TryWrite(std::span<const std::string_view> parts, size_t offset) override;

@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/h2/h2_connection.h"
+
+#include <fmt/core.h>
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "rt/sleep.h"
+
+namespace berth::net {
+namespace {
+
+// One TLS record. Shared by all connections of a thread: it is filled and used up in one turn.
+thread_local std::array<char, 16 * 1024> read_buffer;
+// The output of a turn. The next writer of the thread takes it over, so that an idle connection has
+// none.
+thread_local std::string spare_output;
+constexpr size_t kWriteBytesMax = 64 * 1024;
+// Reads of one connection before others get a turn.
+constexpr int kReadsPerTurn = 4;
+// Frames that wait for a peer that takes nothing; until they are gone we do not read from it.
+constexpr size_t kStuckFramesMax = 512;
+constexpr int32_t kConnectionWindow = 1024 * 1024;
+constexpr Duration kTickMin = Duration::Millis(10);
+constexpr size_t kGoawayTextMax = 256;
+constexpr double kBytesPerToken = 1'024;
+
+std::string_view View(const uint8_t* bytes, size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+std::vector<nghttp2_nv> ToNv(const H2Fields& fields) {
+  std::vector<nghttp2_nv> result;
+  result.reserve(fields.size());
+  for (const H2Field& field : fields) {
+    // The library copies both and does not write to them.
+    auto* name = reinterpret_cast<uint8_t*>(const_cast<char*>(field.name.data()));
+    auto* value = reinterpret_cast<uint8_t*>(const_cast<char*>(field.value.data()));
+    const bool unlike_any_other = field.name == "grpc-message" || field.name.ends_with("-bin");
+    const uint8_t flags = unlike_any_other ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
+    result.push_back({name, value, field.name.size(), field.value.size(), flags});
+  }
+  return result;
+}
+
+Status StatusOfReset(uint32_t error_code) {
+  const std::string text = nghttp2_http2_strerror(error_code);
+  if (error_code == NGHTTP2_ENHANCE_YOUR_CALM) {
+    return {Reason::kTooManyRequests, "the peer has reset the call: " + text};
+  }
+  return Unavailable("the peer has reset the call: " + text);
+}
+
+}  // namespace
+
+// nghttp2's C callbacks; `user` is the connection.
+struct H2Callbacks {
+  static H2Connection& Of(void* user) { return *static_cast<H2Connection*>(user); }
+
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
+    if (!Of(user).OnFrameBegins(head->type, head->length, head->flags)) Of(user).RefuseFlood();
+    return 0;
+  }
+
+  static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type == NGHTTP2_HEADERS) Of(user).OnHeadersBegin(frame->hd.stream_id);
+    return 0;
+  }
+
+  static int OnHeader(nghttp2_session*,
+                      const nghttp2_frame* frame,
+                      const uint8_t* name,
+                      size_t name_size,
+                      const uint8_t* value,
+                      size_t value_size,
+                      uint8_t,
+                      void* user) {
+    H2Stream* stream = Of(user).Find(frame->hd.stream_id);
+    if (stream == nullptr) return 0;
+    Of(user).OnField(*stream, View(name, name_size), View(value, value_size));
+    return 0;
+  }
+
+  static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    H2Connection& connection = Of(user);
+    const bool ends_stream = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    H2Stream* stream = connection.Find(frame->hd.stream_id);
+    switch (frame->hd.type) {
+      case NGHTTP2_HEADERS:
+        if (stream != nullptr) connection.OnHeaders(*stream, ends_stream);
+        break;
+      case NGHTTP2_DATA:
+        if (stream != nullptr && ends_stream) {
+          if (connection.side_ == H2Connection::Side::kServer) {
+            stream->ReceiveEnd();
+          } else {
+            stream->EndWith(Unavailable("the server ended the call without a status"));
+          }
+        }
+        break;
+      case NGHTTP2_SETTINGS:
+        if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) connection.ready_.Set();
+        break;
+      case NGHTTP2_GOAWAY:
+        connection.OnGoaway(frame->goaway.error_code,
+                            View(frame->goaway.opaque_data, frame->goaway.opaque_data_len));
+        break;
+      default: break;
+    }
+    return 0;
+  }
+
+  static int OnData(
+      nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t size, void* user) {
+    // The connection's window is given back at once: a call that nobody reads holds up itself only.
+    nghttp2_session_consume_connection(session, size);
+    H2Stream* stream = Of(user).Find(id);
+    if (stream != nullptr) stream->Receive(View(data, size));
+    return 0;
+  }
+
+  static int OnClose(nghttp2_session*, int32_t id, uint32_t error_code, void* user) {
+    Of(user).OnStreamClosed(id, error_code);
+    return 0;
+  }
+
+  static int OnFrameSent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    H2Connection& connection = Of(user);
+    if (frame->hd.type == NGHTTP2_DATA) {
+      connection.flood_.Earn(static_cast<double>(frame->hd.length) / kBytesPerToken);
+    }
+    // A server that has said its last word wants no more of the client's.
+    const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (connection.side_ == H2Connection::Side::kServer && last &&
+        nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 0) {
+      nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+    }
+    return 0;
+  }
+
+  static ssize_t ReadData(nghttp2_session*,
+                          int32_t id,
+                          uint8_t* into,
+                          size_t size,
+                          uint32_t* flags,
+                          nghttp2_data_source*,
+                          void* user) {
+    H2Connection& connection = Of(user);
+    H2Stream* stream = connection.Find(id);
+    if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    const size_t filled = stream->Fill({reinterpret_cast<char*>(into), size});
+    if (stream->is_drained() && stream->writes_done_) {
+      *flags |= NGHTTP2_DATA_FLAG_EOF;
+      if (connection.side_ == H2Connection::Side::kServer) {
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        // WritesDone() of a handler says nothing to the peer until its status is known.
+        if (!stream->final_status_.has_value()) {
+          *flags = NGHTTP2_DATA_FLAG_NONE;
+          return filled == 0 ? ssize_t{NGHTTP2_ERR_DEFERRED} : static_cast<ssize_t>(filled);
+        }
+        connection.SubmitTrailers(*stream, *stream->final_status_);
+      }
+      return static_cast<ssize_t>(filled);
+    }
+    return filled == 0 ? ssize_t{NGHTTP2_ERR_DEFERRED} : static_cast<ssize_t>(filled);
+  }
+
+  static const nghttp2_session_callbacks* Table() {
+    static const nghttp2_session_callbacks* table = [] {
+      nghttp2_session_callbacks* made = nullptr;
+      CHECK(nghttp2_session_callbacks_new(&made) == 0) << "out of memory";
+      nghttp2_session_callbacks_set_on_begin_frame_callback(made, OnBeginFrame);
+      nghttp2_session_callbacks_set_on_begin_headers_callback(made, OnBeginHeaders);
+      nghttp2_session_callbacks_set_on_header_callback(made, OnHeader);
+      nghttp2_session_callbacks_set_on_frame_recv_callback(made, OnFrame);
+      nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, OnData);
+      nghttp2_session_callbacks_set_on_stream_close_callback(made, OnClose);
+      nghttp2_session_callbacks_set_on_frame_send_callback(made, OnFrameSent);
+      return made;
+    }();
+    return table;
+  }
+
+  static const nghttp2_option* Options() {
+    static const nghttp2_option* options = [] {
+      nghttp2_option* made = nullptr;
+      CHECK(nghttp2_option_new(&made) == 0) << "out of memory";
+      nghttp2_option_set_no_auto_window_update(made, 1);
+      nghttp2_option_set_no_closed_streams(made, 1);
+      return made;
+    }();
+    return options;
+  }
+
+  static nghttp2_data_provider Provider() {
+    return {.source = {.ptr = nullptr}, .read_callback = ReadData};
+  }
+};
+
+H2Connection::H2Connection(Side side,
+                           std::unique_ptr<Stream> stream,
+                           const H2Limits& limits,
+                           OnCall on_call)
+    : side_(side),
+      limits_(limits),
+      on_call_(std::move(on_call)),
+      stream_(std::move(stream)),
+      flood_(limits.control_frames_burst, limits.control_frames_per_second, stream_->loop().Now()),
+      heard_(stream_->loop().Now()),
+      idle_since_(heard_) {
+  const auto create =
+      side == Side::kServer ? nghttp2_session_server_new2 : nghttp2_session_client_new2;
+  CHECK(create(&session_, H2Callbacks::Table(), this, H2Callbacks::Options()) == 0)
+      << "out of memory";
+  SubmitSettings();
+  written_.Set();
+}
+
+H2Connection::~H2Connection() {
+  CHECK(reading_ == nullptr) << "a connection is destroyed while it runs";
+  loop().CancelTimer(tick_);
+  Lose(Unavailable("the connection is closed"));
+  nghttp2_session_del(session_);
+}
+
+void H2Connection::SubmitSettings() {
+  std::vector<nghttp2_settings_entry> settings = {
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits_.window_bytes},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.header_list_bytes_max},
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.streams_max},
+  };
+  if (side_ == Side::kClient) {
+    settings.push_back({NGHTTP2_SETTINGS_ENABLE_PUSH, 0});
+  } else {
+    settings.push_back({NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1});
+  }
+  nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
+}
+
+rt::Task<Status> H2Connection::Run() {
+  rt::TaskScope writing(loop());
+  rt::ChildContext child(co_await rt::CurrentContext());
+  reading_ = &child;
+  Tick();
+  stream_->SetReadDeadline(Now() + limits_.settings_timeout);
+  stream_->SetWriteTimeout(limits_.write_timeout);
+  writing.Spawn("h2.write", WriteAll());
+  WakeWriter();
+  rt::Task<Status> reading = ReadAll();
+  Status status = co_await reading.In(child.context());
+  reading_ = nullptr;
+  if (lost_.has_value()) status = *lost_;
+  if (status.ok()) status = Unavailable("the connection is closed");
+  if (!peer_reason_.empty()) status = status.Wrap(peer_reason_);
+  Lose(status);
+  CO_TRY_STATUS(co_await writing.Close());
+  stream_->Shutdown();
+  co_return status;
+}
+
+rt::Task<Status> H2Connection::WaitReady() {
+  CO_TRY_STATUS(co_await ready_.Wait());
+  co_return lost_.value_or(OkStatus());
+}
+
+rt::Task<Status> H2Connection::ReadAll() {
+  for (int reads = 1;; ++reads) {
+    if (!written_.is_set()) CO_TRY_STATUS(co_await written_.Wait());
+    CO_TRY(const size_t size, co_await stream_->Read(read_buffer));
+    if (size == 0) co_return Unavailable("the peer closed the connection");
+    CO_TRY_STATUS(Receive(std::span(read_buffer).first(size)));
+    if (reads % kReadsPerTurn == 0) CO_TRY_STATUS(co_await rt::Yield());
+  }
+}
+
+Status H2Connection::Receive(std::span<const char> bytes) {
+  const bool was_ready = ready_.is_set();
+  heard_ = Now();
+  pinged_.reset();
+  const ssize_t used = nghttp2_session_mem_recv(
+      session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  if (used < 0) {
+    return Unavailable(std::string("http/2: ") + nghttp2_strerror(static_cast<int>(used)));
+  }
+  if (!was_ready && ready_.is_set()) stream_->SetReadDeadline(std::nullopt);
+  DispatchCalls();
+  if (nghttp2_session_want_write(session_) != 0 || IsDone()) WakeWriter();
+  return OkStatus();
+}
+
+void H2Connection::DispatchCalls() {
+  auto calls = std::exchange(calls_, {});
+  for (auto& [stream, fields] : calls) on_call_(std::move(stream), std::move(fields));
+}
+
+bool H2Connection::IsDone() const {
+  return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
+}
+
+void H2Connection::WakeWriter() {
+  write_wanted_ = true;
+  if (writer_ != nullptr) writer_->Complete(OkStatus());
+}
+
+rt::Task<Status> H2Connection::WriteAll() {
+  for (;;) {
+    while (!write_wanted_) {
+      rt::Leaf<Status> wanted;
+      writer_ = &wanted;
+      const Status woken = co_await wanted;
+      writer_ = nullptr;
+      CO_TRY_STATUS(woken);
+    }
+    write_wanted_ = false;
+    std::string out = std::exchange(spare_output, {});
+    for (Gather(&out); !out.empty(); Gather(&out)) {
+      const std::string_view part = out;
+      if (nghttp2_session_get_outbound_queue_size(session_) > kStuckFramesMax) written_.Reset();
+      const Status written = co_await stream_->Write(std::span(&part, 1));
+      written_.Set();
+      if (!written.ok()) {
+        Lose(written);
+        co_return OkStatus();
+      }
+      out.clear();
+    }
+    if (out.capacity() <= 2 * kWriteBytesMax) spare_output = std::move(out);
+    if (IsDone()) {
+      Lose(Unavailable("the connection is closed"));
+      co_return OkStatus();
+    }
+  }
+}
+
+// As much output as one write takes.
+void H2Connection::Gather(std::string* out) {
+  while (out->size() < kWriteBytesMax) {
+    const uint8_t* bytes = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
+    if (size < 0) {
+      Lose(Unavailable(std::string("http/2: ") + nghttp2_strerror(static_cast<int>(size))));
+      return;
+    }
+    if (size == 0) return;
+    out->append(View(bytes, static_cast<size_t>(size)));
+  }
+}
+
+void H2Connection::Lose(Status why) {
+  if (!lost_.has_value()) lost_ = std::move(why);
+  draining_ = true;
+  ready_.Set();
+  calls_.clear();
+  auto streams = std::exchange(streams_, {});
+  for (auto& [id, stream] : streams) stream->Close(*lost_);
+  if (reading_ != nullptr) reading_->Cancel();
+}
+
+Result<std::shared_ptr<H2Stream>> H2Connection::Request(const H2Fields& fields,
+                                                        const RpcLimits& limits) {
+  if (!usable()) return lost_.value_or(Unavailable("the server takes no new calls"));
+  auto stream = std::make_shared<H2Stream>(*this, limits);
+  const nghttp2_data_provider provider = H2Callbacks::Provider();
+  const std::vector<nghttp2_nv> nv = ToNv(fields);
+  const int32_t id =
+      nghttp2_submit_request(session_, nullptr, nv.data(), nv.size(), &provider, nullptr);
+  if (id < 0) {
+    stream->Close(Unavailable("http/2: no further call on this connection"));
+    return Unavailable(std::string("http/2: ") + nghttp2_strerror(id));
+  }
+  stream->id_ = id;
+  stream->head_sent_ = true;
+  streams_.emplace(id, stream);
+  WakeWriter();
+  return stream;
+}
+
+bool H2Connection::usable() const {
+  return !lost_.has_value() && !draining_ && nghttp2_session_check_request_allowed(session_) != 0;
+}
+
+void H2Connection::Drain() {
+  if (std::exchange(draining_, true)) return;
+  nghttp2_submit_goaway(session_,
+                        NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_),
+                        NGHTTP2_NO_ERROR,
+                        nullptr,
+                        0);
+  WakeWriter();
+}
+
+void H2Connection::Terminate(uint32_t error_code, std::string_view text) {
+  draining_ = true;
+  if (std::exchange(terminated_, true)) return;
+  nghttp2_submit_goaway(session_,
+                        NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_),
+                        error_code,
+                        reinterpret_cast<const uint8_t*>(text.data()),
+                        text.size());
+  nghttp2_session_terminate_session(session_, error_code);
+  WakeWriter();
+}
+
+RpcPeer H2Connection::peer() const {
+  return {.address = stream_->peer_address(),
+          .certificate_der = stream_->peer_certificate_der(),
+          .certificate_state = stream_->peer_certificate_state()};
+}
+
+void H2Connection::ResumeSending(H2Stream& stream) {
+  if (stream.connection_ == nullptr) return;
+  if (!stream.head_sent_) {
+    if (stream.outbox_.empty() && stream.final_status_.has_value()) {
+      SubmitTrailers(stream, *stream.final_status_);
+    } else {
+      SubmitHead(stream);
+    }
+  } else {
+    nghttp2_session_resume_data(session_, stream.id_);
+  }
+  WakeWriter();
+}
+
+void H2Connection::SubmitHead(H2Stream& stream) {
+  stream.head_sent_ = true;
+  const H2Fields head = GrpcResponseHead();
+  const std::vector<nghttp2_nv> nv = ToNv(head);
+  const nghttp2_data_provider provider = H2Callbacks::Provider();
+  nghttp2_submit_response(session_, stream.id_, nv.data(), nv.size(), &provider);
+}
+
+void H2Connection::SubmitTrailers(H2Stream& stream, const Status& status) {
+  H2Fields fields = GrpcTrailers(status);
+  if (std::exchange(stream.head_sent_, true)) {
+    const std::vector<nghttp2_nv> nv = ToNv(fields);
+    nghttp2_submit_trailer(session_, stream.id_, nv.data(), nv.size());
+    return;
+  }
+  H2Fields head = GrpcResponseHead();
+  head.insert(head.end(), fields.begin(), fields.end());
+  const std::vector<nghttp2_nv> nv = ToNv(head);
+  nghttp2_submit_response(session_, stream.id_, nv.data(), nv.size(), nullptr);
+}
+
+void H2Connection::SendAbort(H2Stream& stream, const Status& why) {
+  if (side_ == Side::kServer && !stream.final_status_.has_value()) {
+    // Trailers are not subject to flow control: they pass what is stuck. OnFrameSent resets the
+    // client's half.
+    SubmitTrailers(stream, why);
+  } else {
+    Reset(stream, NGHTTP2_CANCEL);
+  }
+  WakeWriter();
+}
+
+void H2Connection::Reset(const H2Stream& stream, uint32_t error_code) {
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id_, error_code);
+  WakeWriter();
+}
+
+void H2Connection::GiveWindow(const H2Stream& stream, size_t bytes) {
+  nghttp2_session_consume_stream(session_, stream.id_, bytes);
+  if (nghttp2_session_want_write(session_) != 0) WakeWriter();
+}
+
+bool H2Connection::HasRoomToQueue(size_t bytes) {
+  const bool room = queued_bytes_ == 0 || queued_bytes_ + bytes <= limits_.queued_bytes_max;
+  crowded_ = crowded_ || !room;
+  return room;
+}
+
+void H2Connection::CountQueued(int64_t bytes) {
+  queued_bytes_ = static_cast<size_t>(static_cast<int64_t>(queued_bytes_) + bytes);
+  if (!crowded_ || queued_bytes_ > limits_.queued_bytes_max / 2) return;
+  crowded_ = false;
+  for (auto& [id, stream] : streams_) stream->writers_.CompleteAll(OkStatus());
+}
+
+void H2Connection::CountReceived(int64_t bytes) {
+  received_bytes_ = static_cast<size_t>(static_cast<int64_t>(received_bytes_) + bytes);
+}
+
+Status H2Connection::CheckReceived() const {
+  if (received_bytes_ <= limits_.received_bytes_max) return OkStatus();
+  return {Reason::kTooManyRequests,
+          fmt::format("{} bytes of unread messages on one connection, the limit is {}",
+                      received_bytes_,
+                      limits_.received_bytes_max)};
+}
+
+H2Stream* H2Connection::Find(int32_t id) {
+  const auto found = streams_.find(id);
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+// Counts frames that cost us something and give nothing. False if there are too many.
+bool H2Connection::OnFrameBegins(uint8_t type, size_t length, uint8_t flags) {
+  const bool is_data = type == NGHTTP2_DATA && length > 0;
+  if (is_data) {
+    flood_.Earn(1);
+    return true;
+  }
+  const bool is_end = type == NGHTTP2_DATA && (flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  if (is_end || type == NGHTTP2_HEADERS || type == NGHTTP2_GOAWAY) return true;
+  return flood_.Spend(Now());
+}
+
+void H2Connection::OnHeadersBegin(int32_t id) {
+  H2Stream* stream = Find(id);
+  if (stream == nullptr) {
+    if (side_ == Side::kClient) return;
+    auto made = std::make_shared<H2Stream>(*this, RpcLimits());
+    made->id_ = id;
+    stream = streams_.emplace(id, std::move(made)).first->second.get();
+  }
+  stream->fields_.clear();
+  stream->fields_cost_ = 0;
+}
+
+void H2Connection::OnField(H2Stream& stream, std::string_view name, std::string_view value) {
+  stream.fields_cost_ += FieldCost(name, value);
+  if (stream.over() || stream.fields_cost_ > limits_.header_list_bytes_max) return;
+  stream.fields_.push_back({std::string(name), std::string(value)});
+}
+
+void H2Connection::OnHeaders(H2Stream& stream, bool ends_stream) {
+  if (stream.fields_cost_ > limits_.header_list_bytes_max) {
+    stream.Abort({Reason::kRequestTooLarge,
+                  fmt::format("header fields of {} bytes, the limit is {}",
+                              stream.fields_cost_,
+                              limits_.header_list_bytes_max)});
+  } else if (side_ == Side::kClient) {
+    OnAnswerHeaders(stream, ends_stream);
+    stream.fields_.clear();
+    return;
+  } else if (!std::exchange(stream.has_head_, true)) {
+    calls_.emplace_back(streams_.at(stream.id_), std::exchange(stream.fields_, {}));
+  }
+  stream.fields_ = {};
+  if (ends_stream) stream.ReceiveEnd();
+}
+
+void H2Connection::OnAnswerHeaders(H2Stream& stream, bool ends_stream) {
+  if (!stream.has_head_) {
+    stream.has_head_ = true;
+    const Status checked = CheckGrpcResponse(stream.fields_);
+    if (!checked.ok()) {
+      stream.Abort(checked);
+      return;
+    }
+  }
+  if (!ends_stream) return;
+  const bool sending = !stream.writes_done_ || !stream.outbox_.empty();
+  stream.EndWith(StatusOfTrailers(stream.fields_));
+  if (sending) Reset(stream, NGHTTP2_NO_ERROR);
+}
+
+void H2Connection::OnGoaway(uint32_t error_code, std::string_view text) {
+  draining_ = true;
+  if (error_code == NGHTTP2_NO_ERROR && text.empty()) return;
+  if (!peer_reason_.empty()) return;
+  peer_reason_ = fmt::format("the peer ends the connection ({})",
+                             text.empty() ? nghttp2_http2_strerror(error_code)
+                                          : std::string(text.substr(0, kGoawayTextMax)));
+}
+
+void H2Connection::OnStreamClosed(int32_t id, uint32_t error_code) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  const std::shared_ptr<H2Stream> stream = std::move(found->second);
+  streams_.erase(found);
+  if (streams_.empty()) idle_since_ = Now();
+  stream->Close(side_ == Side::kServer && error_code == NGHTTP2_CANCEL
+                    ? Unavailable("the client has cancelled the call")
+                    : StatusOfReset(error_code));
+}
+
+void H2Connection::Tick() {
+  const Time now = Now();
+  if (now - heard_ >= limits_.keepalive_interval) Ping(now);
+  if (lost_.has_value()) return;
+  if (side_ == Side::kServer && streams_.empty() && now - idle_since_ >= limits_.idle_timeout) {
+    Drain();
+  }
+  TickStreams(now);
+  const Duration shortest = std::min({limits_.keepalive_interval,
+                                      limits_.keepalive_timeout,
+                                      limits_.idle_timeout,
+                                      limits_.stall_timeout});
+  tick_ = loop().After("h2.tick", std::max(kTickMin, shortest / 2), [this] { Tick(); });
+}
+
+void H2Connection::Ping(Time now) {
+  if (!pinged_.has_value()) {
+    pinged_ = now;
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    WakeWriter();
+  } else if (now - *pinged_ >= limits_.keepalive_timeout) {
+    Lose(Unavailable("the peer has been silent for " + FormatDuration(now - heard_)));
+  }
+}
+
+void H2Connection::TickStreams(Time now) {
+  std::vector<std::shared_ptr<H2Stream>> stalled;
+  for (const auto& [id, stream] : streams_) {
+    if (!stream->outbox_.empty() && now - stream->progress_ >= limits_.stall_timeout) {
+      stalled.push_back(stream);
+    }
+  }
+  for (const auto& stream : stalled) {
+    stream->Abort(Timeout("the peer takes nothing for " + FormatDuration(limits_.stall_timeout)));
+  }
+}
+
+}  // namespace berth::net

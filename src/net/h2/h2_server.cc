@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/h2/h2_server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <list>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "net/h2/h2_service.h"
+#include "net/socket.h"
+#include "net/stream.h"
+#include "net/tls_stream.h"
+#include "net/url.h"
+#include "rt/child_context.h"
+#include "rt/scope.h"
+#include "rt/sleep.h"
+
+namespace berth::net {
+namespace {
+
+// Connections taken before others have a turn.
+constexpr int kAcceptBatch = 64;
+constexpr Duration kOutOfDescriptorsPause = Duration::Millis(100);
+constexpr std::string_view kAlpn = "h2";
+
+class OwnedFd {
+ public:
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  ~OwnedFd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OwnedFd(const OwnedFd&) = delete;
+  OwnedFd& operator=(const OwnedFd&) = delete;
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+bool IsOutOfResources(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+// Counts how many of something there are per key, up to a limit.
+class Census {
+ public:
+  // One more; counted until it is destroyed. Null if there are too many.
+  class Entry {
+   public:
+    Entry(Census& census, std::map<std::string, size_t>::iterator place)
+        : census_(census), place_(place) {}
+    ~Entry() {
+      if (--place_->second == 0) census_.counts_.erase(place_);
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+   private:
+    Census& census_;
+    std::map<std::string, size_t>::iterator place_;
+  };
+  std::unique_ptr<Entry> Add(const std::string& key, size_t limit) {
+    const auto place = counts_.try_emplace(key, 0).first;
+    if (place->second >= limit) return nullptr;
+    ++place->second;
+    return std::make_unique<Entry>(*this, place);
+  }
+
+ private:
+  std::map<std::string, size_t> counts_;
+};
+
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+}  // namespace
+
+Result<std::shared_ptr<const TlsContext>> NewH2ServerTls(TlsServerOptions options) {
+  options.alpn = {std::string(kAlpn)};
+  return TlsContext::NewServer(options);
+}
+
+class H2Server::Body {
+ public:
+  Body(rt::AsioLoop& loop, H2ServerOptions options, RpcRoutes routes, int listener)
+      : loop_(loop),
+        options_(std::move(options)),
+        routes_(std::move(routes)),
+        lane_(1),
+        listener_(std::make_unique<Socket>(loop, listener)),
+        accepting_(loop),
+        connections_(loop) {
+    address_ = LocalAddress(listener);
+    const auto where = ParseHostPort(address_, 0);
+    port_ = where.ok() ? where->port : 0;
+    accepting_.Spawn("h2.accept", AcceptAll());
+  }
+  ~Body() { CHECK(stopped_) << "an H2Server is destroyed before Stop() was awaited"; }
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  const std::string& address() const { return address_; }
+  uint16_t port() const { return port_; }
+  size_t connections() const { return connections_.size(); }
+  void SetTls(std::shared_ptr<const TlsContext> tls) { options_.tls = std::move(tls); }
+
+  rt::Task<Status> Stop() {
+    if (std::exchange(stopped_, true)) co_return OkStatus();
+    CO_TRY_STATUS(co_await accepting_.Close());
+    listener_.reset();
+    for (rt::ChildContext* handshake : handshaking_) handshake->Cancel();
+    for (H2Service* service : services_) service->Drain();
+    const rt::TimerId timer =
+        loop_.After("h2.drain", options_.drain_timeout, [this] { connections_.Cancel(); });
+    CO_TRY_STATUS(co_await connections_.Join());
+    loop_.CancelTimer(timer);
+    co_return OkStatus();
+  }
+
+ private:
+  rt::Task<Status> AcceptAll() {
+    for (;;) {
+      CO_TRY_STATUS(co_await listener_->Readable());
+      for (int taken = 0; taken < kAcceptBatch; ++taken) {
+        const int fd = ::accept4(listener_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+          Take(fd);
+          continue;
+        }
+        if (errno == EAGAIN) break;
+        if (IsOutOfResources(errno)) {
+          LOG_WARNING("{}: accept: {}", address_, std::generic_category().message(errno));
+          CO_TRY_STATUS(co_await rt::Sleep(kOutOfDescriptorsPause));
+          break;
+        }
+        // Anything else is about that one connection, which was gone before it was taken.
+      }
+    }
+  }
+
+  void Take(int fd) {
+    if (connections_.size() >= options_.connections_max) {
+      LOG_DEBUG("{}: refused a connection, the limit is {}", address_, options_.connections_max);
+      ::close(fd);
+      return;
+    }
+    if (handshaking_.size() >= options_.handshakes_max) handshaking_.front()->Cancel();
+    ConfigureTcp(fd);
+    connections_.Spawn("h2.serve", Serve(fd));
+  }
+
+  rt::Task<Status> Serve(int fd) {
+    OwnedFd owned(fd);
+    const std::unique_ptr<Census::Entry> of_address =
+        by_address_.Add(HostOf(PeerAddress(owned.get())), options_.connections_per_address_max);
+    if (of_address == nullptr) co_return OkStatus();
+    Result<std::unique_ptr<Stream>> stream = co_await Shake(&owned);
+    if (!stream.ok()) {
+      LOG_DEBUG("{}: {}", address_, stream.status().ToString());
+      co_return OkStatus();  // what a peer does is no failure of the server
+    }
+    const Status status = co_await ServeStream(*std::move(stream));
+    LOG_DEBUG("{}: {}", address_, status.ToString());
+    co_return OkStatus();
+  }
+
+  // Out of line: its frame is for the handshake only.
+  [[gnu::noinline]] rt::Task<Result<std::unique_ptr<Stream>>> Shake(OwnedFd* fd) {
+    rt::ChildContext child(co_await rt::CurrentContext());
+    const auto place = handshaking_.insert(handshaking_.end(), &child);
+    auto shaking =
+        TlsStream::Accept(&loop_, fd->Release(), options_.tls, options_.handshake_timeout, &lane_);
+    Result<std::unique_ptr<Stream>> stream = co_await shaking.In(child.context());
+    handshaking_.erase(place);
+    if (stream.ok() && (*stream)->alpn() != kAlpn) {
+      co_return Unavailable("the client does not ask for h2");
+    }
+    co_return stream;
+  }
+
+  rt::Task<Status> ServeStream(std::unique_ptr<Stream> stream) {
+    const std::string subject = stream->peer_subject_hash();
+    std::unique_ptr<Census::Entry> of_identity;
+    if (!subject.empty()) {
+      of_identity = by_identity_.Add(subject, options_.connections_per_identity_max);
+    }
+    H2Service service(std::move(stream), routes_, options_.limits);
+    const auto place = services_.insert(services_.end(), &service);
+    if (!subject.empty() && of_identity == nullptr) {
+      service.Refuse("too many connections of this identity");
+    }
+    if (stopped_) service.Drain();
+    Status status = co_await service.Run();
+    services_.erase(place);
+    co_return status;
+  }
+
+  rt::AsioLoop& loop_;
+  H2ServerOptions options_;
+  const RpcRoutes routes_;
+  std::string address_;
+  uint16_t port_ = 0;
+  HandshakeLane lane_;
+  Census by_address_;
+  Census by_identity_;
+  std::unique_ptr<Socket> listener_;
+  bool stopped_ = false;
+  std::list<rt::ChildContext*> handshaking_;  // oldest first
+  std::list<H2Service*> services_;
+  rt::TaskScope accepting_;
+  rt::TaskScope connections_;
+};
+
+H2Server::H2Server(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+H2Server::~H2Server() = default;
+
+Result<std::unique_ptr<H2Server>> H2Server::Start(rt::AsioLoop& loop,
+                                                  H2ServerOptions options,
+                                                  RpcRoutes routes) {
+  loop.Assert();
+  if (options.tls == nullptr) return BadRequest("an H2Server needs a TLS context");
+  TRY(const int fd, ListenTcp(options.address, options.port));
+  auto body = std::make_unique<Body>(loop, std::move(options), std::move(routes), fd);
+  return std::unique_ptr<H2Server>(new H2Server(std::move(body)));
+}
+
+const std::string& H2Server::address() const { return body_->address(); }
+uint16_t H2Server::port() const { return body_->port(); }
+size_t H2Server::connections() const { return body_->connections(); }
+void H2Server::SetTls(std::shared_ptr<const TlsContext> tls) { body_->SetTls(std::move(tls)); }
+rt::Task<Status> H2Server::Stop() { return body_->Stop(); }
+
+}  // namespace berth::net
