@@ -98,6 +98,7 @@ void KeepPlacementStatus(std::optional<PlacementStatus>& now,
   PlacementStatus kept = before.value_or(PlacementStatus{});
   kept.attempt = now->attempt;
   kept.reason = std::move(now->reason);
+  if (!kept.pool_uid.empty()) kept.release = std::move(now->release);
   if (kept == PlacementStatus{}) {
     now.reset();
   } else {

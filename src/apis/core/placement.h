@@ -138,13 +138,19 @@ BERTH_DESCRIBE(
                 "How to choose among pools that will do; absent: the server's own choice.",
                 {.values = {"binpack", "spread", "balanced"}}))
 
+// Why an object has to leave its pool (PlacementStatus::release).
+inline constexpr std::string_view kReleaseDrain = "Drain";          // an operator empties the pool
+inline constexpr std::string_view kReleaseMove = "Move";            // an operator moves the object
+inline constexpr std::string_view kReleaseTaint = "Taint";          // NoExecute
+inline constexpr std::string_view kReleasePreempted = "Preempted";  // for something more important
+
 // Whether the object may be started elsewhere when its pool is lost.
 inline bool MovesOnPoolLoss(const std::optional<Placement>& placement) {
   return placement && placement->on_pool_loss == kOnPoolLossMove;
 }
 
 // Written in bind and unbind commits only; what a status update says of it is ignored, but for
-// attempt and reason.
+// attempt, reason and, while the object has a pool, release.
 struct PlacementStatus {
   std::string pool;
   std::string pool_uid;
@@ -154,6 +160,7 @@ struct PlacementStatus {
   std::string reason;
   bool pinned = false;
   ResourceList resources;
+  std::string release;
   bool operator==(const PlacementStatus&) const = default;
 };
 BERTH_DESCRIBE(
@@ -171,7 +178,11 @@ BERTH_DESCRIBE(
     BERTH_FIELD(pinned,
                 "pinned",
                 "The pool was named by the owner of the object: this pool or none."),
-    BERTH_FIELD(resources, "resources", "What the object takes of the pool."))
+    BERTH_FIELD(resources, "resources", "What the object takes of the pool."),
+    BERTH_FIELD(release,
+                "release",
+                "Not empty: the object has to leave its pool, and why, in one word. Its host stops "
+                "it, and once it is gone there it looks for another place."))
 
 // Everything about `placement` that its description cannot say.
 void CheckPlacement(const std::optional<Placement>& placement,
