@@ -47,12 +47,13 @@ size_t Weight(const Value& value) {
 
 class Builder : public YAML::EventHandler {
  public:
+  explicit Builder(size_t documents_max) : documents_max_(documents_max) {}
   const Status& error() const { return error_; }
   std::vector<Value> TakeDocuments() { return std::move(documents_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_.size() == kMaxYamlDocuments) {
-      Fail(mark, "more than " + std::to_string(kMaxYamlDocuments) + " documents");
+    if (documents_.size() == documents_max_) {
+      Fail(mark, "more than " + std::to_string(documents_max_) + " documents");
     }
     documents_.emplace_back();
     anchors_.clear();
@@ -216,6 +217,7 @@ class Builder : public YAML::EventHandler {
   }
 
   Status error_;
+  const size_t documents_max_;
   std::vector<Value> documents_;
   std::vector<Frame> stack_;
   std::unordered_map<YAML::anchor_t, Value> anchors_;
@@ -247,21 +249,21 @@ bool LooksLikeJson(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<Value>> ParseYamlDocuments(std::string_view text) {
-  if (text.size() > kMaxYamlBytes) {
+Result<std::vector<Value>> ParseYamlDocuments(std::string_view text, YamlLimits limits) {
+  if (text.size() > limits.bytes) {
     return Status(Reason::kRequestTooLarge,
                   "YAML of " + std::to_string(text.size()) + " bytes is larger than the limit of " +
-                      std::to_string(kMaxYamlBytes));
+                      std::to_string(limits.bytes));
   }
   if (LooksLikeJson(text)) {
-    if (auto json = ParseJson(text, kMaxYamlBytes); json.ok()) {
+    if (auto json = ParseJson(text, limits.bytes); json.ok()) {
       std::vector<Value> documents;
       documents.push_back(*std::move(json));
       return documents;
     }
   }
   TRY_STATUS(CheckCharacters(text));
-  Builder builder;
+  Builder builder(limits.documents);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);

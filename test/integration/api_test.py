@@ -66,6 +66,18 @@ class Answers(berth_fixture.ServerTestCase):
         self.assertEqual(self.client.get(f'{CONFIGMAPS}/same').json()['metadata'], made['metadata'])
 
 
+class Manifests(berth_fixture.ServerTestCase):
+
+    def test_a_manifest_may_be_larger_than_a_request(self):
+        objects = [{'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': f'large-{i}', 'namespace': 'default'},
+                    'data': {'text': 'x' * 200_000}} for i in range(20)]
+        documents = '\n---\n'.join(json.dumps(each) for each in objects)
+        for text, says in ((documents, 'created'),
+                           (json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': objects}), 'unchanged')):
+            applied = self.server.berth('apply', '-f', '-', input=text).stdout.splitlines()
+            self.assertEqual(applied, [f'configmap/large-{i} {says}' for i in range(20)])
+
+
 class Limits(unittest.TestCase):
 
     def test_a_server_opens_as_many_files_as_its_host_allows(self):

@@ -373,6 +373,14 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
         client = self.server.client(headers={'Impersonate-Group': 'system:masters'})
         self.assertEqual(client.get(machines).status, 400)
 
+    def test_berth_impersonates_as_kubectl_does(self):
+        for flags, allowed in ((['--as=view'], True), (['--as=nobody'], False),
+                               (['--as=nobody', '--as-group=system:masters'], True)):
+            ended = self.server.berth('get', 'machines', '-n', 'blue', *flags, check=False)
+            self.assertEqual(ended.returncode == 0, allowed, f'{flags}: {ended}')
+        self.assertIn('User "nobody" cannot list resource "machines"',
+                      self.server.berth('get', 'machines', '-n', 'blue', '--as=nobody', check=False).stderr)
+
     # What is left behind
 
     def test_files_are_for_their_owner_only(self):

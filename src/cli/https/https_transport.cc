@@ -96,6 +96,8 @@ class HttpsTransport final : public Transport {
   explicit HttpsTransport(const Connection& connection)
       : server_(Printable(connection.server)),
         authorization_(connection.token.empty() ? "" : fmt::format("Bearer {}", connection.token)),
+        impersonate_user_(connection.impersonate_user),
+        impersonate_groups_(connection.impersonate_groups),
         deadline_(connection.request_timeout.value_or(kNoDeadline)) {}
 
   Status Start(const Connection& connection) {
@@ -143,6 +145,10 @@ class HttpsTransport final : public Transport {
     out.headers = std::move(request.headers);
     out.headers.Set("User-Agent", fmt::format("berth/{}", kVersion));
     if (!authorization_.empty()) out.headers.Set("Authorization", authorization_);
+    if (!impersonate_user_.empty()) out.headers.Set("Impersonate-User", impersonate_user_);
+    for (const std::string& group : impersonate_groups_) {
+      out.headers.Add("Impersonate-Group", group);
+    }
     if (!request.body.empty()) out.body.emplace_back(request.body);
     return out;
   }
@@ -159,6 +165,8 @@ class HttpsTransport final : public Transport {
 
   std::string server_;
   std::string authorization_;
+  std::string impersonate_user_;
+  std::vector<std::string> impersonate_groups_;
   Duration deadline_;
   std::string prefix_;  // path of the server's URL
   rt::AsioLoop loop_{"cli"};

@@ -78,6 +78,8 @@ Status ApplyUser(const UserEntry& user, std::string_view name, Connection& out) 
   TRY(out.client_key,
       DataOrFile(
           user.client_key_data, user.client_key, fmt::format("user {}: client-key", Quote(name))));
+  out.impersonate_user = user.as;
+  out.impersonate_groups = user.as_groups;
   // kubectl's order: the file, which may be renewed, wins over the token beside it.
   out.token = user.token;
   if (user.token_file.empty()) return OkStatus();
@@ -85,6 +87,19 @@ Status ApplyUser(const UserEntry& user, std::string_view name, Connection& out) 
   if (!token.ok()) return token.status().Wrap(fmt::format("user {}: tokenFile", Quote(name)));
   out.token = std::string(Trim(*token));
   return OkStatus();
+}
+
+// Flags replace what the kubeconfig says as a whole: another user is not in the first one's groups.
+Status ApplyImpersonation(const ConnectionFlags& flags, Connection& out) {
+  if (!flags.as_user.empty()) {
+    out.impersonate_user = flags.as_user;
+    out.impersonate_groups = flags.as_groups;
+  } else if (!flags.as_groups.empty()) {
+    out.impersonate_groups = flags.as_groups;
+  }
+  if (out.impersonate_groups.empty() || !out.impersonate_user.empty()) return OkStatus();
+  return Advise(BadRequest("a group cannot be impersonated without a user"),
+                "--as=USER --as-group=GROUP");
 }
 
 Status CheckServer(const std::string& server) {
@@ -189,6 +204,7 @@ Result<Connection> ResolveConnection(const Kubeconfig& config, const ConnectionF
     out.client_certificate.clear();
     out.client_key.clear();
   }
+  TRY_STATUS(ApplyImpersonation(flags, out));
   out.request_timeout = flags.request_timeout;
   if (out.server.empty()) {
     return Advise(NotFound("no server is known: there is no kubeconfig with a current context"),

@@ -23,6 +23,8 @@ struct Connection {
   std::string client_key;
   std::string token;
   std::string namespace_ = "default";
+  std::string impersonate_user;  // "" for nobody
+  std::vector<std::string> impersonate_groups;
   std::string context;                      // its name, for messages; "" without a kubeconfig
   std::optional<Duration> request_timeout;  // none: wait as long as it takes
 };
@@ -55,6 +57,8 @@ struct ConnectionFlags {
   std::string server;
   std::string token;
   std::string certificate_authority;  // a file
+  std::string as_user;
+  std::vector<std::string> as_groups;
   std::optional<Duration> request_timeout;
 };
 

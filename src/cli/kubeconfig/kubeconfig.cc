@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
@@ -26,6 +27,21 @@ class Reader {
     if (member->is_string()) return member->as_string();
     Fail(key, "a string");
     return "";
+  }
+
+  std::vector<std::string> Texts(std::string_view key) {
+    std::vector<std::string> out;
+    const Value* member = value_.Find(key);
+    if (member == nullptr || member->is_null()) return out;
+    const bool is_list = member->is_array() && std::ranges::all_of(member->items(), [](auto& item) {
+                           return item.is_string();
+                         });
+    if (!is_list) {
+      Fail(key, "a list of strings");
+      return out;
+    }
+    for (const Value& item : member->items()) out.push_back(item.as_string());
+    return out;
   }
 
   bool Switch(std::string_view key) {
@@ -77,7 +93,9 @@ UserEntry ReadUser(Reader& in) {
                 .client_certificate_data = in.Decoded("client-certificate-data"),
                 .client_key_data = in.Decoded("client-key-data"),
                 .token = in.Text("token"),
-                .token_file = in.File("tokenFile")};
+                .token_file = in.File("tokenFile"),
+                .as = in.Text("as"),
+                .as_groups = in.Texts("as-groups")};
   for (const std::string_view key : {"exec", "auth-provider", "username"}) {
     if (in.Has(key)) out.foreign = key;
   }
@@ -147,6 +165,12 @@ Value ClusterValue(const ClusterEntry& entry, Secrets secrets) {
 
 Value UserValue(const UserEntry& entry, Secrets secrets) {
   Value out = Value::Object();
+  SetText(out, "as", entry.as);
+  if (!entry.as_groups.empty()) {
+    Value groups = Value::Array();
+    for (const std::string& group : entry.as_groups) groups.items().emplace_back(group);
+    out.Set("as-groups", std::move(groups));
+  }
   SetText(out, "client-certificate", entry.client_certificate);
   SetData(out, "client-certificate-data", entry.client_certificate_data, secrets);
   SetText(out, "client-key", entry.client_key);

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "meta/value.h"
@@ -29,6 +30,8 @@ struct UserEntry {
   std::string client_key_data;
   std::string token;
   std::string token_file;
+  std::string as;  // whom to impersonate, "" for nobody
+  std::vector<std::string> as_groups;
   // A way to log in that we do not have: "exec", "auth-provider", "username".
   std::string foreign;
   bool operator==(const UserEntry&) const = default;

@@ -93,6 +93,8 @@ TEST(Kubeconfig, NamesTheFieldThatIsWrong) {
        "users[0].user.client-key-data is not base64"},
       {"clusters: [{name: a, cluster: {insecure-skip-tls-verify: maybe}}]",
        "clusters[0].cluster.insecure-skip-tls-verify is not true or false"},
+      {"users: [{name: a, user: {as: x, as-groups: dev}}]",
+       "users[0].user.as-groups is not a list of strings"},
       {"[]", "the file is not an object"},
   };
   for (const auto& [text, message] : cases) {
@@ -173,6 +175,34 @@ TEST_F(ConnectionTest, ATokenOnTheCommandLineReplacesTheCertificate) {
   EXPECT_EQ(connection->client_key, "");
 }
 
+TEST_F(ConnectionTest, ImpersonatesWhomTheKubeconfigOrTheFlagsName) {
+  Kubeconfig config = Read(kOne);
+  UserEntry& user = config.users.begin()->second;
+  user.as = "ann";
+  user.as_groups = {"dev"};
+  struct Case {
+    ConnectionFlags flags;
+    std::string user;
+    std::vector<std::string> groups;
+  };
+  const Case cases[] = {
+      {{}, "ann", {"dev"}},
+      {{.as_user = "bob"}, "bob", {}},
+      {{.as_groups = {"ops"}}, "ann", {"ops"}},
+      {{.as_user = "bob", .as_groups = {"ops", "a,b"}}, "bob", {"ops", "a,b"}},
+  };
+  for (const Case& row : cases) {
+    const auto connection = ResolveConnection(config, row.flags);
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    EXPECT_EQ(connection->impersonate_user, row.user);
+    EXPECT_EQ(connection->impersonate_groups, row.groups);
+  }
+  const auto value = KubeconfigToValue(config, Secrets::kShown);
+  const auto again = KubeconfigFromValue(value, "/");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, config);
+}
+
 TEST_F(ConnectionTest, TheTokenFileWinsOverTheToken) {
   Kubeconfig config = Read(kTwo);
   config.clusters.at("far").certificate_authority.clear();
@@ -194,6 +224,10 @@ TEST_F(ConnectionTest, SaysWhatIsMissingAndWhatIsNotDone) {
        {},
        "no server is known: there is no kubeconfig with a current context",
        ExitCode::kNotFound},
+      {std::string(kOne),
+       {.as_groups = {"dev"}},
+       "a group cannot be impersonated without a user",
+       ExitCode::kUsage},
       {std::string(kOne),
        {.context = "hmoe"},
        R"(the kubeconfig has no context "hmoe"; did you mean "home"?)",

@@ -95,7 +95,9 @@ Result<std::string> ReadAll(std::istream& in) {
 }
 
 Status AddText(const std::string& text, const std::string& source, std::vector<Manifest>& out) {
-  auto documents = meta::ParseYamlDocuments(text);
+  // What is too large for one request may still be many objects, each of which is one.
+  auto documents =
+      meta::ParseYamlDocuments(text, {.bytes = kFileBytesMax, .documents = kManifestObjectsMax});
   if (!documents.ok()) return documents.status().Wrap(source);
   const bool single = documents->size() == 1;
   for (size_t i = 0; i < documents->size(); ++i) {

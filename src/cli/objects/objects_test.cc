@@ -88,6 +88,54 @@ TEST_F(ObjectsTest, NamesTheDocumentThatIsNoObject) {
   }
 }
 
+// Five lines per document, half a MiB more than a request may have.
+std::string ManyMegabytes(int documents) {
+  const std::string filler(7 * 512 * 1024 / documents, 'x');
+  std::string text;
+  for (int i = 0; i < documents; ++i) {
+    text += "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s" + std::to_string(i) +
+            "}\nfiller: " + filler + "\n";
+  }
+  return text;
+}
+
+TEST_F(ObjectsTest, ReadsManifestsOfManyMegabytes) {
+  constexpr int kCount = 20;
+  const std::string text = ManyMegabytes(kCount);
+  const auto manifests = ParseManifests(text, "x.yaml");
+  ASSERT_TRUE(manifests.ok()) << manifests.status();
+  ASSERT_EQ(manifests->size(), static_cast<size_t>(kCount));
+  EXPECT_EQ(manifests->back().object.GetString({"metadata", "name"}), "s19");
+  EXPECT_EQ(manifests->back().source, "x.yaml, document 20");
+}
+
+TEST_F(ObjectsTest, NamesTheLineOfAMistakeFarIntoAManifest) {
+  const auto broken = ParseManifests(ManyMegabytes(20) + "---\na: ]\n", "x.yaml");
+  ASSERT_FALSE(broken.ok());
+  // Of 20 documents with five lines each, "---", and then the mistake.
+  EXPECT_TRUE(broken.status().message().starts_with("x.yaml: invalid YAML at line 102, column"))
+      << broken.status();
+}
+
+TEST_F(ObjectsTest, ReadsListsOfManyMegabytesAsYamlAndJson) {
+  constexpr int kCount = 20;
+  const std::string filler(7 * 512 * 1024 / kCount, 'x');
+  std::string yaml = "apiVersion: v1\nkind: List\nitems:\n";
+  std::string json = R"({"apiVersion": "v1", "kind": "List", "items": [)";
+  for (int i = 0; i < kCount; ++i) {
+    const std::string item = R"({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s)" +
+                             std::to_string(i) + R"("}, "filler": ")" + filler + "\"}";
+    yaml += "- " + item + "\n";
+    json += (i == 0 ? "" : ",") + item;
+  }
+  for (const std::string& text : {yaml, json + "]}"}) {
+    const auto manifests = ParseManifests(text, "x");
+    ASSERT_TRUE(manifests.ok()) << manifests.status();
+    ASSERT_EQ(manifests->size(), static_cast<size_t>(kCount));
+    EXPECT_EQ(manifests->back().source, "x, item 20");
+  }
+}
+
 TEST_F(ObjectsTest, ReadsFoldersInOrderAndStandardInput) {
   const std::string folder = testing::TempDir() + "objects_test_folder";
   std::filesystem::create_directories(folder + "/below");
