@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Enrolment gives hosts their identities: Join turns a token and a certificate request into a
+// certificate, Renew turns a certificate into the next one.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/client.h"
+#include "client/events/event_recorder.h"
+#include "client/records/cluster_record.h"
+#include "client/records/host_record.h"
+#include "client/records/revocations.h"
+#include "gateway/identity/attempt_limiter.h"
+#include "net/rpc.h"
+#include "pki/certificate_authority.h"
+#include "pki/join_token.h"
+#include "rt/loop.h"
+#include "rt/task.h"
+
+namespace berth::gateway {
+
+class Enrolment {
+ public:
+  // Everything outlives the enrolment.
+  struct Deps {
+    rt::Loop& loop;
+    client::Client& client;
+    const pki::CertificateAuthority& authority;
+    client::EventRecorder& events;
+    const client::Revocations& revocations;
+  };
+  Enrolment(Deps deps, client::ClusterRecord cluster, std::vector<std::string> servers);
+
+  // Handlers of AgentService. Idempotent for one token and one key.
+  rt::Task<Result<std::string>> Join(net::RpcCall call, std::string request);
+  rt::Task<Result<std::string>> Renew(net::RpcCall call, std::string request);
+
+  // What the host's token granted; Unauthorized if the host is not known (any more).
+  rt::Task<Result<client::HostRecord>> FindHost(std::string host);
+
+ private:
+  struct Ask;
+  rt::Task<Result<std::string>> TryJoin(std::string request, std::string address);
+  rt::Task<Result<pki::JoinGrant>> Redeem(Ask ask);
+  rt::Task<Status> Remember(Ask ask, pki::JoinGrant grant);
+  Result<std::string> Sign(const std::string& host, const std::string& csr_pem) const;
+
+  Deps deps_;
+  const client::ClusterRecord cluster_;
+  const std::vector<std::string> servers_;
+  std::string ca_pin_;
+  AttemptLimiter limiter_;
+};
+
+}  // namespace berth::gateway
