@@ -110,13 +110,19 @@ def opened_by(dependency, table):
 
 
 def headers_of_tests(tree):
-    """Headers that only tests include: fixtures."""
+    """Headers that only tests include, directly or through other such headers: fixtures."""
     includers = {}
     for path, text in tree.items():
         if sources.is_cpp(path):
             for include in INCLUDE.finditer(text):
                 includers.setdefault('src/' + include.group(2), []).append(path)
-    return {header for header, paths in includers.items() if all(map(is_test, paths))}
+    fixtures = set()
+    while True:
+        found = {header for header, paths in includers.items()
+                 if all(is_test(path) or path in fixtures for path in paths)}
+        if found == fixtures:
+            return fixtures
+        fixtures = found
 
 
 def check_layers(tree):

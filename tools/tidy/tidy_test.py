@@ -65,6 +65,10 @@ class Layers(unittest.TestCase):
     def test_a_header_that_only_tests_include_is_a_test(self):
         files = {**self.HEADERS, 'src/cli/world.h': '#include "store/a.h"\n', 'src/cli/b_test.cc': '#include "cli/world.h"\n'}
         self.assertEqual(findings(tidy.check_layers, files), [])
+        # Also through another header that only tests include.
+        files['src/cli/large_world.h'] = '#include "cli/world.h"\n'
+        files['src/cli/large_test.cc'] = '#include "cli/large_world.h"\n'
+        self.assertEqual(findings(tidy.check_layers, files), [])
         files['src/cli/b.cc'] = '#include "cli/world.h"\n'
         self.assertEqual(len(findings(tidy.check_layers, files)), 1)
 
