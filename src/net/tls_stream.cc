@@ -201,8 +201,7 @@ Status TlsStream::HandshakeError() {
   }
   if (const std::string_view refusal = RefusalText(ERR_GET_REASON(ERR_peek_error()));
       !refusal.empty()) {
-    ERR_clear_error();
-    return TrustFailure(fmt::format("tls: the peer {}", refusal));
+    return TrustFailure(fmt::format("tls: {}: the peer {}", TakeOpenSslError(), refusal));
   }
   plain_http_ = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
   return Unavailable("tls handshake: " + TakeOpenSslError());
@@ -231,8 +230,9 @@ Stream::IoResult TlsStream::Judge(int returned, size_t bytes) const {
   }
   const std::string_view refusal = RefusalText(ERR_GET_REASON(ERR_peek_error()));
   if (!refusal.empty()) {
-    ERR_clear_error();
-    return {.io = Io::kFailed, .error = TrustFailure(fmt::format("tls: the peer {}", refusal))};
+    return {
+        .io = Io::kFailed,
+        .error = TrustFailure(fmt::format("tls: {}: the peer {}", TakeOpenSslError(), refusal))};
   }
   return {.io = Io::kFailed, .error = Unavailable("tls: " + TakeOpenSslError())};
 }

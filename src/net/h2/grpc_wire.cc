@@ -52,7 +52,7 @@ bool IsReserved(std::string_view name) {
          name == "content-type" || name == "user-agent";
 }
 
-Status AddMetadata(const H2Field& field, GrpcRequest& request) {
+Status AddMetadata(const H2Field& field, CallHead& request) {
   std::string value = field.value;
   if (IsBinary(field.name)) {
     std::optional<std::string> decoded = DecodeBinary(value);
@@ -139,8 +139,8 @@ std::optional<Status> DecodeDetail(std::string_view text, int code, const std::s
 
 }  // namespace
 
-Result<GrpcRequest> ParseGrpcRequest(const H2Fields& fields) {
-  GrpcRequest request;
+Result<CallHead> ParseGrpcRequest(const H2Fields& fields) {
+  CallHead request;
   const std::string* http_method = Find(fields, ":method");
   const std::string* path = Find(fields, ":path");
   if (http_method == nullptr || *http_method != "POST" || path == nullptr) {
@@ -309,54 +309,6 @@ std::string DecodeGrpcMessage(std::string_view text) {
     i += 2;
   }
   return decoded;
-}
-
-std::string MessagePrefix(size_t bytes) {
-  std::string prefix(kMessagePrefixBytes, '\0');
-  for (size_t i = 0; i < 4; ++i) prefix[4 - i] = static_cast<char>(bytes >> (8 * i) & 0xff);
-  return prefix;
-}
-
-Status MessageAssembler::ReadPrefix() {
-  if (prefix_.front() != 0) {
-    return {Reason::kMethodNotSupported, "a compressed message: only identity is supported"};
-  }
-  missing_ = 0;
-  for (size_t i = 1; i < kMessagePrefixBytes; ++i) {
-    missing_ = missing_ << 8 | static_cast<unsigned char>(prefix_[i]);
-  }
-  return CheckSize(missing_);
-}
-
-Status MessageAssembler::CheckSize(size_t bytes) const {
-  if (bytes <= message_bytes_max_) return OkStatus();
-  return {Reason::kRequestTooLarge,
-          fmt::format("a message of {} bytes, the limit is {}", bytes, message_bytes_max_)};
-}
-
-Status MessageAssembler::SetLimit(size_t message_bytes_max) {
-  message_bytes_max_ = message_bytes_max;
-  return CheckSize(message_.size() + missing_);
-}
-
-Status MessageAssembler::Feed(std::string_view bytes, std::list<std::string>* messages) {
-  while (!bytes.empty()) {
-    if (prefix_.size() < kMessagePrefixBytes) {
-      const size_t taken = std::min(bytes.size(), kMessagePrefixBytes - prefix_.size());
-      prefix_ += bytes.substr(0, taken);
-      bytes.remove_prefix(taken);
-      if (prefix_.size() < kMessagePrefixBytes) break;
-      TRY_STATUS(ReadPrefix());
-    }
-    const size_t taken = std::min(bytes.size(), missing_);
-    message_ += bytes.substr(0, taken);
-    bytes.remove_prefix(taken);
-    missing_ -= taken;
-    if (missing_ > 0) break;
-    messages->push_back(std::exchange(message_, {}));
-    prefix_.clear();
-  }
-  return OkStatus();
 }
 
 }  // namespace berth::net

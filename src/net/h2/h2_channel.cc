@@ -3,33 +3,14 @@
 
 #include <utility>
 
+#include "net/call/call_client.h"
+
 namespace berth::net {
 namespace {
 
 // How long a last word may take to leave.
 constexpr Duration kGoodbyeTimeMax = Duration::Seconds(1);
 constexpr uint32_t kNoError = 0;
-
-// The client's hold on a call: letting go of it breaks it off.
-class ClientStream final : public MessageStream {
- public:
-  explicit ClientStream(std::shared_ptr<H2Stream> stream) : stream_(std::move(stream)) {}
-  ~ClientStream() override { stream_->Abort(Unavailable("the caller has let go of the stream")); }
-
-  rt::Task<Result<std::optional<std::string>>> Read() override { return stream_->Read(); }
-  [[nodiscard]] bool TryWrite(std::string message) override {
-    return stream_->TryWrite(std::move(message));
-  }
-  rt::Task<Status> Write(std::string message) override {
-    return stream_->Write(std::move(message));
-  }
-  size_t outbox_bytes() const override { return stream_->outbox_bytes(); }
-  void WritesDone() override { stream_->WritesDone(); }
-  void Abort(Status why) override { stream_->Abort(std::move(why)); }
-
- private:
-  std::shared_ptr<H2Stream> stream_;
-};
 
 }  // namespace
 
@@ -61,9 +42,9 @@ rt::Task<Status> H2Channel::Close() {
 Result<std::unique_ptr<MessageStream>> H2Channel::Begin(const std::string& method,
                                                         const RpcOptions& options) {
   TRY(const H2Fields fields, FormatGrpcRequest(authority_, method, options));
-  TRY(std::shared_ptr<H2Stream> stream, connection_.Request(fields, options.limits));
+  TRY(std::shared_ptr<CallStream> stream, connection_.Request(fields, options.limits));
   if (options.deadline.has_value()) stream->SetDeadline(*options.deadline);
-  return std::unique_ptr<MessageStream>(std::make_unique<ClientStream>(std::move(stream)));
+  return HoldCall(std::move(stream));
 }
 
 rt::Task<Result<std::unique_ptr<MessageStream>>> H2Channel::Open(std::string method,
@@ -75,13 +56,7 @@ rt::Task<Result<std::string>> H2Channel::Call(std::string method,
                                               std::string request,
                                               RpcOptions options) {
   CO_TRY(std::unique_ptr<MessageStream> stream, Begin(method, options));
-  CO_TRY_STATUS(co_await stream->Write(std::move(request)));
-  stream->WritesDone();
-  CO_TRY(std::optional<std::string> answer, co_await stream->Read());
-  if (!answer.has_value()) co_return Unavailable(method + ": the server ended without an answer");
-  CO_TRY(const std::optional<std::string> more, co_await stream->Read());
-  if (more.has_value()) co_return Unavailable(method + ": more than one answer");
-  co_return *std::move(answer);
+  co_return co_await CallUnary(std::move(stream), std::move(method), std::move(request));
 }
 
 }  // namespace berth::net

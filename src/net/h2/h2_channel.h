@@ -8,7 +8,6 @@
 #include "base/result.h"
 #include "net/h2/h2_connection.h"
 #include "net/h2/h2_limits.h"
-#include "net/h2/h2_stream.h"
 #include "net/rpc.h"
 #include "net/stream.h"
 #include "rt/scope.h"

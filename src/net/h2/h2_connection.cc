@@ -80,26 +80,26 @@ struct H2Callbacks {
                       size_t value_size,
                       uint8_t,
                       void* user) {
-    H2Stream* stream = Of(user).Find(frame->hd.stream_id);
-    if (stream == nullptr) return 0;
-    Of(user).OnField(*stream, View(name, name_size), View(value, value_size));
+    H2Connection::Entry* entry = Of(user).Find(frame->hd.stream_id);
+    if (entry == nullptr) return 0;
+    Of(user).OnField(*entry, View(name, name_size), View(value, value_size));
     return 0;
   }
 
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     H2Connection& connection = Of(user);
     const bool ends_stream = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    H2Stream* stream = connection.Find(frame->hd.stream_id);
+    H2Connection::Entry* entry = connection.Find(frame->hd.stream_id);
     switch (frame->hd.type) {
       case NGHTTP2_HEADERS:
-        if (stream != nullptr) connection.OnHeaders(*stream, ends_stream);
+        if (entry != nullptr) connection.OnHeaders(*entry, ends_stream);
         break;
       case NGHTTP2_DATA:
-        if (stream != nullptr && ends_stream) {
+        if (entry != nullptr && ends_stream) {
           if (connection.side_ == H2Connection::Side::kServer) {
-            stream->ReceiveEnd();
+            entry->call->ReceiveEnd();
           } else {
-            stream->EndWith(Unavailable("the server ended the call without a status"));
+            entry->call->EndWith(Unavailable("the server ended the call without a status"));
           }
         }
         break;
@@ -119,8 +119,8 @@ struct H2Callbacks {
       nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t size, void* user) {
     // The connection's window is given back at once: a call that nobody reads holds up itself only.
     nghttp2_session_consume_connection(session, size);
-    H2Stream* stream = Of(user).Find(id);
-    if (stream != nullptr) stream->Receive(View(data, size));
+    const H2Connection::Entry* entry = Of(user).Find(id);
+    if (entry != nullptr) entry->call->Receive(View(data, size));
     return 0;
   }
 
@@ -151,23 +151,21 @@ struct H2Callbacks {
                           nghttp2_data_source*,
                           void* user) {
     H2Connection& connection = Of(user);
-    H2Stream* stream = connection.Find(id);
-    if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    const size_t filled = stream->Fill({reinterpret_cast<char*>(into), size});
-    if (stream->is_drained() && stream->writes_done_) {
-      *flags |= NGHTTP2_DATA_FLAG_EOF;
-      if (connection.side_ == H2Connection::Side::kServer) {
-        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-        // WritesDone() of a handler says nothing to the peer until its status is known.
-        if (!stream->final_status_.has_value()) {
-          *flags = NGHTTP2_DATA_FLAG_NONE;
-          return filled == 0 ? ssize_t{NGHTTP2_ERR_DEFERRED} : static_cast<ssize_t>(filled);
-        }
-        connection.SubmitTrailers(*stream, *stream->final_status_);
-      }
-      return static_cast<ssize_t>(filled);
+    H2Connection::Entry* entry = connection.Find(id);
+    if (entry == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    CallStream& call = *entry->call;
+    const size_t filled = call.Fill({reinterpret_cast<char*>(into), size});
+    const bool is_server = connection.side_ == H2Connection::Side::kServer;
+    // What a server's handler says with WritesDone() is said once its status is known.
+    const bool ends =
+        call.is_drained() && call.writes_done() && (!is_server || call.final_status().has_value());
+    if (!ends) return filled == 0 ? ssize_t{NGHTTP2_ERR_DEFERRED} : static_cast<ssize_t>(filled);
+    *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (is_server) {
+      *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      connection.SubmitTrailers(*entry, *call.final_status());
     }
-    return filled == 0 ? ssize_t{NGHTTP2_ERR_DEFERRED} : static_cast<ssize_t>(filled);
+    return static_cast<ssize_t>(filled);
   }
 
   static const nghttp2_session_callbacks* Table() {
@@ -206,7 +204,8 @@ H2Connection::H2Connection(Side side,
                            std::unique_ptr<Stream> stream,
                            const H2Limits& limits,
                            OnCall on_call)
-    : side_(side),
+    : CallTransport(limits.received_bytes_max, limits.queued_bytes_max),
+      side_(side),
       limits_(limits),
       on_call_(std::move(on_call)),
       stream_(std::move(stream)),
@@ -296,7 +295,14 @@ Status H2Connection::Receive(std::span<const char> bytes) {
 
 void H2Connection::DispatchCalls() {
   auto calls = std::exchange(calls_, {});
-  for (auto& [stream, fields] : calls) on_call_(std::move(stream), std::move(fields));
+  for (auto& [call, fields] : calls) {
+    Result<CallHead> head = ParseGrpcRequest(fields);
+    if (head.ok()) {
+      on_call_(std::move(call), *std::move(head));
+    } else {
+      call->Finish(head.status());
+    }
+  }
 }
 
 bool H2Connection::IsDone() const {
@@ -358,27 +364,22 @@ void H2Connection::Lose(Status why) {
   ready_.Set();
   calls_.clear();
   auto streams = std::exchange(streams_, {});
-  for (auto& [id, stream] : streams) stream->Close(*lost_);
+  for (auto& [id, entry] : streams) entry.call->Detach(*lost_);
   if (reading_ != nullptr) reading_->Cancel();
 }
 
-Result<std::shared_ptr<H2Stream>> H2Connection::Request(const H2Fields& fields,
-                                                        const RpcLimits& limits) {
+Result<std::shared_ptr<CallStream>> H2Connection::Request(const H2Fields& fields,
+                                                          const RpcLimits& limits) {
   if (!usable()) return lost_.value_or(Unavailable("the server takes no new calls"));
-  auto stream = std::make_shared<H2Stream>(*this, limits);
   const nghttp2_data_provider provider = H2Callbacks::Provider();
   const std::vector<nghttp2_nv> nv = ToNv(fields);
   const int32_t id =
       nghttp2_submit_request(session_, nullptr, nv.data(), nv.size(), &provider, nullptr);
-  if (id < 0) {
-    stream->Close(Unavailable("http/2: no further call on this connection"));
-    return Unavailable(std::string("http/2: ") + nghttp2_strerror(id));
-  }
-  stream->id_ = id;
-  stream->head_sent_ = true;
-  streams_.emplace(id, stream);
+  if (id < 0) return Unavailable(std::string("http/2: ") + nghttp2_strerror(id));
+  auto call = std::make_shared<CallStream>(*this, id, limits);
+  streams_.emplace(id, Entry{.call = call, .head_sent = true});
   WakeWriter();
-  return stream;
+  return call;
 }
 
 bool H2Connection::usable() const {
@@ -415,90 +416,70 @@ RpcPeer H2Connection::peer() const {
           .certificate_state = stream_->peer_certificate_state()};
 }
 
-void H2Connection::ResumeSending(H2Stream& stream) {
-  if (stream.connection_ == nullptr) return;
-  if (!stream.head_sent_) {
-    if (stream.outbox_.empty() && stream.final_status_.has_value()) {
-      SubmitTrailers(stream, *stream.final_status_);
-    } else {
-      SubmitHead(stream);
-    }
+void H2Connection::ResumeSending(CallStream& call) {
+  Entry* entry = Find(call.id());
+  if (entry == nullptr) return;
+  if (entry->head_sent) {
+    nghttp2_session_resume_data(session_, call.id());
+  } else if (call.is_drained() && call.final_status().has_value()) {
+    SubmitTrailers(*entry, *call.final_status());
   } else {
-    nghttp2_session_resume_data(session_, stream.id_);
+    SubmitHead(*entry);
   }
   WakeWriter();
 }
 
-void H2Connection::SubmitHead(H2Stream& stream) {
-  stream.head_sent_ = true;
+void H2Connection::SubmitHead(Entry& entry) {
+  entry.head_sent = true;
   const H2Fields head = GrpcResponseHead();
   const std::vector<nghttp2_nv> nv = ToNv(head);
   const nghttp2_data_provider provider = H2Callbacks::Provider();
-  nghttp2_submit_response(session_, stream.id_, nv.data(), nv.size(), &provider);
+  nghttp2_submit_response(session_, entry.call->id(), nv.data(), nv.size(), &provider);
 }
 
-void H2Connection::SubmitTrailers(H2Stream& stream, const Status& status) {
-  H2Fields fields = GrpcTrailers(status);
-  if (std::exchange(stream.head_sent_, true)) {
+void H2Connection::SubmitTrailers(Entry& entry, const Status& status) {
+  const H2Fields fields = GrpcTrailers(status);
+  if (std::exchange(entry.head_sent, true)) {
     const std::vector<nghttp2_nv> nv = ToNv(fields);
-    nghttp2_submit_trailer(session_, stream.id_, nv.data(), nv.size());
+    nghttp2_submit_trailer(session_, entry.call->id(), nv.data(), nv.size());
     return;
   }
   H2Fields head = GrpcResponseHead();
   head.insert(head.end(), fields.begin(), fields.end());
   const std::vector<nghttp2_nv> nv = ToNv(head);
-  nghttp2_submit_response(session_, stream.id_, nv.data(), nv.size(), nullptr);
+  nghttp2_submit_response(session_, entry.call->id(), nv.data(), nv.size(), nullptr);
 }
 
-void H2Connection::SendAbort(H2Stream& stream, const Status& why) {
-  if (side_ == Side::kServer && !stream.final_status_.has_value()) {
+void H2Connection::SendAbort(CallStream& call, const Status& why) {
+  Entry* entry = Find(call.id());
+  if (entry == nullptr) return;
+  if (side_ == Side::kServer && !call.final_status().has_value()) {
     // Trailers are not subject to flow control: they pass what is stuck. OnFrameSent resets the
     // client's half.
-    SubmitTrailers(stream, why);
+    SubmitTrailers(*entry, why);
+    WakeWriter();
   } else {
-    Reset(stream, NGHTTP2_CANCEL);
+    Reset(call.id(), NGHTTP2_CANCEL);
   }
+}
+
+void H2Connection::Reset(int32_t id, uint32_t error_code) {
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, error_code);
   WakeWriter();
 }
 
-void H2Connection::Reset(const H2Stream& stream, uint32_t error_code) {
-  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id_, error_code);
-  WakeWriter();
-}
-
-void H2Connection::GiveWindow(const H2Stream& stream, size_t bytes) {
-  nghttp2_session_consume_stream(session_, stream.id_, bytes);
+void H2Connection::GiveWindow(CallStream& call, size_t bytes) {
+  nghttp2_session_consume_stream(session_, call.id(), bytes);
   if (nghttp2_session_want_write(session_) != 0) WakeWriter();
 }
 
-bool H2Connection::HasRoomToQueue(size_t bytes) {
-  const bool room = queued_bytes_ == 0 || queued_bytes_ + bytes <= limits_.queued_bytes_max;
-  crowded_ = crowded_ || !room;
-  return room;
+void H2Connection::WakeWriters() {
+  for (auto& [id, entry] : streams_) entry.call->WakeWriters();
 }
 
-void H2Connection::CountQueued(int64_t bytes) {
-  queued_bytes_ = static_cast<size_t>(static_cast<int64_t>(queued_bytes_) + bytes);
-  if (!crowded_ || queued_bytes_ > limits_.queued_bytes_max / 2) return;
-  crowded_ = false;
-  for (auto& [id, stream] : streams_) stream->writers_.CompleteAll(OkStatus());
-}
-
-void H2Connection::CountReceived(int64_t bytes) {
-  received_bytes_ = static_cast<size_t>(static_cast<int64_t>(received_bytes_) + bytes);
-}
-
-Status H2Connection::CheckReceived() const {
-  if (received_bytes_ <= limits_.received_bytes_max) return OkStatus();
-  return {Reason::kTooManyRequests,
-          fmt::format("{} bytes of unread messages on one connection, the limit is {}",
-                      received_bytes_,
-                      limits_.received_bytes_max)};
-}
-
-H2Stream* H2Connection::Find(int32_t id) {
+H2Connection::Entry* H2Connection::Find(int32_t id) {
   const auto found = streams_.find(id);
-  return found == streams_.end() ? nullptr : found->second.get();
+  return found == streams_.end() ? nullptr : &found->second;
 }
 
 // Counts frames that cost us something and give nothing. False if there are too many.
@@ -514,53 +495,50 @@ bool H2Connection::OnFrameBegins(uint8_t type, size_t length, uint8_t flags) {
 }
 
 void H2Connection::OnHeadersBegin(int32_t id) {
-  H2Stream* stream = Find(id);
-  if (stream == nullptr) {
+  if (Find(id) == nullptr) {
     if (side_ == Side::kClient) return;
-    auto made = std::make_shared<H2Stream>(*this, RpcLimits());
-    made->id_ = id;
-    stream = streams_.emplace(id, std::move(made)).first->second.get();
+    streams_.emplace(id, Entry{.call = std::make_shared<CallStream>(*this, id, RpcLimits())});
   }
-  stream->fields_.clear();
-  stream->fields_cost_ = 0;
+  Entry& entry = streams_.at(id);
+  entry.fields.clear();
+  entry.fields_cost = 0;
 }
 
-void H2Connection::OnField(H2Stream& stream, std::string_view name, std::string_view value) {
-  stream.fields_cost_ += FieldCost(name, value);
-  if (stream.over() || stream.fields_cost_ > limits_.header_list_bytes_max) return;
-  stream.fields_.push_back({std::string(name), std::string(value)});
+void H2Connection::OnField(Entry& entry, std::string_view name, std::string_view value) {
+  entry.fields_cost += FieldCost(name, value);
+  if (entry.call->over() || entry.fields_cost > limits_.header_list_bytes_max) return;
+  entry.fields.push_back({std::string(name), std::string(value)});
 }
 
-void H2Connection::OnHeaders(H2Stream& stream, bool ends_stream) {
-  if (stream.fields_cost_ > limits_.header_list_bytes_max) {
-    stream.Abort({Reason::kRequestTooLarge,
-                  fmt::format("header fields of {} bytes, the limit is {}",
-                              stream.fields_cost_,
-                              limits_.header_list_bytes_max)});
-  } else if (side_ == Side::kClient) {
-    OnAnswerHeaders(stream, ends_stream);
-    stream.fields_.clear();
+void H2Connection::OnHeaders(Entry& entry, bool ends_stream) {
+  const H2Fields fields = std::exchange(entry.fields, {});
+  if (entry.fields_cost > limits_.header_list_bytes_max) {
+    entry.call->Abort({Reason::kRequestTooLarge,
+                       fmt::format("header fields of {} bytes, the limit is {}",
+                                   entry.fields_cost,
+                                   limits_.header_list_bytes_max)});
     return;
-  } else if (!std::exchange(stream.has_head_, true)) {
-    calls_.emplace_back(streams_.at(stream.id_), std::exchange(stream.fields_, {}));
   }
-  stream.fields_ = {};
-  if (ends_stream) stream.ReceiveEnd();
+  if (side_ == Side::kClient) {
+    OnAnswerHeaders(entry, fields, ends_stream);
+    return;
+  }
+  if (!std::exchange(entry.head_received, true)) calls_.emplace_back(entry.call, fields);
+  if (ends_stream) entry.call->ReceiveEnd();
 }
 
-void H2Connection::OnAnswerHeaders(H2Stream& stream, bool ends_stream) {
-  if (!stream.has_head_) {
-    stream.has_head_ = true;
-    const Status checked = CheckGrpcResponse(stream.fields_);
+void H2Connection::OnAnswerHeaders(Entry& entry, const H2Fields& fields, bool ends_stream) {
+  if (!std::exchange(entry.head_received, true)) {
+    const Status checked = CheckGrpcResponse(fields);
     if (!checked.ok()) {
-      stream.Abort(checked);
+      entry.call->Abort(checked);
       return;
     }
   }
   if (!ends_stream) return;
-  const bool sending = !stream.writes_done_ || !stream.outbox_.empty();
-  stream.EndWith(StatusOfTrailers(stream.fields_));
-  if (sending) Reset(stream, NGHTTP2_NO_ERROR);
+  const bool sending = !entry.call->writes_done() || !entry.call->is_drained();
+  entry.call->EndWith(StatusOfTrailers(fields));
+  if (sending) Reset(entry.call->id(), NGHTTP2_NO_ERROR);
 }
 
 void H2Connection::OnGoaway(uint32_t error_code, std::string_view text) {
@@ -575,12 +553,12 @@ void H2Connection::OnGoaway(uint32_t error_code, std::string_view text) {
 void H2Connection::OnStreamClosed(int32_t id, uint32_t error_code) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
-  const std::shared_ptr<H2Stream> stream = std::move(found->second);
+  const std::shared_ptr<CallStream> call = std::move(found->second.call);
   streams_.erase(found);
   if (streams_.empty()) idle_since_ = Now();
-  stream->Close(side_ == Side::kServer && error_code == NGHTTP2_CANCEL
-                    ? Unavailable("the client has cancelled the call")
-                    : StatusOfReset(error_code));
+  call->Detach(side_ == Side::kServer && error_code == NGHTTP2_CANCEL
+                   ? Unavailable("the client has cancelled the call")
+                   : StatusOfReset(error_code));
 }
 
 void H2Connection::Tick() {
@@ -609,14 +587,13 @@ void H2Connection::Ping(Time now) {
 }
 
 void H2Connection::TickStreams(Time now) {
-  std::vector<std::shared_ptr<H2Stream>> stalled;
-  for (const auto& [id, stream] : streams_) {
-    if (!stream->outbox_.empty() && now - stream->progress_ >= limits_.stall_timeout) {
-      stalled.push_back(stream);
-    }
+  std::vector<std::shared_ptr<CallStream>> stalled;
+  for (const auto& [id, entry] : streams_) {
+    const std::optional<Time> since = entry.call->stuck_since();
+    if (since.has_value() && now - *since >= limits_.stall_timeout) stalled.push_back(entry.call);
   }
-  for (const auto& stream : stalled) {
-    stream->Abort(Timeout("the peer takes nothing for " + FormatDuration(limits_.stall_timeout)));
+  for (const auto& call : stalled) {
+    call->Abort(Timeout("the peer takes nothing for " + FormatDuration(limits_.stall_timeout)));
   }
 }
 

@@ -23,10 +23,11 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "net/call/call_stream.h"
+#include "net/call/call_transport.h"
 #include "net/h2/flood_guard.h"
 #include "net/h2/grpc_wire.h"
 #include "net/h2/h2_limits.h"
-#include "net/h2/h2_stream.h"
 #include "net/rpc.h"
 #include "net/stream.h"
 #include "rt/child_context.h"
@@ -39,17 +40,15 @@ struct nghttp2_session;
 
 namespace berth::net {
 
-class H2Connection {
+class H2Connection final : public CallTransport {
  public:
   enum class Side : uint8_t { kClient, kServer };
   // A server is told of every call whose head has come, outside of nghttp2.
-  using OnCall = std::function<void(std::shared_ptr<H2Stream>, H2Fields)>;
+  using OnCall = std::function<void(std::shared_ptr<CallStream>, CallHead)>;
 
   H2Connection(Side side, std::unique_ptr<Stream> stream, const H2Limits& limits, OnCall on_call);
   // REQUIRES: Run() ended, or was never started.
-  ~H2Connection();
-  H2Connection(const H2Connection&) = delete;
-  H2Connection& operator=(const H2Connection&) = delete;
+  ~H2Connection() override;
 
   // Reads and writes until the connection is over, and says why. Streams are over then too.
   rt::Task<Status> Run();
@@ -57,7 +56,7 @@ class H2Connection {
   rt::Task<Status> WaitReady();
 
   // A client's: begins a call. Unavailable if the connection takes no more.
-  Result<std::shared_ptr<H2Stream>> Request(const H2Fields& fields, const RpcLimits& limits);
+  Result<std::shared_ptr<CallStream>> Request(const H2Fields& fields, const RpcLimits& limits);
   // Takes no new calls; ends once those in progress have ended.
   void Drain();
   // Ends the connection now, telling the peer why; calls in progress are lost.
@@ -68,38 +67,42 @@ class H2Connection {
 
   RpcPeer peer() const;
   Stream& stream() { return *stream_; }
-  rt::Loop& loop() const { return stream_->loop(); }
+  rt::Loop& loop() const override { return stream_->loop(); }
   Time Now() const { return stream_->loop().Now(); }
 
   static constexpr uint32_t kEnhanceYourCalm = 0xb;
 
  private:
-  friend class H2Stream;
   friend struct H2Callbacks;
 
-  // For H2Stream.
-  void ResumeSending(H2Stream& stream);
-  void SendAbort(H2Stream& stream, const Status& why);
-  void GiveWindow(const H2Stream& stream, size_t bytes);
-  bool HasRoomToQueue(size_t bytes);
-  void CountQueued(int64_t bytes);
-  void CountReceived(int64_t bytes);
-  Status CheckReceived() const;
+  // A call as HTTP/2 sees it.
+  struct Entry {
+    std::shared_ptr<CallStream> call;
+    H2Fields fields;  // of the header block in progress
+    size_t fields_cost = 0;
+    bool head_received = false;
+    bool head_sent = false;  // a server's: its answer has begun
+  };
+
+  void ResumeSending(CallStream& call) override;
+  void SendAbort(CallStream& call, const Status& why) override;
+  void GiveWindow(CallStream& call, size_t bytes) override;
+  void WakeWriters() override;
 
   // For the callbacks of nghttp2.
   bool OnFrameBegins(uint8_t type, size_t length, uint8_t flags);
   void OnHeadersBegin(int32_t id);
-  void OnField(H2Stream& stream, std::string_view name, std::string_view value);
-  void OnHeaders(H2Stream& stream, bool ends_stream);
-  void OnAnswerHeaders(H2Stream& stream, bool ends_stream);
+  void OnField(Entry& entry, std::string_view name, std::string_view value);
+  void OnHeaders(Entry& entry, bool ends_stream);
+  void OnAnswerHeaders(Entry& entry, const H2Fields& fields, bool ends_stream);
   void OnGoaway(uint32_t error_code, std::string_view text);
   void OnStreamClosed(int32_t id, uint32_t error_code);
-  H2Stream* Find(int32_t id);
+  Entry* Find(int32_t id);
 
   void SubmitSettings();
-  void SubmitHead(H2Stream& stream);
-  void SubmitTrailers(H2Stream& stream, const Status& status);
-  void Reset(const H2Stream& stream, uint32_t error_code);
+  void SubmitHead(Entry& entry);
+  void SubmitTrailers(Entry& entry, const Status& status);
+  void Reset(int32_t id, uint32_t error_code);
 
   rt::Task<Status> ReadAll();
   rt::Task<Status> WriteAll();
@@ -118,12 +121,9 @@ class H2Connection {
   const OnCall on_call_;
   std::unique_ptr<Stream> stream_;
   nghttp2_session* session_ = nullptr;
-  std::map<int32_t, std::shared_ptr<H2Stream>> streams_;
-  std::vector<std::pair<std::shared_ptr<H2Stream>, H2Fields>> calls_;  // heads that just came
+  std::map<int32_t, Entry> streams_;
+  std::vector<std::pair<std::shared_ptr<CallStream>, H2Fields>> calls_;  // heads that just came
   FloodGuard flood_;
-  size_t received_bytes_ = 0;
-  size_t queued_bytes_ = 0;
-  bool crowded_ = false;  // somebody waits for queued_bytes_ to fall
 
   bool draining_ = false;  // we or the peer want no new calls
   bool terminated_ = false;

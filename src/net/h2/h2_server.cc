@@ -12,7 +12,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "net/h2/h2_service.h"
+#include "net/call/call_service.h"
+#include "net/h2/h2_connection.h"
 #include "net/socket.h"
 #include "net/stream.h"
 #include "net/tls_stream.h"
@@ -77,6 +78,38 @@ class Census {
   std::map<std::string, size_t> counts_;
 };
 
+// One connection and the handlers of its calls.
+class Session {
+ public:
+  Session(std::unique_ptr<Stream> stream, const RpcRoutes& routes, const H2Limits& limits)
+      : connection_(H2Connection::Side::kServer,
+                    std::move(stream),
+                    limits,
+                    [this](std::shared_ptr<CallStream> call, CallHead head) {
+                      service_.Begin(std::move(call), std::move(head));
+                    }),
+        service_(
+            connection_.loop(), routes, limits.streams_max, [this] { return connection_.peer(); }) {
+  }
+
+  rt::Task<Status> Run() {
+    Status status = co_await connection_.Run();
+    CO_TRY_STATUS(co_await service_.Close());
+    co_return status;
+  }
+  void Drain() {
+    connection_.Drain();
+    service_.Drain();
+  }
+  void Refuse(std::string_view text) {
+    connection_.Terminate(H2Connection::kEnhanceYourCalm, text);
+  }
+
+ private:
+  H2Connection connection_;
+  CallService service_;
+};
+
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 }  // namespace
@@ -115,7 +148,7 @@ class H2Server::Body {
     CO_TRY_STATUS(co_await accepting_.Close());
     listener_.reset();
     for (rt::ChildContext* handshake : handshaking_) handshake->Cancel();
-    for (H2Service* service : services_) service->Drain();
+    for (Session* session : sessions_) session->Drain();
     const rt::TimerId timer =
         loop_.After("h2.drain", options_.drain_timeout, [this] { connections_.Cancel(); });
     CO_TRY_STATUS(co_await connections_.Join());
@@ -190,14 +223,14 @@ class H2Server::Body {
     if (!subject.empty()) {
       of_identity = by_identity_.Add(subject, options_.connections_per_identity_max);
     }
-    H2Service service(std::move(stream), routes_, options_.limits);
-    const auto place = services_.insert(services_.end(), &service);
+    Session session(std::move(stream), routes_, options_.limits);
+    const auto place = sessions_.insert(sessions_.end(), &session);
     if (!subject.empty() && of_identity == nullptr) {
-      service.Refuse("too many connections of this identity");
+      session.Refuse("too many connections of this identity");
     }
-    if (stopped_) service.Drain();
-    Status status = co_await service.Run();
-    services_.erase(place);
+    if (stopped_) session.Drain();
+    Status status = co_await session.Run();
+    sessions_.erase(place);
     co_return status;
   }
 
@@ -212,7 +245,7 @@ class H2Server::Body {
   std::unique_ptr<Socket> listener_;
   bool stopped_ = false;
   std::list<rt::ChildContext*> handshaking_;  // oldest first
-  std::list<H2Service*> services_;
+  std::list<Session*> sessions_;
   rt::TaskScope accepting_;
   rt::TaskScope connections_;
 };

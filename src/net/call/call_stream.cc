@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/h2/h2_stream.h"
+#include "net/call/call_stream.h"
 
 #include <fmt/core.h>
 
@@ -8,18 +8,18 @@
 #include <utility>
 
 #include "base/check.h"
-#include "net/h2/h2_connection.h"
+#include "net/call/call_transport.h"
 
 namespace berth::net {
 
-H2Stream::H2Stream(H2Connection& connection, RpcLimits limits)
-    : connection_(&connection), limits_(limits), assembler_(limits.message_bytes_max) {}
+CallStream::CallStream(CallTransport& transport, int32_t id, RpcLimits limits)
+    : transport_(&transport), id_(id), limits_(limits), assembler_(limits.message_bytes_max) {}
 
-H2Stream::~H2Stream() {
-  CHECK(connection_ == nullptr) << "a stream is destroyed before its connection let it go";
+CallStream::~CallStream() {
+  CHECK(transport_ == nullptr) << "a stream is destroyed before its transport let it go";
 }
 
-rt::Task<Result<std::optional<std::string>>> H2Stream::Read() {
+rt::Task<Result<std::optional<std::string>>> CallStream::Read() {
   for (;;) {
     if (!inbox_.empty()) {
       std::optional<std::string> message = std::move(inbox_.front());
@@ -42,12 +42,12 @@ rt::Task<Result<std::optional<std::string>>> H2Stream::Read() {
   }
 }
 
-Status H2Stream::WhyNotWritable(size_t bytes) const {
+Status CallStream::WhyNotWritable(size_t bytes) const {
   if (end_.has_value()) {
     return Unavailable(end_->ok() ? "the stream is over"
                                   : fmt::format("the stream is over: {}", end_->message()));
   }
-  if (connection_ == nullptr || writes_done_) return Unavailable("the stream is over");
+  if (transport_ == nullptr || writes_done_) return Unavailable("the stream is over");
   if (bytes > limits_.message_bytes_max) {
     return {
         Reason::kRequestTooLarge,
@@ -57,19 +57,19 @@ Status H2Stream::WhyNotWritable(size_t bytes) const {
 }
 
 // One message is always taken, however large, as long as the whole connection is not full.
-bool H2Stream::HasRoom(size_t bytes) const {
+bool CallStream::HasRoom(size_t bytes) const {
   const size_t framed = bytes + kMessagePrefixBytes;
   if (!outbox_.empty() && outbox_bytes_ + framed > limits_.outbox_bytes_max) return false;
-  return connection_->HasRoomToQueue(framed);
+  return transport_->HasRoomToQueue(framed);
 }
 
-bool H2Stream::TryWrite(std::string message) {
+bool CallStream::TryWrite(std::string message) {
   if (!WhyNotWritable(message.size()).ok() || !HasRoom(message.size())) return false;
   Queue(std::move(message));
   return true;
 }
 
-rt::Task<Status> H2Stream::Write(std::string message) {
+rt::Task<Status> CallStream::Write(std::string message) {
   for (;;) {
     CO_TRY_STATUS(WhyNotWritable(message.size()));
     if (HasRoom(message.size())) break;
@@ -79,50 +79,50 @@ rt::Task<Status> H2Stream::Write(std::string message) {
   co_return OkStatus();
 }
 
-void H2Stream::Queue(std::string message) {
-  if (outbox_.empty()) progress_ = connection_->Now();
+void CallStream::Queue(std::string message) {
+  if (outbox_.empty()) progress_ = transport_->loop().Now();
   const size_t framed = message.size() + kMessagePrefixBytes;
   outbox_.push_back(std::move(message));
   outbox_bytes_ += framed;
-  connection_->CountQueued(static_cast<int64_t>(framed));
-  connection_->ResumeSending(*this);
+  transport_->CountQueued(static_cast<int64_t>(framed));
+  transport_->ResumeSending(*this);
 }
 
-void H2Stream::WritesDone() {
+void CallStream::WritesDone() {
   if (over() || std::exchange(writes_done_, true)) return;
   writers_.CompleteAll(OkStatus());
-  connection_->ResumeSending(*this);
+  transport_->ResumeSending(*this);
 }
 
-void H2Stream::BeginAnswer() {
-  if (!over() && !head_sent_) connection_->ResumeSending(*this);
+void CallStream::BeginAnswer() {
+  if (!over()) transport_->ResumeSending(*this);
 }
 
-void H2Stream::Finish(const Status& status) {
+void CallStream::Finish(const Status& status) {
   if (over() || final_status_.has_value()) return;
   final_status_ = status;
   // Whoever still writes is not the handler any more: its stream is over.
   writes_done_ = true;
   writers_.CompleteAll(OkStatus());
-  connection_->ResumeSending(*this);
+  transport_->ResumeSending(*this);
 }
 
-void H2Stream::Abort(Status why) {
+void CallStream::Abort(Status why) {
   if (over()) return;
   CHECK(!why.ok()) << "a stream is aborted for a reason";
-  if (connection_ != nullptr) connection_->SendAbort(*this, why);
+  if (transport_ != nullptr) transport_->SendAbort(*this, why);
   DropInbox();
   EndWith(std::move(why));
 }
 
-void H2Stream::SetDeadline(Duration from_now) {
-  deadline_ = connection_->loop().After("h2.deadline", from_now, [this, from_now] {
+void CallStream::SetDeadline(Duration from_now) {
+  deadline_ = transport_->loop().After("h2.deadline", from_now, [this, from_now] {
     deadline_.reset();
     Abort(Timeout("no answer within " + FormatDuration(from_now)));
   });
 }
 
-void H2Stream::SetLimits(const RpcLimits& limits) {
+void CallStream::SetLimits(const RpcLimits& limits) {
   limits_ = limits;
   Status fits = assembler_.SetLimit(limits.message_bytes_max);
   for (const std::string& message : inbox_) {
@@ -136,7 +136,7 @@ void H2Stream::SetLimits(const RpcLimits& limits) {
   if (!fits.ok()) Abort(fits);
 }
 
-void H2Stream::Receive(std::string_view bytes) {
+void CallStream::Receive(std::string_view bytes) {
   unconsumed_ += bytes.size();
   if (over() || peer_done_) {
     Consume(bytes.size());  // for nobody, but the connection's other streams need the room
@@ -147,7 +147,7 @@ void H2Stream::Receive(std::string_view bytes) {
   for (const std::string& message : complete) inbox_bytes_ += message.size();
   inbox_.splice(inbox_.end(), complete);
   CountHeld();
-  if (fed.ok()) fed = connection_->CheckReceived();
+  if (fed.ok()) fed = transport_->CheckReceived();
   if (!fed.ok()) {
     Abort(std::move(fed));
     return;
@@ -159,7 +159,7 @@ void H2Stream::Receive(std::string_view bytes) {
   }
 }
 
-void H2Stream::ReceiveEnd() {
+void CallStream::ReceiveEnd() {
   if (over()) return;
   if (!assembler_.is_between_messages()) {
     Abort(BadRequest("the peer's last message is cut"));
@@ -169,7 +169,7 @@ void H2Stream::ReceiveEnd() {
   WakeReader();
 }
 
-void H2Stream::EndWith(Status status) {
+void CallStream::EndWith(Status status) {
   if (over()) return;
   if (status.ok() && !assembler_.is_between_messages()) {
     status = Unavailable("the peer's last message is cut");
@@ -178,20 +178,20 @@ void H2Stream::EndWith(Status status) {
   Over();
 }
 
-void H2Stream::Close(Status status) {
+void CallStream::Detach(Status status) {
   // A handler may have finished well without having read everything; that is no loss.
   const bool finished = final_status_.has_value() && outbox_.empty();
   EndWith(finished ? OkStatus() : std::move(status));
   DropOutbox();
   if (inbox_.empty()) assembler_ = MessageAssembler(limits_.message_bytes_max);
-  connection_->CountReceived(-static_cast<int64_t>(std::exchange(held_, 0)));
-  connection_ = nullptr;
+  transport_->CountReceived(-static_cast<int64_t>(std::exchange(held_, 0)));
+  transport_ = nullptr;
 }
 
-void H2Stream::Over() {
+void CallStream::Over() {
   DropOutbox();
   if (deadline_.has_value()) {
-    connection_->loop().CancelTimer(*deadline_);
+    transport_->loop().CancelTimer(*deadline_);
     deadline_.reset();
   }
   // First: what a handler waits for on its stream ends as everything else it waits for.
@@ -200,7 +200,11 @@ void H2Stream::Over() {
   writers_.CompleteAll(OkStatus());
 }
 
-size_t H2Stream::Fill(std::span<char> into) {
+std::optional<Time> CallStream::stuck_since() const {
+  return outbox_.empty() ? std::nullopt : std::optional<Time>(progress_);
+}
+
+size_t CallStream::Fill(std::span<char> into) {
   size_t filled = 0;
   while (filled < into.size() && !outbox_.empty()) {
     const std::string& message = outbox_.front();
@@ -218,26 +222,26 @@ size_t H2Stream::Fill(std::span<char> into) {
     front_sent_ += taken;
     if (front_sent_ == message.size() + kMessagePrefixBytes) {
       outbox_bytes_ -= front_sent_;
-      connection_->CountQueued(-static_cast<int64_t>(front_sent_));
+      transport_->CountQueued(-static_cast<int64_t>(front_sent_));
       front_sent_ = 0;
       outbox_.pop_front();
     }
   }
   if (filled > 0) {
-    progress_ = connection_->Now();
+    progress_ = transport_->loop().Now();
     writers_.CompleteAll(OkStatus());
   }
   return filled;
 }
 
-void H2Stream::DropOutbox() {
-  if (outbox_bytes_ > 0) connection_->CountQueued(-static_cast<int64_t>(outbox_bytes_));
+void CallStream::DropOutbox() {
+  if (outbox_bytes_ > 0) transport_->CountQueued(-static_cast<int64_t>(outbox_bytes_));
   outbox_bytes_ = 0;
   front_sent_ = 0;
   outbox_.clear();
 }
 
-void H2Stream::DropInbox() {
+void CallStream::DropInbox() {
   inbox_.clear();
   inbox_bytes_ = 0;
   assembler_ = MessageAssembler(limits_.message_bytes_max);
@@ -245,21 +249,21 @@ void H2Stream::DropInbox() {
   Consume(unconsumed_);
 }
 
-void H2Stream::CountHeld() {
+void CallStream::CountHeld() {
   const size_t now = inbox_bytes_ + assembler_.held_bytes();
-  if (connection_ == nullptr) return;
-  connection_->CountReceived(static_cast<int64_t>(now) - static_cast<int64_t>(held_));
+  if (transport_ == nullptr) return;
+  transport_->CountReceived(static_cast<int64_t>(now) - static_cast<int64_t>(held_));
   held_ = now;
 }
 
-void H2Stream::Consume(size_t bytes) {
+void CallStream::Consume(size_t bytes) {
   const size_t given = std::min(bytes, unconsumed_);
   if (given == 0) return;
   unconsumed_ -= given;
-  if (connection_ != nullptr) connection_->GiveWindow(*this, given);
+  if (transport_ != nullptr) transport_->GiveWindow(*this, given);
 }
 
-void H2Stream::WakeReader() {
+void CallStream::WakeReader() {
   if (reader_ != nullptr) reader_->Complete(OkStatus());
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An H2Stream is one call on an HTTP/2 connection, seen from either end: messages in, messages out,
-// and how it ended. Shared by the connection, until HTTP/2 has closed the stream, and by whoever
-// uses it. On-loop only.
+// A CallStream is one call on a connection, seen from either end: messages in, messages out, and
+// how it ended. Shared by the connection, until the call is gone from it, and by whoever uses it.
+// On-loop only.
 //
-//   open ──Finish (server), trailers (client), Abort, reset, connection lost──► over
+//   open ──Finish (server), its answer (client), Abort, reset, connection lost──► over
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/result.h"
-#include "net/h2/grpc_wire.h"
+#include "base/time.h"
+#include "net/call/message_assembler.h"
 #include "net/rpc.h"
 #include "rt/leaf.h"
 #include "rt/loop.h"
@@ -23,15 +26,16 @@
 
 namespace berth::net {
 
-class H2Connection;
-struct H2Callbacks;  // of nghttp2
+class CallTransport;
 
-class H2Stream final : public MessageStream {
+class CallStream final : public MessageStream {
  public:
-  H2Stream(H2Connection& connection, RpcLimits limits);
-  ~H2Stream() override;
-  H2Stream(const H2Stream&) = delete;
-  H2Stream& operator=(const H2Stream&) = delete;
+  // `id` is what the transport knows it by.
+  CallStream(CallTransport& transport, int32_t id, RpcLimits limits);
+  // REQUIRES: Detach() was called.
+  ~CallStream() override;
+  CallStream(const CallStream&) = delete;
+  CallStream& operator=(const CallStream&) = delete;
 
   rt::Task<Result<std::optional<std::string>>> Read() override;
   [[nodiscard]] bool TryWrite(std::string message) override;
@@ -40,7 +44,9 @@ class H2Stream final : public MessageStream {
   void WritesDone() override;
   void Abort(Status why) override;
 
-  // A server's first word, without a message: clients may wait for it. No effect if it was said.
+  // For whoever serves or calls.
+
+  // A server's first word, without a message: clients may wait for it.
   void BeginAnswer();
   // A server's end of the call, after what is queued. No effect once the call is over.
   void Finish(const Status& status);
@@ -52,19 +58,28 @@ class H2Stream final : public MessageStream {
   void SetLimits(const RpcLimits& limits);
   bool over() const { return end_.has_value(); }
 
- private:
-  friend class H2Connection;
-  friend struct H2Callbacks;
+  // For the transport.
 
-  // For the connection, which alone knows nghttp2.
+  int32_t id() const { return id_; }
   void Receive(std::string_view bytes);
-  void ReceiveEnd();  // the peer's half is done
+  // The client's half is done.
+  void ReceiveEnd();
+  // The call is over; what has arrived can still be read.
   void EndWith(Status status);
-  void Close(Status status);  // HTTP/2 has closed the stream: it is gone from the connection
-  // Moves queued bytes into `into`.
+  // The call is gone from the transport, which is not used any more. If it was not over, it ends
+  // with `status`.
+  void Detach(Status status);
+  // Moves queued bytes into `into`: messages with their prefix.
   size_t Fill(std::span<char> into);
   bool is_drained() const { return outbox_.empty(); }
+  // Nothing follows what is queued: on a server, its status is known if final_status() is set.
+  bool writes_done() const { return writes_done_; }
+  const std::optional<Status>& final_status() const { return final_status_; }
+  // When the peer last took something, if it should take more.
+  std::optional<Time> stuck_since() const;
+  void WakeWriters() { writers_.CompleteAll(OkStatus()); }
 
+ private:
   Status WhyNotWritable(size_t bytes) const;
   bool HasRoom(size_t bytes) const;
   void Queue(std::string message);
@@ -75,18 +90,15 @@ class H2Stream final : public MessageStream {
   void WakeReader();
   void Over();
 
-  H2Connection* connection_;  // null once closed
-  int32_t id_ = 0;
+  CallTransport* transport_;  // null once detached
+  const int32_t id_;
   RpcLimits limits_;
 
   // The peer's words.
-  H2Fields fields_;  // of the header block in progress
-  size_t fields_cost_ = 0;
-  bool has_head_ = false;  // a client's: the head of the answer came
   MessageAssembler assembler_;
   std::list<std::string> inbox_;
   size_t inbox_bytes_ = 0;
-  size_t held_ = 0;        // as counted by the connection
+  size_t held_ = 0;        // as counted by the transport
   size_t unconsumed_ = 0;  // received, and the window not yet given back
   bool peer_done_ = false;
   std::optional<Status> end_;  // set: over, and how
@@ -97,8 +109,7 @@ class H2Stream final : public MessageStream {
   size_t outbox_bytes_ = 0;  // prefixes included
   size_t front_sent_ = 0;    // of the first message and its prefix
   bool writes_done_ = false;
-  bool head_sent_ = false;              // a server's: its answer has begun
-  std::optional<Status> final_status_;  // a server's: what the trailers will say
+  std::optional<Status> final_status_;  // a server's
   Time progress_;                       // when the peer last took something
   rt::Waiters<Status> writers_;
 
