@@ -48,6 +48,8 @@ struct BoardOptions {
   std::string region_label = "topology.ironcore.dev/region";
 };
 
+class BoardState;
+
 class Board {
  public:
   explicit Board(BoardOptions options);
@@ -135,14 +137,14 @@ class Board {
   // The events that could make an unschedulable request schedulable, from the rules that it fails
   // now. 0: none that the board sees.
   Events WakingEvents(const Request& request);
-  // What changed since the last call, each pool once, lowest index first. A waiting request is
-  // worth a new try if its waking events are among a change's, and either that is kCompany or
-  // kReservation, or Admits(request, change.pool).
+  // What changed since the last call, each pool once, lowest index first.
   std::vector<Change> TakeChanges();
+  // Whether the change makes a new try worth while for a request that waits for these events. Cheap
+  // (one pool is looked at), rarely wrong; when wrong, it says yes.
+  bool Wakes(const Request& request, Events waking, const Change& change);
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<BoardState> state_;
 };
 
 }  // namespace berth::scheduler

@@ -112,7 +112,8 @@ struct Request {
   int32_t priority = 0;
   bool is_preemptible = false;
   bool has_local_state = false;
-  uint64_t set = 0;  // objects of one set share a disruption budget; 0: of none
+  uint64_t set = 0;             // objects of one set share a disruption budget; 0: of none
+  bool is_reservation = false;  // a copy of a reservation: room that others may consume
 
   std::optional<PoolIndex> pinned;       // this pool or none
   std::vector<PoolIndex> refused;        // said no in this round

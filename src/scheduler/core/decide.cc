@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pools, in which order.
+#include <algorithm>
+
+#include "base/check.h"
+#include "scheduler/core/internal/state.h"
+
+namespace berth::scheduler {
+namespace {
+
+// Sorts candidates as they come. They come in the order that breaks ties, so a later one goes
+// behind its equals.
+class Ranker {
+ public:
+  Ranker(BoardState& state, const Inquiry& inquiry, size_t count, Tier tier, Decision& decision)
+      : state_(state),
+        inquiry_(inquiry),
+        has_points_(inquiry.shape.has_preferences()),
+        limit_(decision.ranked.size() + count),
+        first_(decision.ranked.size()),
+        tier_(tier),
+        ranked_(decision.ranked) {}
+
+  // Nothing at or below this level can be of interest any more.
+  uint8_t threshold() const { return threshold_; }
+  // Looks for this level only, at first.
+  void StartAt(uint8_t level) { threshold_ = floor_ = static_cast<uint8_t>(level - 1); }
+  bool is_full() const { return ranked_.size() == limit_; }
+
+  void Visit(size_t pool, uint8_t level) {
+    if (!inquiry_.request.refused.empty() && state_.IsRefused(inquiry_.request, pool)) return;
+    const int32_t points = has_points_ ? state_.PointsOf(inquiry_, pool) : 0;
+    const auto behind = std::upper_bound(ranked_.begin() + static_cast<ptrdiff_t>(first_),
+                                         ranked_.end(),
+                                         0,
+                                         [&](int, const Candidate& other) {
+                                           return points != other.points ? points > other.points
+                                                                         : level > other.level;
+                                         });
+    if (is_full() && behind == ranked_.end()) return;
+    std::vector<PoolIndex> joint;
+    if (!inquiry_.joint.empty() && !state_.AssignJoint(inquiry_, pool, &joint)) return;
+    const auto place = behind - ranked_.begin();
+    if (is_full()) ranked_.pop_back();
+    ranked_.insert(ranked_.begin() + place,
+                   {.pool = PoolIndex{static_cast<uint32_t>(pool)},
+                    .tier = tier_,
+                    .level = level,
+                    .points = points,
+                    .joint = std::move(joint)});
+    if (is_full() && !has_points_) threshold_ = std::max(floor_, ranked_.back().level);
+  }
+
+ private:
+  BoardState& state_;
+  const Inquiry& inquiry_;
+  bool has_points_;
+  size_t limit_;
+  size_t first_;
+  Tier tier_;
+  uint8_t threshold_ = 0;
+  uint8_t floor_ = 0;
+  std::vector<Candidate>& ranked_;
+};
+
+uint64_t Mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+// Equal pools are taken from the front when packing, so that the last ones stay empty; otherwise
+// from anywhere, so that requests that are decided together do not meet.
+size_t BoardState::StartOf(const Request& request) const {
+  if (request.shape->requirements.policy == Policy::kBinpack || pools.slots() == 0) return 0;
+  return Mix(options.seed ^ Mix(request.key.high ^ request.key.low)) % pools.slots();
+}
+
+FitIndex& BoardState::IndexOf(CompiledShape& shape) {
+  FitIndex* index = indexes.FindByHint(shape.fit_index);
+  if (index == nullptr) {
+    FitKey key{.kind = shape.requirements.kind,
+               .policy = shape.requirements.policy,
+               .class_id = shape.class_id,
+               .is_impossible = !shape.unknown.empty()};
+    for (const Demand& demand : shape.demands)
+      key.demands.emplace_back(demand.dimension, demand.amount);
+    index = &indexes.Get(shape.fit_index, key, [&] {
+      return std::make_unique<FitIndex>(pools, shape.requirements, shape);
+    });
+  }
+  index->CatchUp(pools);
+  return *index;
+}
+
+// Everything that FirstFailure asks, except what the index knows (state, class, room) and what is
+// asked pool by pool (joint volumes, refusals).
+Clauses BoardState::ClausesOf(const Inquiry& inquiry) {
+  const CompiledShape& shape = inquiry.shape;
+  Clauses clauses;
+  bool has_scratch = false;
+  const auto use_scratch = [&] {
+    if (has_scratch) return;
+    has_scratch = true;
+    scratch.Resize(pools.words());
+    scratch.Fill(~uint64_t{0});
+    clauses.All(scratch);
+  };
+  const auto all = [&](const Bitmap& set) {
+    if (clauses.has_space()) return clauses.All(set);
+    use_scratch();
+    for (size_t w = 0; w < scratch.words(); ++w) scratch.word(w) &= set.word(w);
+  };
+  const auto none = [&](const Bitmap& set) {
+    if (clauses.has_space()) return clauses.None(set);
+    use_scratch();
+    for (size_t w = 0; w < scratch.words(); ++w) scratch.word(w) &= ~set.word(w);
+  };
+  clauses.None(inquiry.taints->hard);
+  if (inquiry.matching != nullptr) clauses.All(*inquiry.matching);
+  if (shape.requirements.needs_fence) clauses.All(pools.fence_ready());
+  for (const auto& term : shape.affinity) {
+    const bool is_first = term->total_matches == 0 && term->Counts(shape.requirements);
+    all(is_first ? term->topology->present : term->occupied);
+  }
+  for (const auto& term : shape.anti_affinity)
+    if (term->total_matches > 0) none(term->occupied);
+  for (const auto* term : shape.counted_by)
+    if (term->total_refusers > 0) none(term->refused);
+  for (const auto& [term, limit] : inquiry.spread) {
+    all(term->topology->present);
+    if (limit >= term->total_matches) continue;  // no domain can have more
+    use_scratch();
+    for (size_t w = 0; w < scratch.words(); ++w) {
+      for (uint64_t bits = scratch.word(w) & term->occupied.word(w); bits != 0; bits &= bits - 1) {
+        const size_t pool = w * kWordBits + static_cast<size_t>(std::countr_zero(bits));
+        if (term->MatchesAt(pool) > limit) scratch.Reset(pool);
+      }
+    }
+  }
+  if (!inquiry.request.bound_volumes.empty()) {
+    use_scratch();
+    for (const PoolIndex volume_pool : inquiry.request.bound_volumes) {
+      const bool is_live = pools.IsLive(ToSize(volume_pool));
+      if (is_live && pools.spec(ToSize(volume_pool)).reach == Reach::kAny) continue;
+      pools.usable(shape.requirements.kind).ForEach([&](size_t pool) {
+        if (!is_live || !Reaches(ToSize(volume_pool), pool)) scratch.Reset(pool);
+      });
+    }
+  }
+  return clauses;
+}
+
+void BoardState::Decide(const Request& request, size_t count, Decision& decision) {
+  decision.ranked.clear();
+  if (count == 0) return;
+  const Inquiry inquiry = Inquire(request);
+  if (request.pinned || !request.reservation.empty())
+    return DecideAmongFew(inquiry, count, decision);
+  const FitIndex& index = IndexOf(inquiry.shape);
+  const uint8_t best = index.max();
+  if (best == 0) return;
+  const Clauses clauses = ClausesOf(inquiry);
+  const size_t start = StartOf(request);
+  for (const Tier tier : {Tier::kWilling, Tier::kPreferNot, Tier::kAvoided}) {
+    if (tier == Tier::kPreferNot && inquiry.taints->softs == 0) continue;
+    if (tier == Tier::kAvoided && avoidances.empty()) break;
+    Clauses asked = clauses;
+    if (!avoidances.empty()) {
+      if (tier == Tier::kAvoided)
+        asked.All(avoided);
+      else
+        asked.None(avoided);
+    }
+    if (inquiry.taints->softs > 0) {
+      if (tier == Tier::kWilling) asked.None(inquiry.taints->soft);
+      if (tier == Tier::kPreferNot) asked.All(inquiry.taints->soft);
+    }
+    const size_t missing = count - decision.ranked.size();
+    // Mostly a pool of the best level will do, and few pools have that level.
+    if (missing == 1 && !inquiry.shape.has_preferences()) {
+      Ranker first(*this, inquiry, 1, tier, decision);
+      first.StartAt(best);
+      index.Scan(start, asked, first);
+      if (decision.ranked.size() == count) return;
+    }
+    Ranker ranker(*this, inquiry, missing, tier, decision);
+    index.Scan(start, asked, ranker);
+    if (decision.ranked.size() == count) return;
+  }
+}
+
+// A pinned request, or one that consumes a reservation: the few pools in question are asked one by
+// one.
+void BoardState::DecideAmongFew(const Inquiry& inquiry, size_t count, Decision& decision) {
+  const Request& request = inquiry.request;
+  std::vector<size_t> asked;
+  if (request.pinned) asked.push_back(ToSize(*request.pinned));
+  for (const ObjectKey& key : request.reservation)
+    if (const Placed* copy = objects.Find(key); copy != nullptr) asked.push_back(copy->pool);
+  std::ranges::sort(asked);
+  asked.erase(std::ranges::unique(asked).begin(), asked.end());
+  const PoolKind kind = inquiry.shape.requirements.kind;
+  for (const size_t pool : asked) {
+    if (!pools.IsLive(pool) || pools.spec(pool).kind != kind) continue;
+    if (FirstFailure(inquiry, pool, RoomCheck::kAsked)) continue;
+    Candidate candidate{
+        .pool = PoolIndex{static_cast<uint32_t>(pool)},
+        .tier = TierOf(inquiry, pool),
+        .level = LevelOf(pools, pool, inquiry.shape.requirements.policy, inquiry.shape),
+        .points = PointsOf(inquiry, pool)};
+    if (!request.reservation.empty()) candidate.reservation = ReservedAt(inquiry, pool)->key;
+    if (!request.joint.empty()) AssignJoint(inquiry, pool, &candidate.joint);
+    decision.ranked.push_back(std::move(candidate));
+  }
+  std::ranges::sort(decision.ranked, [](const Candidate& a, const Candidate& b) {
+    if (a.tier != b.tier) return a.tier < b.tier;
+    if (a.points != b.points) return a.points > b.points;
+    if (a.level != b.level) return a.level > b.level;
+    return a.pool < b.pool;
+  });
+  if (decision.ranked.size() > count) decision.ranked.resize(count);
+}
+
+AssumeVerdict BoardState::Assume(const Request& request, const Candidate& candidate) {
+  const size_t pool = ToSize(candidate.pool);
+  CHECK(request.shape != nullptr);
+  CHECK(candidate.joint.size() == request.joint.size()) << "a pool for every joint volume";
+  if (objects.Find(request.key) != nullptr) return AssumeVerdict::kAlreadyPlaced;
+  Compile(*request.shape);
+  if (!pools.IsLive(pool)) return AssumeVerdict::kNoRoom;
+  if (candidate.reservation != ObjectKey{}) {
+    Inquiry inquiry{.request = request, .shape = *request.shape};
+    const Placed* copy = ReservedAt(inquiry, pool);
+    if (copy == nullptr) return AssumeVerdict::kNoRoom;
+    AddObject(request, pool, copy->key, false);
+  } else {
+    if (!pools.HasRoom(*request.shape, pool)) return AssumeVerdict::kNoRoom;
+    AddObject(request, pool, {}, false);
+  }
+  for (size_t i = 0; i < request.joint.size(); ++i) {
+    Request volume = request.joint[i];
+    volume.joint.clear();
+    const AssumeVerdict verdict = Assume(volume, {.pool = candidate.joint[i]});
+    if (verdict == AssumeVerdict::kAssumed) continue;
+    for (size_t j = 0; j < i; ++j) RemoveObject(*objects.Find(request.joint[j].key));
+    RemoveObject(*objects.Find(request.key));
+    return verdict;
+  }
+  return AssumeVerdict::kAssumed;
+}
+
+void Board::Decide(const Request& request, size_t count, Decision& decision) {
+  state_->Decide(request, count, decision);
+}
+
+Decision Board::Decide(const Request& request, size_t count) {
+  Decision decision;
+  state_->Decide(request, count, decision);
+  return decision;
+}
+
+bool Board::Admits(const Request& request, PoolIndex pool) {
+  CHECK(request.shape != nullptr);
+  if (!state_->pools.IsLive(ToSize(pool))) return false;
+  if (state_->pools.spec(ToSize(pool)).kind != request.shape->requirements.kind) return false;
+  const Inquiry inquiry = state_->Inquire(request);
+  return !state_->FirstFailure(inquiry, ToSize(pool), RoomCheck::kAsked);
+}
+
+AssumeVerdict Board::Assume(const Request& request, const Candidate& candidate) {
+  return state_->Assume(request, candidate);
+}
+
+}  // namespace berth::scheduler

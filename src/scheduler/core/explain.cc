@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why not, how many, and what would help.
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "scheduler/core/internal/state.h"
+
+namespace berth::scheduler {
+namespace {
+
+// The rest of the rules of one kind are met through these.
+Events HelpOf(Rule rule) {
+  switch (rule) {
+    case Rule::kPinned:
+    case Rule::kRefused: return 0;
+    case Rule::kNotReady:
+    case Rule::kNoSession:
+    case Rule::kDeleting:
+    case Rule::kCordoned: return ToEvents(Event::kUsable);
+    case Rule::kTaint: return ToEvents(Event::kTaints);
+    case Rule::kSelector: return ToEvents(Event::kLabels);
+    case Rule::kClass: return ToEvents(Event::kClasses);
+    case Rule::kFence: return ToEvents(Event::kFence);
+    case Rule::kReservation: return ToEvents(Event::kReservation);
+    case Rule::kRoom:
+    case Rule::kHostRoom: return ToEvents(Event::kRoom);
+    case Rule::kVolumeReach: return ToEvents(Event::kLabels);
+    case Rule::kJointVolume:
+      return ToEvents(Event::kRoom) | ToEvents(Event::kTaints) | ToEvents(Event::kLabels) |
+             ToEvents(Event::kClasses);
+    case Rule::kAffinity:
+    case Rule::kAntiAffinity: return ToEvents(Event::kCompany) | ToEvents(Event::kLabels);
+    case Rule::kSpread:
+      return ToEvents(Event::kCompany) | ToEvents(Event::kLabels) | ToEvents(Event::kTaints);
+  }
+  return 0;
+}
+
+}  // namespace
+
+// The nearest miss lacks the smallest share of its own capacity; if none lacks only room, it is the
+// first pool that came furthest in the order of rules.
+void BoardState::Miss(const Inquiry& inquiry, size_t pool, Rule rule, Nearness& nearness) {
+  NearMiss miss{.pool = PoolIndex{static_cast<uint32_t>(pool)}, .rule = rule};
+  double distance = std::numeric_limits<double>::infinity();
+  if (rule == Rule::kRoom || rule == Rule::kHostRoom) {
+    distance = 0;
+    const auto lacks = [&](const std::string& name, int64_t missing, int64_t capacity) {
+      miss.missing[name] = missing;
+      distance +=
+          static_cast<double>(missing) / static_cast<double>(std::max<int64_t>(1, capacity));
+    };
+    pools.ForEachDemand(inquiry.shape, pool, [&](size_t d, int64_t amount) {
+      const int64_t missing = amount - pools.row(pool)[d].free;
+      if (missing > 0) lacks(pools.dimension_name(d), missing, pools.capacity(pool, d));
+    });
+    if (!pools.is_counted(pool))
+      for (const auto& name : inquiry.shape.unknown)
+        lacks(name, inquiry.shape.requirements.resources.at(name), 0);
+    for (const auto& [name, missing] : miss.missing) ++nearness.explanation.scarce[name];
+  }
+  auto& nearest = nearness.explanation.nearest;
+  const bool is_nearer = !nearest || distance < nearness.distance ||
+                         (distance == nearness.distance && nearest->rule < rule);
+  if (!is_nearer) return;
+  nearest = std::move(miss);
+  nearness.distance = distance;
+}
+
+Explanation BoardState::Explain(const Request& request, size_t count) {
+  Explanation explanation;
+  const Inquiry inquiry = Inquire(request);
+  Nearness nearness{.explanation = explanation};
+  pools.of_kind(inquiry.shape.requirements.kind).ForEach([&](size_t pool) {
+    ++explanation.pools;
+    const auto rule = FirstFailure(inquiry, pool, RoomCheck::kAsked);
+    if (!rule) {
+      ++explanation.passed;
+      return;
+    }
+    ++explanation.failed[static_cast<size_t>(*rule)];
+    Miss(inquiry, pool, *rule, nearness);
+  });
+  Decision decision;
+  Decide(request, count, decision);
+  explanation.ranked = std::move(decision.ranked);
+  return explanation;
+}
+
+Explanation Board::Explain(const Request& request, size_t count) {
+  return state_->Explain(request, count);
+}
+
+// ---- Fit
+
+// Copies that do not care about each other: what fits is a sum over pools.
+Fitting BoardState::CountCopies(const Inquiry& inquiry, int64_t limit) {
+  Fitting fitting;
+  pools.of_kind(inquiry.shape.requirements.kind).ForEach([&](size_t pool) {
+    if (fitting.copies >= limit) return;
+    if (FirstFailure(inquiry, pool, RoomCheck::kAsked)) return;
+    int64_t copies = limit;
+    pools.ForEachDemand(inquiry.shape, pool, [&](size_t d, int64_t amount) {
+      copies = std::min(copies, pools.row(pool)[d].free / amount);
+    });
+    fitting.copies = std::min(limit, fitting.copies + copies);
+  });
+  fitting.is_limited = fitting.copies >= limit;
+  return fitting;
+}
+
+Fitting Board::Fit(const Request& request, int64_t limit) {
+  BoardState& s = *state_;
+  CHECK(request.shape != nullptr);
+  if (limit <= 0) return {.copies = 0, .is_limited = true};
+  const Requirements& requirements = request.shape->requirements;
+  const bool is_plain = requirements.affinity.empty() && requirements.anti_affinity.empty() &&
+                        requirements.spread.empty() && request.joint.empty() &&
+                        request.reservation.empty();
+  if (is_plain) return s.CountCopies(s.Inquire(request), limit);
+  // Copies that do care are placed one after the other, and taken back.
+  const auto changes = s.pools.TakeChanges();
+  std::vector<Request> placed;
+  Fitting fitting;
+  while (fitting.copies < limit) {
+    Request copy = request;
+    copy.key = {.high = ~uint64_t{0}, .low = static_cast<uint64_t>(fitting.copies)};
+    for (size_t i = 0; i < copy.joint.size(); ++i)
+      copy.joint[i].key = {.high = ~uint64_t{0} - 1 - i, .low = copy.key.low};
+    const Decision decision = Decide(copy, 1);
+    if (decision.ranked.empty()) break;
+    if (Assume(copy, decision.ranked[0]) != AssumeVerdict::kAssumed) break;
+    placed.push_back(std::move(copy));
+    ++fitting.copies;
+  }
+  for (const Request& copy : placed) ForgetAll(copy);
+  s.pools.TakeChanges();
+  for (const Change& change : changes) s.pools.Note(ToSize(change.pool), change.events);
+  fitting.is_limited = fitting.copies == limit;
+  return fitting;
+}
+
+// ---- Groups
+
+std::optional<std::vector<Candidate>> Board::PlaceGroup(std::span<const Request> requests) {
+  BoardState& s = *state_;
+  // A large one finds room only before the small ones have taken it.
+  std::array<int64_t, kDimensionsMax> largest{};
+  for (size_t pool = 0; pool < s.pools.slots(); ++pool)
+    for (size_t d = 0; d < s.pools.dimensions(); ++d)
+      largest[d] = std::max(largest[d], s.pools.capacity(pool, d));
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    CHECK(requests[i].shape != nullptr);
+    s.Compile(*requests[i].shape);
+    double size = 0;
+    for (const Demand& demand : requests[i].shape->demands)
+      size = std::max(size,
+                      static_cast<double>(demand.amount) /
+                          static_cast<double>(std::max<int64_t>(1, largest[demand.dimension])));
+    order.emplace_back(-size, i);
+  }
+  std::ranges::sort(order);
+  std::vector<Candidate> candidates(requests.size());
+  const auto changes = s.pools.TakeChanges();
+  size_t done = 0;
+  for (; done < order.size(); ++done) {
+    const Request& request = requests[order[done].second];
+    Decision decision = Decide(request, 1);
+    if (decision.ranked.empty()) break;
+    if (Assume(request, decision.ranked[0]) != AssumeVerdict::kAssumed) break;
+    candidates[order[done].second] = std::move(decision.ranked[0]);
+  }
+  const bool is_complete = done == order.size();
+  if (!is_complete) {
+    for (size_t i = 0; i < done; ++i) ForgetAll(requests[order[i].second]);
+    s.pools.TakeChanges();
+  }
+  for (const Change& change : changes) s.pools.Note(ToSize(change.pool), change.events);
+  if (!is_complete) return std::nullopt;
+  return candidates;
+}
+
+// ---- Waking
+
+Events Board::WakingEvents(const Request& request) {
+  const Explanation explanation = state_->Explain(request, 0);
+  Events events = ToEvents(Event::kUsable);  // a new pool may always help
+  for (size_t rule = 0; rule < kRules; ++rule)
+    if (explanation.failed[rule] > 0) events |= HelpOf(static_cast<Rule>(rule));
+  return events;
+}
+
+bool Board::Wakes(const Request& request, Events waking, const Change& change) {
+  CHECK(request.shape != nullptr);
+  const Events helpful = waking & change.events;
+  if (helpful == 0) return false;
+  constexpr Events kFarReaching = ToEvents(Event::kCompany) | ToEvents(Event::kReservation);
+  if ((helpful & kFarReaching) != 0) return true;
+  if (!state_->pools.IsLive(ToSize(change.pool))) return false;
+  // A volume pool that changed helps whoever brings a volume along.
+  const PoolKind kind = state_->pools.spec(ToSize(change.pool)).kind;
+  if (kind != request.shape->requirements.kind)
+    return !request.joint.empty() || !request.bound_volumes.empty();
+  if (!request.shape->requirements.spread.empty()) return true;  // another domain may open
+  return Admits(request, change.pool);
+}
+
+}  // namespace berth::scheduler

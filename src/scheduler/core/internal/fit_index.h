@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A FitIndex knows for every pool how well one shape would go there: a level from 1 to 255, or 0 if
+// it cannot. It keeps the largest level of every 64 pools and of every 4,096, so that the best pool
+// is found by looking at a few hundred bytes, also when most pools are ruled out by other means.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/core/internal/pool_table.h"
+
+namespace berth::scheduler {
+
+// Everything that a level depends on besides the pool.
+struct FitKey {
+  PoolKind kind = PoolKind::kMachine;
+  Policy policy = kDefaultPolicy;
+  uint32_t class_id = 0;
+  bool is_impossible = false;  // asks for what no vector pool has
+  std::vector<std::pair<size_t, int64_t>> demands;
+  auto operator<=>(const FitKey&) const = default;
+};
+
+// The policy's score of a pool that has room for the demands; 1 to 255. Pure arithmetic on the
+// pool's own numbers, in doubles without contraction: the same everywhere.
+uint8_t LevelOf(const PoolTable& pools, size_t pool, Policy policy, const CompiledShape& shape);
+
+// Which pools may be looked at, word by word: in all of `all`, in none of `none`.
+class Clauses {
+ public:
+  void All(const Bitmap& set) { Add(all_, all_count_, set); }
+  void None(const Bitmap& set) { Add(none_, none_count_, set); }
+  uint64_t Word(size_t w) const {
+    uint64_t word = ~uint64_t{0};
+    for (size_t i = 0; i < all_count_; ++i) word &= all_[i][w];
+    for (size_t i = 0; i < none_count_; ++i) word &= ~none_[i][w];
+    return word;
+  }
+  // Whether one more of each kind can be added.
+  bool has_space() const { return all_count_ + 2 < kMax && none_count_ + 2 < kMax; }
+
+ private:
+  static constexpr size_t kMax = 12;  // what does not fit is joined into one bitmap first
+  using Sets = std::array<const uint64_t*, kMax>;
+  static void Add(Sets& sets, size_t& count, const Bitmap& set) { sets[count++] = set.data(); }
+  Sets all_{};
+  Sets none_{};
+  size_t all_count_ = 0;
+  size_t none_count_ = 0;
+};
+
+class FitIndex {
+ public:
+  // Builds the index: linear in pools. The shape stays with the index's owner.
+  FitIndex(const PoolTable& pools, const Requirements& requirements, const CompiledShape& shape);
+
+  // Looks again at the pools touched since the last time.
+  void CatchUp(const PoolTable& pools);
+
+  uint8_t level(size_t pool) const { return levels_[pool]; }
+  size_t chunks() const { return chunk_max_.size(); }
+  uint8_t max() const;
+
+  // Visits pools with a level above visitor.threshold(), which may rise during the visit, as
+  // visitor.Visit(pool, level). Pools come in the order of their indexes from `start` on, around
+  // the end, by 64 and within the 64.
+  template <class Visitor>
+  void Scan(size_t start, const Clauses& clauses, Visitor& visitor) const;
+
+ private:
+  void Resize(const PoolTable& pools);
+  void Rebuild(const PoolTable& pools);
+  uint8_t Compute(const PoolTable& pools, size_t pool) const;
+  void Update(size_t pool, uint8_t level);
+
+  template <class Visitor>
+  void ScanBlock(size_t block,
+                 uint64_t chunks,
+                 size_t rotation,
+                 const Clauses& clauses,
+                 Visitor& visitor) const;
+
+  FitKey key_;
+  CompiledShape shape_;  // only what demands need
+  uint64_t seen_ = 0;
+  size_t slots_ = 0;
+  std::vector<uint8_t> levels_;     // padded to whole chunks
+  std::vector<uint8_t> chunk_max_;  // padded to whole blocks
+  std::vector<uint8_t> block_max_;
+};
+
+// A bit for each of 64 bytes that is above the threshold.
+uint64_t BytesAbove(const uint8_t* bytes, uint8_t threshold);
+
+template <class Visitor>
+void FitIndex::ScanBlock(size_t block,
+                         uint64_t chunks,
+                         size_t rotation,
+                         const Clauses& clauses,
+                         Visitor& visitor) const {
+  for (; chunks != 0; chunks &= chunks - 1) {
+    const size_t chunk = block * kWordBits + static_cast<size_t>(std::countr_zero(chunks));
+    if (chunk_max_[chunk] <= visitor.threshold()) continue;
+    uint64_t bits = clauses.Word(chunk);
+    if (bits == 0) continue;
+    bits &= BytesAbove(&levels_[chunk * kWordBits], visitor.threshold());
+    for (bits = std::rotr(bits, static_cast<int>(rotation)); bits != 0; bits &= bits - 1) {
+      const size_t bit = (static_cast<size_t>(std::countr_zero(bits)) + rotation) % kWordBits;
+      const size_t pool = chunk * kWordBits + bit;
+      if (levels_[pool] > visitor.threshold()) visitor.Visit(pool, levels_[pool]);
+    }
+  }
+}
+
+template <class Visitor>
+void FitIndex::Scan(size_t start, const Clauses& clauses, Visitor& visitor) const {
+  const size_t first_chunk = start / kWordBits;
+  const size_t first_block = first_chunk / kWordBits;
+  const size_t rotation = start % kWordBits;
+  // The first block's chunks from the start on, the other blocks, the first block's other chunks.
+  const uint64_t head = ~uint64_t{0} << (first_chunk % kWordBits);
+  for (size_t i = 0; i <= block_max_.size(); ++i) {
+    const size_t block = (first_block + i) % block_max_.size();
+    if (block_max_[block] <= visitor.threshold()) continue;
+    uint64_t chunks = BytesAbove(&chunk_max_[block * kWordBits], visitor.threshold());
+    if (i == 0) chunks &= head;
+    if (i == block_max_.size()) chunks &= ~head;
+    ScanBlock(block, chunks, rotation, clauses, visitor);
+  }
+}
+
+}  // namespace berth::scheduler

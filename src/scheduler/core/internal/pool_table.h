@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pools in columns: what they have, what is promised, who is usable, who has which label.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/core/answers.h"
+#include "scheduler/core/internal/bitmap.h"
+#include "scheduler/core/internal/shape.h"
+#include "scheduler/core/pool.h"
+
+namespace berth::scheduler {
+
+// What scoring reads of one pool in one dimension: 16 bytes, so that four dimensions are one cache
+// line.
+struct Cell {
+  int64_t free = 0;  // effective
+  double scale = 0;  // 1 / capacity; 0 if the pool has nothing of it
+};
+
+// Dimension 0 is the share of a pool that only knows class counts: its capacity is the least common
+// multiple of the counts, so that every class is a whole number of parts.
+inline constexpr size_t kShareDimension = 0;
+inline constexpr std::string_view kShareResource = "berth.dev/share";
+
+// No report, in one dimension.
+inline constexpr int64_t kUnreported = INT64_MAX;
+
+class PoolTable {
+ public:
+  PoolTable();
+
+  // ---- Pools
+  size_t slots() const { return specs_.size(); }  // indexes below may be unused
+  size_t words() const { return words_; }
+  bool IsLive(size_t pool) const { return pool < specs_.size() && live_.Test(pool); }
+  const PoolSpec& spec(size_t pool) const { return specs_[pool]; }
+  size_t count(PoolKind kind) const { return counts_[static_cast<size_t>(kind)]; }
+  std::optional<size_t> Find(PoolKind kind, std::string_view name) const;
+
+  // A free slot for this kind and name. REQUIRES: Find fails.
+  size_t Add(const PoolSpec& spec);
+  void Remove(size_t pool);
+  // Replaces everything but what is promised and reported; the caller recomputes that if the
+  // capacity's form changed. Returns what may be better for somebody.
+  Events Replace(size_t pool, const PoolSpec& spec);
+  Events SetState(size_t pool, const PoolState& state);
+
+  const Bitmap& of_kind(PoolKind kind) const { return kinds_[static_cast<size_t>(kind)]; }
+  const Bitmap& usable(PoolKind kind) const { return usable_[static_cast<size_t>(kind)]; }
+  const Bitmap& fence_ready() const { return fence_ready_; }
+
+  // ---- Classes and labels
+  uint32_t ClassId(const std::string& name);  // 0 for the empty name
+  bool Offers(size_t pool, uint32_t class_id) const {
+    return class_id == 0 ? !is_counted(pool) : offers_[class_id].Contains(pool);
+  }
+  const PoolSet& offers(uint32_t class_id) const { return offers_[class_id]; }
+  // All pools with this label key, by value; nullptr if there is none.
+  const std::map<std::string, PoolSet>* LabelValues(const std::string& key) const;
+  // Pools of one host share a number.
+  uint32_t host_of(size_t pool) const { return hosts_[pool]; }
+  const std::vector<uint32_t>& pools_of_host(uint32_t host) const { return host_members_[host]; }
+
+  // ---- Dimensions
+  size_t dimensions() const { return names_.size(); }
+  // Changes whenever a resource becomes known; starts at 1.
+  uint64_t dimensions_version() const { return names_.size(); }
+  const std::string& dimension_name(size_t dimension) const { return names_[dimension]; }
+  std::optional<size_t> DimensionOf(std::string_view resource) const;
+
+  // ---- Room
+  const Cell* row(size_t pool) const { return &cells_[pool * stride_]; }
+  bool is_counted(size_t pool) const { return shares_[pool] != nullptr; }
+  // Parts of the pool that one machine of the class uses; all of it if the class is not offered.
+  int64_t ShareOf(size_t pool, uint32_t class_id) const;
+  // Dimensions that the pool has anything of: what a mean is taken over.
+  uint32_t width(size_t pool) const { return widths_[pool]; }
+  int64_t capacity(size_t pool, size_t dimension) const {
+    return room_[pool * stride_ + dimension].capacity;
+  }
+  int64_t promised(size_t pool, size_t dimension) const {
+    return room_[pool * stride_ + dimension].promised;
+  }
+  // What the server alone would believe to be free.
+  int64_t unpromised(size_t pool, size_t dimension) const {
+    return capacity(pool, dimension) - promised(pool, dimension);
+  }
+
+  // What an object of this shape uses on this pool, as fn(dimension, amount).
+  template <class Fn>
+  void ForEachDemand(const CompiledShape& shape, size_t pool, Fn fn) const {
+    if (is_counted(pool)) {
+      fn(kShareDimension, ShareOf(pool, shape.class_id));
+    } else {
+      for (const Demand& demand : shape.demands) fn(demand.dimension, demand.amount);
+    }
+  }
+  // Whether an object of this shape fits into the effective free room.
+  bool HasRoom(const CompiledShape& shape, size_t pool) const;
+
+  // An object comes (sign 1) or goes (-1). `is_unseen`: the host's report does not count it yet.
+  void Charge(const CompiledShape& shape, size_t pool, int64_t sign, bool is_unseen);
+  // The host's report now counts what it did not before.
+  void MarkSeen(const CompiledShape& shape, size_t pool);
+  void ClearCharges(size_t pool);
+  void SetReport(size_t pool, std::span<const int64_t> amounts);
+  bool has_report(size_t pool) const { return has_report_.Test(pool); }
+  // Recomputes the effective room after any of the above.
+  void Settle(size_t pool);
+
+  // ---- What changed
+  uint64_t touches() const { return touches_; }
+  // The pool of a touch, or nothing if it is too long ago.
+  static constexpr size_t kTouchLog = 1 << 14;
+  uint32_t touched(uint64_t touch) const { return touch_log_[touch % kTouchLog]; }
+  // Whoever reads the log says how far.
+  void NoteRead(uint64_t touch) const { read_ = std::max(read_, touch); }
+  void Touch(size_t pool);
+
+  void Note(size_t pool, Events events);
+  std::vector<Change> TakeChanges();
+
+ private:
+  struct Room {
+    int64_t capacity = 0;
+    int64_t promised = 0;
+    int64_t reported = kUnreported;
+    int64_t unseen = 0;
+  };
+  struct Shares {
+    std::map<uint32_t, int64_t> by_class;
+  };
+
+  void GrowTo(size_t slots);
+  size_t Dimension(const std::string& name);  // kDimensionsMax: no number left
+  void Widen(size_t stride);
+  void SetCapacity(size_t pool, const PoolSpec& spec);
+  void SetCounts(size_t pool, const PoolSpec& spec);
+  void Index(size_t pool);
+  void Unindex(size_t pool);
+  uint32_t HostNumber(const PoolSpec& spec);
+  void ApplyState(size_t pool);
+
+  std::vector<PoolSpec> specs_;
+  std::vector<uint32_t> unused_;
+  size_t words_ = 0;
+  Bitmap live_;
+  std::array<Bitmap, kPoolKinds> kinds_;
+  std::array<Bitmap, kPoolKinds> usable_;
+  Bitmap fence_ready_;
+  Bitmap has_report_;
+  std::array<size_t, kPoolKinds> counts_{};
+  std::array<std::map<std::string, uint32_t, std::less<>>, kPoolKinds> by_name_;
+
+  std::map<std::string, std::map<std::string, PoolSet>> labels_;
+  std::map<std::string, uint32_t> class_ids_;
+  std::vector<PoolSet> offers_{1};  // by class id; 0 is nobody's
+  std::map<std::string, uint32_t> host_ids_;
+  std::vector<std::vector<uint32_t>> host_members_;
+  std::vector<uint32_t> unused_hosts_;
+  std::vector<uint32_t> hosts_;
+
+  std::vector<std::string> names_;
+  size_t stride_ = 4;
+  std::vector<Cell> cells_;
+  std::vector<Room> room_;
+  std::vector<uint32_t> widths_;
+  std::vector<std::unique_ptr<Shares>> shares_;
+
+  std::vector<uint32_t> touch_log_;
+  uint64_t touches_ = 0;
+  mutable uint64_t read_ = 0;
+  std::vector<Events> events_;
+  std::vector<uint32_t> changed_;
+};
+
+}  // namespace berth::scheduler

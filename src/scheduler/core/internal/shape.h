@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the board remembers about requirements, so that a decision starts from numbers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "scheduler/core/internal/slot_cache.h"
+#include "scheduler/core/request.h"
+
+namespace berth::scheduler {
+
+struct CompanyTerm;
+using CompanyRef = std::shared_ptr<CompanyTerm>;
+
+// More than any pool may have, and far from overflow: 4 times 9 PB of memory.
+inline constexpr int64_t kDemandMax = int64_t{1} << 55;
+
+struct Demand {
+  size_t dimension = 0;
+  int64_t amount = 0;
+};
+
+class CompiledShape {
+ public:
+  explicit CompiledShape(Requirements given) : requirements(std::move(given)) {}
+
+  const Requirements requirements;
+
+  // Valid for one version of the board's dimensions.
+  uint64_t dimensions_version = 0;
+  std::vector<Demand> demands;       // amounts above zero, dimension ascending
+  std::vector<std::string> unknown;  // resources that no pool has ever had
+  uint32_t class_id = 0;             // 0: no class needed
+
+  // Terms that this shape asks about; alive as long as the shape.
+  std::vector<CompanyRef> affinity;
+  std::vector<CompanyRef> anti_affinity;
+  std::vector<CompanyRef> spread;
+  std::vector<CompanyRef> preferred;
+
+  // Terms of anybody that an object of this shape counts for; valid for one version of the census.
+  uint64_t census_version = 0;
+  std::vector<CompanyTerm*> counted_by;
+
+  SlotHint fit_index;
+  SlotHint pool_view;
+  SlotHint taint_view;
+  std::vector<SlotHint> preferred_views;
+
+  bool has_preferences() const {
+    if (!requirements.preferred_company.empty() || !requirements.preferred_pools.empty())
+      return true;
+    for (const auto& rule : requirements.spread)
+      if (rule.otherwise == SpreadRule::Otherwise::kScheduleAnyway) return true;
+    return false;
+  }
+};
+
+}  // namespace berth::scheduler

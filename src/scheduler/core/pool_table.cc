@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/core/internal/pool_table.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace berth::scheduler {
+namespace {
+
+// Amounts are kept far from overflow: sums of promises on one pool stay below 2^62 as long as an
+// object asks for less than a pool may have.
+constexpr int64_t kAmountMax = int64_t{1} << 53;  // 9 PB of memory; exact as a double
+constexpr int64_t kShareScaleMax = int64_t{1} << 53;
+
+int64_t Bounded(int64_t amount) { return std::clamp<int64_t>(amount, 0, kAmountMax); }
+
+// A pool without a host is alone on one. The prefix keeps it apart from every real name.
+std::string HostName(const PoolSpec& spec) {
+  if (!spec.host.empty()) return spec.host;
+  return "\n" + std::to_string(static_cast<int>(spec.kind)) + spec.name;
+}
+
+bool IsUsable(const PoolState& state) {
+  return state.is_ready && state.has_session && !state.is_cordoned && !state.is_deleting;
+}
+
+}  // namespace
+
+PoolTable::PoolTable() : touch_log_(kTouchLog) {
+  // The share first, then what every board needs: a host that announces strange resources cannot
+  // take their place.
+  for (const std::string_view name : {kShareResource,
+                                      std::string_view("cpu"),
+                                      std::string_view("memory"),
+                                      std::string_view("storage")})
+    names_.emplace_back(name);
+}
+
+// ---- Pools
+
+std::optional<size_t> PoolTable::Find(PoolKind kind, std::string_view name) const {
+  const auto& names = by_name_[static_cast<size_t>(kind)];
+  const auto found = names.find(name);
+  if (found == names.end()) return std::nullopt;
+  return found->second;
+}
+
+void PoolTable::GrowTo(size_t slots) {
+  specs_.resize(slots);
+  hosts_.resize(slots);
+  widths_.resize(slots);
+  shares_.resize(slots);
+  events_.resize(slots);
+  cells_.resize(slots * stride_);
+  room_.resize(slots * stride_);
+  const size_t words = (slots + kWordBits - 1) / kWordBits;
+  if (words <= words_) return;
+  words_ = words;
+  live_.Resize(words);
+  fence_ready_.Resize(words);
+  has_report_.Resize(words);
+  for (auto& kind : kinds_) kind.Resize(words);
+  for (auto& kind : usable_) kind.Resize(words);
+}
+
+size_t PoolTable::Add(const PoolSpec& spec) {
+  size_t pool = specs_.size();
+  if (!unused_.empty()) {
+    pool = unused_.back();
+    unused_.pop_back();
+  } else {
+    GrowTo(pool + 1);
+  }
+  const auto kind = static_cast<size_t>(spec.kind);
+  CHECK(by_name_[kind].emplace(spec.name, static_cast<uint32_t>(pool)).second) << spec.name;
+  live_.Set(pool);
+  kinds_[kind].Set(pool);
+  ++counts_[kind];
+  specs_[pool] = spec;
+  Index(pool);
+  SetCapacity(pool, spec);
+  ApplyState(pool);
+  Settle(pool);
+  Note(pool, ToEvents(Event::kUsable));
+  return pool;
+}
+
+void PoolTable::Remove(size_t pool) {
+  const PoolSpec& spec = specs_[pool];
+  const auto kind = static_cast<size_t>(spec.kind);
+  Unindex(pool);
+  by_name_[kind].erase(spec.name);
+  --counts_[kind];
+  live_.Reset(pool);
+  kinds_[kind].Reset(pool);
+  usable_[kind].Reset(pool);
+  fence_ready_.Reset(pool);
+  has_report_.Reset(pool);
+  shares_[pool].reset();
+  for (size_t d = 0; d < stride_; ++d) {
+    room_[pool * stride_ + d] = {};
+    cells_[pool * stride_ + d] = {};
+  }
+  specs_[pool] = {};
+  events_[pool] = 0;
+  unused_.push_back(static_cast<uint32_t>(pool));
+  Touch(pool);
+}
+
+Events PoolTable::Replace(size_t pool, const PoolSpec& spec) {
+  const PoolSpec& old = specs_[pool];
+  Events events = 0;
+  if (old.taints != spec.taints) events |= ToEvents(Event::kTaints);
+  if (old.labels != spec.labels || old.host != spec.host || old.reach != spec.reach)
+    events |= ToEvents(Event::kLabels);
+  if (old.classes != spec.classes || old.class_counts != spec.class_counts)
+    events |= ToEvents(Event::kClasses);
+  const bool has_other_room =
+      old.capacity != spec.capacity || old.class_counts != spec.class_counts;
+  Unindex(pool);
+  const PoolState before = old.state;
+  specs_[pool] = spec;
+  specs_[pool].state = before;
+  Index(pool);
+  if (has_other_room) SetCapacity(pool, spec);
+  Touch(pool);
+  return events | SetState(pool, spec.state);
+}
+
+Events PoolTable::SetState(size_t pool, const PoolState& state) {
+  const PoolState old = specs_[pool].state;
+  if (old == state) return 0;
+  specs_[pool].state = state;
+  ApplyState(pool);
+  Touch(pool);
+  Events events = 0;
+  if (!IsUsable(old) && IsUsable(state)) events |= ToEvents(Event::kUsable);
+  if (!old.is_fence_ready && state.is_fence_ready) events |= ToEvents(Event::kFence);
+  return events;
+}
+
+void PoolTable::ApplyState(size_t pool) {
+  const PoolSpec& spec = specs_[pool];
+  usable_[static_cast<size_t>(spec.kind)].Assign(pool, IsUsable(spec.state));
+  fence_ready_.Assign(pool, spec.state.is_fence_ready);
+}
+
+// ---- Classes, labels, hosts
+
+uint32_t PoolTable::ClassId(const std::string& name) {
+  if (name.empty()) return 0;
+  const auto [entry, is_new] =
+      class_ids_.emplace(name, static_cast<uint32_t>(class_ids_.size() + 1));
+  if (is_new) offers_.emplace_back();
+  return entry->second;
+}
+
+const std::map<std::string, PoolSet>* PoolTable::LabelValues(const std::string& key) const {
+  const auto found = labels_.find(key);
+  return found == labels_.end() ? nullptr : &found->second;
+}
+
+uint32_t PoolTable::HostNumber(const PoolSpec& spec) {
+  const std::string name = HostName(spec);
+  const auto found = host_ids_.find(name);
+  if (found != host_ids_.end()) return found->second;
+  auto number = static_cast<uint32_t>(host_members_.size());
+  if (!unused_hosts_.empty()) {
+    number = unused_hosts_.back();
+    unused_hosts_.pop_back();
+  } else {
+    host_members_.emplace_back();
+  }
+  host_ids_.emplace(name, number);
+  return number;
+}
+
+void PoolTable::Index(size_t pool) {
+  const PoolSpec& spec = specs_[pool];
+  for (const auto& [key, value] : spec.labels) labels_[key][value].Insert(pool);
+  hosts_[pool] = HostNumber(spec);
+  host_members_[hosts_[pool]].push_back(static_cast<uint32_t>(pool));
+  if (!spec.class_counts.empty()) {
+    for (const auto& [name, count] : spec.class_counts)
+      if (count > 0) offers_[ClassId(name)].Insert(pool);
+  } else {
+    for (const auto& name : spec.classes)
+      if (!name.empty()) offers_[ClassId(name)].Insert(pool);
+  }
+}
+
+void PoolTable::Unindex(size_t pool) {
+  const PoolSpec& spec = specs_[pool];
+  for (const auto& [key, value] : spec.labels) {
+    auto& values = labels_[key];
+    values[value].Erase(pool);
+    if (values[value].empty()) values.erase(value);
+    if (values.empty()) labels_.erase(key);
+  }
+  auto& members = host_members_[hosts_[pool]];
+  std::erase(members, static_cast<uint32_t>(pool));
+  if (members.empty()) {
+    host_ids_.erase(HostName(spec));
+    unused_hosts_.push_back(hosts_[pool]);
+  }
+  for (const auto& [name, count] : spec.class_counts) offers_[ClassId(name)].Erase(pool);
+  for (const auto& name : spec.classes) offers_[ClassId(name)].Erase(pool);
+}
+
+// ---- Dimensions and capacity
+
+std::optional<size_t> PoolTable::DimensionOf(std::string_view resource) const {
+  const auto found = std::ranges::find(names_, resource);
+  if (found == names_.end()) return std::nullopt;
+  return static_cast<size_t>(found - names_.begin());
+}
+
+size_t PoolTable::Dimension(const std::string& name) {
+  if (const auto known = DimensionOf(name)) return *known;
+  if (names_.size() == kDimensionsMax) return kDimensionsMax;
+  names_.push_back(name);
+  if (names_.size() > stride_) Widen(stride_ + 4);
+  return names_.size() - 1;
+}
+
+void PoolTable::Widen(size_t stride) {
+  std::vector<Cell> cells(specs_.size() * stride);
+  std::vector<Room> room(specs_.size() * stride);
+  for (size_t pool = 0; pool < specs_.size(); ++pool) {
+    for (size_t d = 0; d < stride_; ++d) {
+      cells[pool * stride + d] = cells_[pool * stride_ + d];
+      room[pool * stride + d] = room_[pool * stride_ + d];
+    }
+  }
+  cells_ = std::move(cells);
+  room_ = std::move(room);
+  stride_ = stride;
+}
+
+void PoolTable::SetCapacity(size_t pool, const PoolSpec& spec) {
+  // Numbers first: naming a dimension may move the columns.
+  std::vector<std::pair<size_t, int64_t>> amounts;
+  shares_[pool].reset();
+  if (spec.class_counts.empty()) {
+    for (const auto& [name, amount] : spec.capacity)
+      if (name != kShareResource) amounts.emplace_back(Dimension(name), Bounded(amount));
+  }
+  for (size_t d = 0; d < stride_; ++d) room_[pool * stride_ + d].capacity = 0;
+  for (const auto& [dimension, amount] : amounts)
+    if (dimension < kDimensionsMax) room_[pool * stride_ + dimension].capacity = amount;
+  if (!spec.class_counts.empty()) SetCounts(pool, spec);
+  widths_[pool] = 0;
+  for (size_t d = 0; d < stride_; ++d) {
+    const int64_t capacity = room_[pool * stride_ + d].capacity;
+    cells_[pool * stride_ + d].scale = capacity > 0 ? 1.0 / static_cast<double>(capacity) : 0;
+    if (capacity > 0) ++widths_[pool];
+  }
+}
+
+// One machine of class c uses 1/count of the pool. With the least common multiple of all counts as
+// the whole, each of them is an exact number of parts. Should that number grow out of bounds, parts
+// are rounded up: a machine less may fit, never one too many.
+void PoolTable::SetCounts(size_t pool, const PoolSpec& spec) {
+  int64_t scale = 1;
+  for (const auto& [name, count] : spec.class_counts) {
+    if (count <= 0) continue;
+    const int64_t factor = count / std::gcd(scale, count);
+    if (factor > kShareScaleMax / scale) {
+      scale = kShareScaleMax;
+      break;
+    }
+    scale *= factor;
+  }
+  auto shares = std::make_unique<Shares>();
+  for (const auto& [name, count] : spec.class_counts) {
+    if (count <= 0) continue;
+    const int64_t whole = scale / count;
+    shares->by_class[ClassId(name)] =
+        std::max<int64_t>(1, whole * count == scale ? whole : whole + 1);
+  }
+  shares_[pool] = std::move(shares);
+  room_[pool * stride_ + kShareDimension].capacity = scale;
+}
+
+int64_t PoolTable::ShareOf(size_t pool, uint32_t class_id) const {
+  const auto& by_class = shares_[pool]->by_class;
+  const auto found = by_class.find(class_id);
+  return found == by_class.end() ? capacity(pool, kShareDimension) : found->second;
+}
+
+// ---- Room
+
+bool PoolTable::HasRoom(const CompiledShape& shape, size_t pool) const {
+  if (!shape.unknown.empty() && !is_counted(pool)) return false;
+  const Cell* cells = row(pool);
+  bool fits = true;
+  ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
+    if (cells[dimension].free < amount) fits = false;
+  });
+  return fits;
+}
+
+void PoolTable::Charge(const CompiledShape& shape, size_t pool, int64_t sign, bool is_unseen) {
+  Room* room = &room_[pool * stride_];
+  ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
+    room[dimension].promised += sign * amount;
+    if (is_unseen) room[dimension].unseen += sign * amount;
+  });
+}
+
+void PoolTable::MarkSeen(const CompiledShape& shape, size_t pool) {
+  Room* room = &room_[pool * stride_];
+  ForEachDemand(
+      shape, pool, [&](size_t dimension, int64_t amount) { room[dimension].unseen -= amount; });
+}
+
+void PoolTable::ClearCharges(size_t pool) {
+  for (size_t d = 0; d < stride_; ++d) {
+    room_[pool * stride_ + d].promised = 0;
+    room_[pool * stride_ + d].unseen = 0;
+  }
+}
+
+void PoolTable::SetReport(size_t pool, std::span<const int64_t> amounts) {
+  for (size_t d = 0; d < stride_; ++d) {
+    int64_t reported = d < amounts.size() ? amounts[d] : kUnreported;
+    if (reported != kUnreported) reported = std::clamp(reported, -kAmountMax, kAmountMax);
+    if (d == kShareDimension) reported = kUnreported;
+    room_[pool * stride_ + d].reported = reported;
+  }
+  has_report_.Assign(pool, !amounts.empty());
+}
+
+void PoolTable::Settle(size_t pool) {
+  const Room* room = &room_[pool * stride_];
+  Cell* cells = &cells_[pool * stride_];
+  bool grew = false;
+  for (size_t d = 0; d < names_.size(); ++d) {
+    int64_t free = room[d].capacity - room[d].promised;
+    if (room[d].reported != kUnreported) free = std::min(free, room[d].reported - room[d].unseen);
+    grew |= free > cells[d].free;
+    cells[d].free = free;
+  }
+  if (grew) Note(pool, ToEvents(Event::kRoom));
+  Touch(pool);
+}
+
+// ---- What changed
+
+void PoolTable::Touch(size_t pool) {
+  // Nobody has read the last entry yet: it still stands for this one too.
+  if (touches_ > read_ && touched(touches_ - 1) == pool) return;
+  touch_log_[touches_ % kTouchLog] = static_cast<uint32_t>(pool);
+  ++touches_;
+}
+
+void PoolTable::Note(size_t pool, Events events) {
+  if (events == 0) return;
+  if (events_[pool] == 0) changed_.push_back(static_cast<uint32_t>(pool));
+  events_[pool] |= events;
+}
+
+std::vector<Change> PoolTable::TakeChanges() {
+  std::ranges::sort(changed_);
+  std::vector<Change> changes;
+  for (const uint32_t pool : changed_) {
+    // A pool that was removed since has none left, and one may stand here twice.
+    if (events_[pool] == 0) continue;
+    changes.push_back({.pool = PoolIndex{pool}, .events = events_[pool]});
+    events_[pool] = 0;
+  }
+  changed_.clear();
+  return changes;
+}
+
+}  // namespace berth::scheduler

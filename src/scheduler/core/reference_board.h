@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// A slow scheduler that is obviously right: plain structs, no index, every question answered by
+// looking at everything. The board must agree with it in every decision.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/core/answers.h"
+#include "scheduler/core/pool.h"
+#include "scheduler/core/request.h"
+
+namespace berth::scheduler {
+
+struct ReferencePool {
+  PoolSpec spec;
+  std::optional<Resources> report;
+  LedgerVersion version;
+  Time avoid_until;
+};
+
+struct ReferenceObject {
+  Requirements requirements;
+  Request request;
+  size_t pool = 0;
+  bool is_confirmed = false;
+  bool is_counted_by_host = false;
+  std::optional<LedgerVersion> held;
+  std::optional<ObjectKey> inside;  // the reservation that pays for it
+};
+
+class ReferenceBoard {
+ public:
+  explicit ReferenceBoard(uint64_t seed) : seed_(seed) {}
+
+  std::map<size_t, ReferencePool> pools;
+  std::map<ObjectKey, ReferenceObject> objects;
+  Time now;
+  size_t slots = 0;  // highest index ever used, plus one
+
+  // ---- Rules, word by word as in words.h.
+  std::optional<Rule> FirstFailure(const Request& request,
+                                   const Requirements& r,
+                                   size_t pool) const {
+    const PoolSpec& spec = pools.at(pool).spec;
+    if (request.pinned && ToSize(*request.pinned) != pool) return Rule::kPinned;
+    if (!spec.state.is_ready) return Rule::kNotReady;
+    if (!spec.state.has_session) return Rule::kNoSession;
+    if (spec.state.is_deleting) return Rule::kDeleting;
+    if (spec.state.is_cordoned) return Rule::kCordoned;
+    for (const auto& taint : spec.taints)
+      if (taint.effect != TaintEffect::kPreferNoSchedule && !IsTolerated(taint, r.tolerations))
+        return Rule::kTaint;
+    if (!r.pools.Matches(spec.labels)) return Rule::kSelector;
+    if (!Offers(spec, r.class_name)) return Rule::kClass;
+    if (r.needs_fence && !spec.state.is_fence_ready) return Rule::kFence;
+    if (!request.reservation.empty()) {
+      if (!ReservedAt(request, r, pool)) return Rule::kReservation;
+    } else {
+      if (!Fits(Demand(r, spec), Unpromised(pool))) return Rule::kRoom;
+      if (!Fits(Demand(r, spec), Free(pool))) return Rule::kHostRoom;
+    }
+    for (const auto& company : r.affinity) {
+      int64_t everywhere = 0;
+      for (const auto& [other, unused] : pools)
+        if (DomainOf(company.topology_key, other)) everywhere += CountOn(company, r, other);
+      const auto domain = DomainOf(company.topology_key, pool);
+      const bool is_first = everywhere == 0 && domain && Counts(company, r, r);
+      if (!is_first && CountAround(company, r, pool) == 0) return Rule::kAffinity;
+    }
+    for (const auto& company : r.anti_affinity)
+      if (CountAround(company, r, pool) > 0) return Rule::kAntiAffinity;
+    for (const auto& [key, object] : objects)
+      for (const auto& company : object.requirements.anti_affinity)
+        if (Counts(company, object.requirements, r) &&
+            SameDomain(company.topology_key, pool, object.pool))
+          return Rule::kAntiAffinity;
+    for (const auto& rule : r.spread)
+      if (rule.otherwise == SpreadRule::Otherwise::kDoNotSchedule && BreaksSpread(rule, r, pool))
+        return Rule::kSpread;
+    for (const PoolIndex refused : request.refused)
+      if (ToSize(refused) == pool) return Rule::kRefused;
+    return std::nullopt;
+  }
+
+  // ---- Ranking.
+  std::vector<Candidate> Decide(const Request& request, const Requirements& r) const {
+    std::vector<Candidate> ranked;
+    for (const auto& [pool, entry] : pools) {
+      if (entry.spec.kind != r.kind || FirstFailure(request, r, pool)) continue;
+      Candidate candidate{.pool = PoolIndex{static_cast<uint32_t>(pool)}};
+      candidate.tier = TierOf(r, pool);
+      candidate.points = PointsOf(r, pool);
+      candidate.level = LevelOf(r, pool);
+      if (!request.reservation.empty()) candidate.reservation = *ReservedAt(request, r, pool);
+      ranked.push_back(candidate);
+    }
+    const bool is_few = request.pinned || !request.reservation.empty();
+    const size_t start = is_few ? 0 : Start(request, r);
+    const size_t chunks = (slots + 63) / 64;
+    const auto order = [&](PoolIndex pool) {
+      const size_t p = ToSize(pool);
+      return std::pair((p / 64 + chunks - start / 64) % chunks, (p % 64 + 64 - start % 64) % 64);
+    };
+    std::ranges::sort(ranked, [&](const Candidate& a, const Candidate& b) {
+      if (a.tier != b.tier) return a.tier < b.tier;
+      if (a.points != b.points) return a.points > b.points;
+      if (a.level != b.level) return a.level > b.level;
+      return order(a.pool) < order(b.pool);
+    });
+    return ranked;
+  }
+
+  // ---- Room.
+  static Resources Demand(const Requirements& r, const PoolSpec& spec) {
+    if (!spec.class_counts.empty()) return {{"share", ShareOf(spec, r.class_name)}};
+    Resources demand;
+    for (const auto& [name, amount] : r.resources)
+      if (amount > 0) demand[name] = amount;
+    return demand;
+  }
+  static Resources Capacity(const PoolSpec& spec) {
+    if (!spec.class_counts.empty()) return {{"share", Whole(spec)}};
+    return spec.capacity;
+  }
+  Resources Unpromised(size_t pool) const {
+    Resources free = Capacity(pools.at(pool).spec);
+    for (const auto& [key, object] : objects)
+      if (object.pool == pool && !object.inside) Subtract(free, object, pool);
+    return free;
+  }
+  Resources Free(size_t pool) const {
+    const ReferencePool& entry = pools.at(pool);
+    Resources free = Unpromised(pool);
+    if (!entry.report || !entry.spec.class_counts.empty()) return free;
+    Resources host = *entry.report;
+    for (const auto& [key, object] : objects)
+      if (object.pool == pool && !object.inside && !object.is_counted_by_host)
+        Subtract(host, object, pool);
+    for (const auto& [name, amount] : *entry.report)
+      if (free.contains(name)) free[name] = std::min(free[name], host[name]);
+    return free;
+  }
+
+  std::optional<ObjectKey> ReservedAt(const Request& request,
+                                      const Requirements& r,
+                                      size_t pool) const {
+    for (const ObjectKey& key : request.reservation) {
+      const auto copy = objects.find(key);
+      if (copy == objects.end() || copy->second.pool != pool) continue;
+      const bool is_taken = std::ranges::any_of(objects, [&](const auto& entry) {
+        return entry.second.inside == key && entry.first != request.key;
+      });
+      const PoolSpec& spec = pools.at(pool).spec;
+      if (!is_taken && !copy->second.inside &&
+          Fits(Demand(r, spec), Demand(copy->second.requirements, spec)))
+        return key;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static bool Offers(const PoolSpec& spec, const std::string& name) {
+    if (!spec.class_counts.empty()) {
+      const auto found = spec.class_counts.find(name);
+      return found != spec.class_counts.end() && found->second > 0;
+    }
+    return name.empty() || std::ranges::find(spec.classes, name) != spec.classes.end();
+  }
+  // Counts in tests are small: their product is a fine common multiple.
+  static int64_t Whole(const PoolSpec& spec) {
+    int64_t whole = 1;
+    for (const auto& [name, count] : spec.class_counts)
+      if (count > 0) whole *= count;
+    return whole;
+  }
+  static int64_t ShareOf(const PoolSpec& spec, const std::string& name) {
+    const auto found = spec.class_counts.find(name);
+    const bool offers = found != spec.class_counts.end() && found->second > 0;
+    return offers ? Whole(spec) / found->second : Whole(spec);
+  }
+  void Subtract(Resources& from, const ReferenceObject& object, size_t pool) const {
+    for (const auto& [name, amount] : Demand(object.requirements, pools.at(pool).spec))
+      from[name] -= amount;
+  }
+  static bool Fits(const Resources& demand, const Resources& room) {
+    return std::ranges::all_of(demand, [&](const auto& one) {
+      const auto found = room.find(one.first);
+      return found != room.end() && found->second >= one.second;
+    });
+  }
+
+  std::optional<std::string> DomainOf(const std::string& key, size_t pool) const {
+    const PoolSpec& spec = pools.at(pool).spec;
+    if (key == kPoolTopology) return std::to_string(pool);
+    if (key == kHostTopology || key == kNodeTopology)
+      return spec.host.empty() ? "alone " + std::to_string(pool) : spec.host;
+    const auto found = spec.labels.find(key);
+    if (found == spec.labels.end()) return std::nullopt;
+    return found->second;
+  }
+  bool SameDomain(const std::string& key, size_t a, size_t b) const {
+    const auto domain = DomainOf(key, a);
+    return domain && domain == DomainOf(key, b);
+  }
+  // Whether the company that `asker` describes includes `other`.
+  static bool Counts(const Company& company, const Requirements& asker, const Requirements& other) {
+    if (asker.kind != other.kind || !company.selector.Matches(other.labels)) return false;
+    if (company.namespaces.empty()) return asker.namespace_name == other.namespace_name;
+    return std::ranges::find(company.namespaces, other.namespace_name) != company.namespaces.end();
+  }
+  int64_t CountOn(const Company& company, const Requirements& asker, size_t pool) const {
+    return std::ranges::count_if(objects, [&](const auto& entry) {
+      return entry.second.pool == pool && Counts(company, asker, entry.second.requirements);
+    });
+  }
+  int64_t CountAround(const Company& company, const Requirements& asker, size_t pool) const {
+    int64_t count = 0;
+    for (const auto& [other, unused] : pools)
+      if (SameDomain(company.topology_key, pool, other)) count += CountOn(company, asker, other);
+    return count;
+  }
+  bool BreaksSpread(const SpreadRule& rule, const Requirements& r, size_t pool) const {
+    if (!DomainOf(rule.company.topology_key, pool)) return true;
+    std::optional<int64_t> least;
+    for (const auto& [other, entry] : pools) {
+      const PoolState& state = entry.spec.state;
+      const bool is_usable =
+          state.is_ready && state.has_session && !state.is_cordoned && !state.is_deleting;
+      bool is_tainted = false;
+      for (const auto& taint : entry.spec.taints)
+        if (taint.effect != TaintEffect::kPreferNoSchedule && !IsTolerated(taint, r.tolerations))
+          is_tainted = true;
+      if (entry.spec.kind != r.kind || !is_usable || is_tainted) continue;
+      if (!r.class_name.empty() && !Offers(entry.spec, r.class_name)) continue;
+      if (!r.pools.Matches(entry.spec.labels)) continue;
+      if (!DomainOf(rule.company.topology_key, other)) continue;
+      const int64_t count = CountAround(rule.company, r, other);
+      least = std::min(least.value_or(count), count);
+    }
+    const int64_t self = Counts(rule.company, r, r) ? 1 : 0;
+    return CountAround(rule.company, r, pool) + self - least.value_or(0) > rule.max_skew;
+  }
+
+  Tier TierOf(const Requirements& r, size_t pool) const {
+    if (pools.at(pool).avoid_until > now) return Tier::kAvoided;
+    for (const auto& taint : pools.at(pool).spec.taints)
+      if (taint.effect == TaintEffect::kPreferNoSchedule && !IsTolerated(taint, r.tolerations))
+        return Tier::kPreferNot;
+    return Tier::kWilling;
+  }
+  int32_t PointsOf(const Requirements& r, size_t pool) const {
+    int64_t points = 0;
+    for (const auto& preferred : r.preferred_company)
+      if (CountAround(preferred.company, r, pool) > 0) points += preferred.weight;
+    for (const auto& preferred : r.preferred_pools)
+      if (preferred.selector.Matches(pools.at(pool).spec.labels)) points += preferred.weight;
+    for (const auto& rule : r.spread) {
+      if (rule.otherwise != SpreadRule::Otherwise::kScheduleAnyway) continue;
+      if (DomainOf(rule.company.topology_key, pool)) {
+        points -= CountAround(rule.company, r, pool);
+      } else {
+        for (const auto& [other, unused] : pools)
+          if (DomainOf(rule.company.topology_key, other)) points -= CountOn(rule.company, r, other);
+      }
+    }
+    return static_cast<int32_t>(points);
+  }
+  // The policies as words.h describes them, over what would be left.
+  uint8_t LevelOf(const Requirements& r, size_t pool) const {
+    const PoolSpec& spec = pools.at(pool).spec;
+    const Resources free = Free(pool);
+    const Resources demand = Demand(r, spec);
+    double sum = 0, largest = 0, smallest = 1, scarcest = 1, width = 0;
+    // Adding up in the board's order of dimensions keeps the last bit of the sum the same.
+    for (const std::string name : {"share", "cpu", "memory", "storage", "gpu"}) {
+      const Resources all = Capacity(spec);
+      if (!all.contains(name) || all.at(name) == 0) continue;
+      const int64_t asked = demand.contains(name) ? demand.at(name) : 0;
+      const double rest =
+          static_cast<double>(free.at(name) - asked) * (1.0 / static_cast<double>(all.at(name)));
+      sum += rest;
+      largest = std::max(largest, rest);
+      smallest = std::min(smallest, rest);
+      if (asked > 0) scarcest = std::min(scarcest, rest);
+      width += 1;
+    }
+    const double mean = sum / std::max(1.0, width);
+    double score = 0;
+    if (r.policy == Policy::kBinpack) score = 1 - (0.5 * mean + 0.5 * largest);
+    if (r.policy == Policy::kSpread) score = scarcest;
+    if (r.policy == Policy::kBalanced) score = 0.75 * (1 - (largest - smallest)) + 0.25 * mean;
+    return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0, 1.0)));
+  }
+  static uint64_t Mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+  size_t Start(const Request& request, const Requirements& r) const {
+    if (r.policy == Policy::kBinpack || slots == 0) return 0;
+    return Mix(seed_ ^ Mix(request.key.high ^ request.key.low)) % slots;
+  }
+
+  uint64_t seed_;
+};
+
+}  // namespace berth::scheduler
