@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster knows of itself: the record `cluster`. Its id marks everything that hosts make for
-// it; its incarnation grows when history is rewound (a restore); its starts are counted, so that
-// sessions of a later server process are larger than all before.
+// The cluster's identity where everyone may read it: the record `cluster`. The server writes it at
+// its start; whoever makes join tokens reads the incarnation, because a restore voids tokens that
+// were made before.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "client/client.h"
+#include "client/cluster.h"
 #include "client/records/config_record.h"
 #include "rt/task.h"
 
@@ -16,20 +17,12 @@ namespace berth::client {
 
 inline constexpr std::string_view kClusterRecord = "cluster";
 
-struct ClusterRecord {
-  std::string id;  // a UID
-  uint64_t incarnation = 1;
-  uint64_t starts = 0;
-  bool operator==(const ClusterRecord&) const = default;
-};
+// "id", "incarnation", "starts".
+RecordEntries FormatCluster(const ClusterIdentity& identity);
+// BadRequest names the entry that cannot be read.
+Result<ClusterIdentity> ParseCluster(const RecordEntries& entries);
 
-// The error names the field.
-Result<ClusterRecord> ParseClusterRecord(const RecordEntries& entries);
-RecordEntries FormatClusterRecord(const ClusterRecord& record);
-
-// Counts one start of a server, making the record if this is the first one. `new_id` is used then.
-rt::Task<Result<ClusterRecord>> CountStart(Client& client, std::string new_id);
-// After a restore: everything issued before is of an older history.
-rt::Task<Result<ClusterRecord>> RaiseIncarnation(Client& client);
+// Idempotent.
+rt::Task<Status> PublishCluster(Client& client, ClusterIdentity identity);
 
 }  // namespace berth::client

@@ -6,7 +6,6 @@
 #include "client/records/cluster_record.h"
 #include "client/records/host_record.h"
 #include "client/records/revocations.h"
-#include "client/records/tombstones.h"
 
 namespace berth::client {
 namespace {
@@ -20,28 +19,16 @@ class RecordsTest : public testing::Test {
   apiserver::RegistryWorld world_{7};
 };
 
-TEST_F(RecordsTest, EveryStartOfAServerIsCountedAndTheIdStays) {
-  auto first = world_.Run(CountStart(world_.client(), std::string(kId)));
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->starts, 1);
-  EXPECT_EQ(first->incarnation, 1);
-  world_.Restart();
-  auto second = world_.Run(CountStart(world_.client(), "another"));
-  ASSERT_TRUE(second.ok()) << second.status();
-  EXPECT_EQ(second->starts, 2);
-  EXPECT_EQ(second->id, kId);
-  auto raised = world_.Run(RaiseIncarnation(world_.client()));
-  ASSERT_TRUE(raised.ok()) << raised.status();
-  EXPECT_EQ(raised->incarnation, 2);
-}
-
-TEST_F(RecordsTest, ADamagedClusterRecordIsAnErrorAndNotANewCluster) {
-  const auto broken = world_.Run(EditRecord(world_.client(), "cluster", [](RecordEntries& entries) {
-    entries["id"] = "nonsense";
-    return true;
-  }));
-  ASSERT_TRUE(broken.ok());
-  EXPECT_FALSE(world_.Run(CountStart(world_.client(), std::string(kId))).ok());
+TEST_F(RecordsTest, TheClusterIsPublishedAndReadBack) {
+  const ClusterIdentity identity{.id = std::string(kId), .incarnation = 2, .start = 5};
+  ASSERT_TRUE(world_.Run(PublishCluster(world_.client(), identity)).ok());
+  ASSERT_TRUE(world_.Run(PublishCluster(world_.client(), identity)).ok());
+  const auto entries = world_.Run(ReadRecord(world_.client(), std::string(kClusterRecord)));
+  ASSERT_TRUE(entries.ok() && entries->has_value());
+  const auto parsed = ParseCluster(**entries);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, identity);
+  EXPECT_FALSE(ParseCluster({{"id", "nonsense"}}).ok());
 }
 
 TEST(HostRecord, IsReadBackAndKnowsItsTwoNewestKeys) {
@@ -81,22 +68,6 @@ TEST_F(RecordsTest, ARevokedHostIsVoidUntilItJoinsAgain) {
 TEST(Revocations, AnEntryThatCannotBeReadRevokesForGood) {
   const Revocations revocations({{"host.a", "yesterday"}});
   EXPECT_TRUE(revocations.Covers("a", "1", kNow + Duration::Hours(100'000)));
-}
-
-TEST_F(RecordsTest, TombstonesComeAndGoByUid) {
-  const Tombstone stone{.kind = "Machine", .placement = 4};
-  ASSERT_TRUE(world_.Run(AddTombstone(world_.client(), "p", std::string(kId), stone)).ok());
-  ASSERT_TRUE(world_.Run(AddTombstone(world_.client(), "p", std::string(kId), stone)).ok());
-  auto entries = world_.Run(ReadRecord(world_.client(), TombstoneRecordName("p")));
-  ASSERT_TRUE(entries.ok() && entries->has_value());
-  EXPECT_EQ(ParseTombstones(**entries), (Tombstones{{std::string(kId), stone}}));
-  ASSERT_TRUE(world_.Run(RemoveTombstone(world_.client(), "p", std::string(kId))).ok());
-  entries = world_.Run(ReadRecord(world_.client(), TombstoneRecordName("p")));
-  EXPECT_TRUE(ParseTombstones(**entries).empty());
-}
-
-TEST(Tombstones, DamagedEntriesRemoveNothing) {
-  EXPECT_TRUE(ParseTombstones({{"x", "Machine 1"}, {std::string(kId), "Machine"}}).empty());
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ struct Enrolment::Ask {
   }
 };
 
-Enrolment::Enrolment(Deps deps, client::ClusterRecord cluster, std::vector<std::string> servers)
+Enrolment::Enrolment(Deps deps, client::ClusterIdentity cluster, std::vector<std::string> servers)
     : deps_(deps), cluster_(std::move(cluster)), servers_(std::move(servers)) {
   const auto pin = pki::CertificatePin(deps.authority.certificate_pem());
   CHECK(pin.ok()) << pin.status();

@@ -9,8 +9,8 @@
 
 #include "base/result.h"
 #include "client/client.h"
+#include "client/cluster.h"
 #include "client/events/event_recorder.h"
-#include "client/records/cluster_record.h"
 #include "client/records/host_record.h"
 #include "client/records/revocations.h"
 #include "gateway/identity/attempt_limiter.h"
@@ -32,7 +32,7 @@ class Enrolment {
     client::EventRecorder& events;
     const client::Revocations& revocations;
   };
-  Enrolment(Deps deps, client::ClusterRecord cluster, std::vector<std::string> servers);
+  Enrolment(Deps deps, client::ClusterIdentity cluster, std::vector<std::string> servers);
 
   // Handlers of AgentService. Idempotent for one token and one key.
   rt::Task<Result<std::string>> Join(net::RpcCall call, std::string request);
@@ -49,7 +49,7 @@ class Enrolment {
   Result<std::string> Sign(const std::string& host, const std::string& csr_pem) const;
 
   Deps deps_;
-  const client::ClusterRecord cluster_;
+  const client::ClusterIdentity cluster_;
   const std::vector<std::string> servers_;
   std::string ca_pin_;
   AttemptLimiter limiter_;

@@ -79,7 +79,7 @@ class EnrolmentTest : public testing::Test {
   client::EventRecorder events_{world_.loop(), world_.client(), world_.scheme(), "berth-gateway"};
   client::Revocations revocations_;
   Enrolment enrolment_{{world_.loop(), world_.client(), authority_.get(), events_, revocations_},
-                       {.id = "6a2b7c1e-0f63-4a36-9d21-3b2f8d1f7a10"},
+                       {.id = "6a2b7c1e-0f63-4a36-9d21-3b2f8d1f7a10", .incarnation = 1},
                        {"berth-1:7443"}};
 };
 
