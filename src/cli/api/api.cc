@@ -18,6 +18,7 @@ using meta::Value;
 constexpr size_t kWarningsMax = 64;  // shown per command
 // A list of 100,000 machines in one piece is 150 MB.
 constexpr size_t kAnswerBytesMax = 512 << 20;
+constexpr std::string_view kBodyJson = "application/json";
 
 // A Warning header is `299 - "text"` with quotes and backslashes escaped.
 std::string WarningText(std::string_view header) {
@@ -81,28 +82,12 @@ Result<Value> Api::Get(std::string path, Query query, std::string_view accept) {
   return SendForValue(std::move(request));
 }
 
-Result<Value> Api::Post(std::string path, const Value& body, Query query) {
-  Request request{.method = "POST",
-                  .path = std::move(path),
-                  .query = std::move(query),
-                  .body = meta::WriteJson(body)};
-  request.headers.Set("Accept", std::string(kAcceptJson));
-  request.headers.Set("Content-Type", "application/json");
-  return SendForValue(std::move(request));
-}
-
-Result<Value> Api::Put(std::string path, const Value& body, Query query) {
-  Request request{.method = "PUT",
-                  .path = std::move(path),
-                  .query = std::move(query),
-                  .body = meta::WriteJson(body)};
-  request.headers.Set("Accept", std::string(kAcceptJson));
-  request.headers.Set("Content-Type", "application/json");
-  return SendForValue(std::move(request));
-}
-
-Result<Value> Api::Patch(std::string path, std::string_view type, std::string body, Query query) {
-  Request request{.method = "PATCH",
+Result<Value> Api::Write(std::string_view method,
+                         std::string path,
+                         std::string_view type,
+                         std::string body,
+                         Query query) {
+  Request request{.method = std::string(method),
                   .path = std::move(path),
                   .query = std::move(query),
                   .body = std::move(body)};
@@ -111,14 +96,20 @@ Result<Value> Api::Patch(std::string path, std::string_view type, std::string bo
   return SendForValue(std::move(request));
 }
 
+Result<Value> Api::Post(std::string path, const Value& body, Query query) {
+  return Write("POST", std::move(path), kBodyJson, meta::WriteJson(body), std::move(query));
+}
+
+Result<Value> Api::Put(std::string path, const Value& body, Query query) {
+  return Write("PUT", std::move(path), kBodyJson, meta::WriteJson(body), std::move(query));
+}
+
+Result<Value> Api::Patch(std::string path, std::string_view type, std::string body, Query query) {
+  return Write("PATCH", std::move(path), type, std::move(body), std::move(query));
+}
+
 Result<Value> Api::Delete(std::string path, const Value& options, Query query) {
-  Request request{.method = "DELETE",
-                  .path = std::move(path),
-                  .query = std::move(query),
-                  .body = meta::WriteJson(options)};
-  request.headers.Set("Accept", std::string(kAcceptJson));
-  request.headers.Set("Content-Type", "application/json");
-  return SendForValue(std::move(request));
+  return Write("DELETE", std::move(path), kBodyJson, meta::WriteJson(options), std::move(query));
 }
 
 Result<std::string> Api::GetText(std::string path) {

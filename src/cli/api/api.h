@@ -49,6 +49,11 @@ class Api {
   Result<std::unique_ptr<Streams>> Open(std::vector<Request> requests);
 
  private:
+  Result<meta::Value> Write(std::string_view method,
+                            std::string path,
+                            std::string_view type,
+                            std::string body,
+                            Query query);
   Result<meta::Value> SendForValue(Request request);
   void ShowWarnings(const net::Headers& headers);
 

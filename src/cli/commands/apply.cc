@@ -6,6 +6,7 @@
 
 #include "cli/api/known_kinds.h"
 #include "cli/arguments.h"
+#include "cli/commands/chosen.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/last_applied.h"
 #include "cli/commands/placement.h"
@@ -120,9 +121,7 @@ Status RunApply(Session& session, const Arguments& arguments) {
   if (arguments.List("filename").empty()) {
     return Advise(BadRequest("no manifest is given"), "berth apply -f FILE");
   }
-  const auto folders = arguments.Switch("recursive") ? Folders::kRecursive : Folders::kTopLevel;
-  TRY(const auto manifests,
-      ReadManifests(arguments.List("filename"), folders, *session.environment().in));
+  TRY(const std::vector<Manifest> manifests, ManifestsOf(session, arguments));
   TRY(Api * api, session.GetApi());
   Applier applier(session, arguments, *api);
   Failures failures(session.environment());

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/arguments.h"
+#include "cli/commands/chosen.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/placement.h"
 #include "cli/commands/table.h"
@@ -76,9 +77,7 @@ Status RunCreate(Session& session, const Arguments& arguments) {
     return Advise(BadRequest("nothing to create is given"),
                   "berth create -f FILE, or berth create --help");
   }
-  const auto folders = arguments.Switch("recursive") ? Folders::kRecursive : Folders::kTopLevel;
-  TRY(const auto manifests,
-      ReadManifests(arguments.List("filename"), folders, *session.environment().in));
+  TRY(const std::vector<Manifest> manifests, ManifestsOf(session, arguments));
   Failures failures(session.environment());
   for (const Manifest& manifest : manifests) {
     auto placement = PlaceManifest(session, manifest);

@@ -3,19 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "base/strings.h"
 #include "cli/arguments.h"
+#include "cli/commands/chosen.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/table.h"
-#include "cli/failure.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/fetch.h"
-#include "cli/objects/manifest.h"
 #include "cli/objects/patience.h"
-#include "cli/objects/targets.h"
 #include "cli/session/session.h"
 
 namespace berth::cli {
@@ -23,69 +20,11 @@ namespace {
 
 using meta::Value;
 
-struct Doomed {
-  Resource resource;
-  std::string namespace_;
-  std::string name;
-};
-
-Result<std::vector<Doomed>> FromFiles(Session& session, const Arguments& arguments) {
-  TRY(Discovery * discovery, session.GetDiscovery());
-  TRY(const std::string space, session.Namespace());
-  const auto folders = arguments.Switch("recursive") ? Folders::kRecursive : Folders::kTopLevel;
-  TRY(const auto manifests,
-      ReadManifests(arguments.List("filename"), folders, *session.environment().in));
-  std::vector<Doomed> out;
-  for (const Manifest& manifest : manifests) {
-    const std::string name(manifest.object.GetString({"metadata", "name"}));
-    if (name.empty()) {
-      return BadRequest(fmt::format("{}: metadata.name is missing", manifest.source));
-    }
-    TRY(Resource resource,
-        discovery->FindByKind(manifest.object.GetString({"apiVersion"}),
-                              manifest.object.GetString({"kind"})));
-    const std::string_view own = manifest.object.GetString({"metadata", "namespace"});
-    out.push_back({.resource = std::move(resource),
-                   .namespace_ = own.empty() ? space : std::string(own),
-                   .name = name});
-  }
+Result<std::vector<ObjectAddress>> FindDoomed(Session& session, const Arguments& arguments) {
+  if (arguments.List("filename").empty()) return ChosenByWords(session, arguments);
+  TRY(std::vector<ObjectAddress> out, ChosenByFiles(session, arguments));
   // Backwards: what stands last usually depends on what stands first, such as its namespace.
   std::ranges::reverse(out);
-  return out;
-}
-
-Result<std::vector<Doomed>> FromWords(Session& session, const Arguments& arguments) {
-  if (arguments.words().empty()) {
-    return Advise(BadRequest("nothing is named"), "name a KIND and a NAME, or give -f FILE");
-  }
-  TRY(Api * api, session.GetApi());
-  TRY(Discovery * discovery, session.GetDiscovery());
-  ListSelection selection{.label_selector = arguments.Text("selector"),
-                          .field_selector = arguments.Text("field-selector")};
-  if (!arguments.Switch("all-namespaces")) {
-    TRY(selection.namespace_, session.Namespace());
-  }
-  TRY(const std::vector<Target> targets, FindTargets(*discovery, arguments.words()));
-  const bool selects = arguments.Switch("all") || !selection.label_selector.empty() ||
-                       !selection.field_selector.empty();
-  std::vector<Doomed> out;
-  for (const Target& target : targets) {
-    if (!target.name.empty()) {
-      if (selects) return BadRequest("a name and a selector or --all cannot be given together");
-      out.push_back({target.resource, selection.namespace_, target.name});
-      continue;
-    }
-    if (!selects) {
-      return Advise(BadRequest(fmt::format("{}: no name is given", target.resource.plural)),
-                    "name objects, or select with -l LABELS or --all");
-    }
-    TRY(const FetchedList list, FetchList(*api, target.resource, selection));
-    for (const Value& item : list.items) {
-      out.push_back({target.resource,
-                     std::string(item.GetString({"metadata", "namespace"})),
-                     std::string(item.GetString({"metadata", "name"}))});
-    }
-  }
   return out;
 }
 
@@ -122,7 +61,7 @@ class Deleter {
   Deleter(Session& session, Api& api, const Arguments& arguments)
       : session_(session), api_(api), arguments_(arguments) {}
 
-  Status Delete(const Doomed& doomed) {
+  Status Delete(const ObjectAddress& doomed) {
     const std::string label = ObjectLabel(doomed.resource.ApiVersion(), doomed.resource.kind, "");
     std::string uid;
     if (arguments_.Text("dry-run") != "client") {
@@ -147,8 +86,7 @@ class Deleter {
   Status Wait() {
     Patience patience(session_.environment(), arguments_.Span("timeout"));
     for (const auto& [doomed, uid] : waiting_) {
-      const ObjectAddress address{doomed.resource, doomed.namespace_, doomed.name};
-      TRY_STATUS(AwaitGone(api_, address, uid, patience));
+      TRY_STATUS(AwaitGone(api_, doomed, uid, patience));
     }
     return OkStatus();
   }
@@ -157,13 +95,11 @@ class Deleter {
   Session& session_;
   Api& api_;
   const Arguments& arguments_;
-  std::vector<std::pair<Doomed, std::string>> waiting_;
+  std::vector<std::pair<ObjectAddress, std::string>> waiting_;
 };
 
 Status RunDelete(Session& session, const Arguments& arguments) {
-  TRY(const std::vector<Doomed> doomed,
-      arguments.List("filename").empty() ? FromWords(session, arguments)
-                                         : FromFiles(session, arguments));
+  TRY(const std::vector<ObjectAddress> doomed, FindDoomed(session, arguments));
   if (doomed.empty()) {
     session.err() << "No resources found\n";
     return OkStatus();
@@ -172,7 +108,7 @@ Status RunDelete(Session& session, const Arguments& arguments) {
   Deleter deleter(session, *api, arguments);
   Failures failures(session.environment());
   const bool selected = arguments.Switch("all") || !arguments.Text("selector").empty();
-  for (const Doomed& one : doomed) {
+  for (const ObjectAddress& one : doomed) {
     const Status status = deleter.Delete(one);
     if (status.Is(Reason::kUnavailable)) return status;
     // What was found by a selector may be gone by now: that is what was wanted.

@@ -8,12 +8,12 @@
 
 #include "base/strings.h"
 #include "cli/arguments.h"
+#include "cli/commands/chosen.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/fetch.h"
-#include "cli/objects/manifest.h"
 #include "cli/objects/targets.h"
 #include "cli/session/session.h"
 
@@ -102,20 +102,9 @@ Status DescribeFiles(Session& session,
                      Describer& describer,
                      Failures& failures) {
   TRY(Api * api, session.GetApi());
-  TRY(Discovery * discovery, session.GetDiscovery());
-  TRY(const std::string space, session.Namespace());
-  const auto folders = arguments.Switch("recursive") ? Folders::kRecursive : Folders::kTopLevel;
-  TRY(const auto manifests,
-      ReadManifests(arguments.List("filename"), folders, *session.environment().in));
-  for (const Manifest& manifest : manifests) {
-    TRY(const Resource resource,
-        discovery->FindByKind(manifest.object.GetString({"apiVersion"}),
-                              manifest.object.GetString({"kind"})));
-    const std::string_view own = manifest.object.GetString({"metadata", "namespace"});
-    const auto object = FetchObject(*api,
-                                    resource,
-                                    own.empty() ? space : std::string(own),
-                                    std::string(manifest.object.GetString({"metadata", "name"})));
+  TRY(const std::vector<ObjectAddress> chosen, ChosenByFiles(session, arguments));
+  for (const auto& [resource, space, name] : chosen) {
+    const auto object = FetchObject(*api, resource, space, name);
     failures.Add(object.status());
     if (object.ok()) describer.Describe(*object);
   }

@@ -8,13 +8,13 @@
 
 #include "base/strings.h"
 #include "cli/arguments.h"
+#include "cli/commands/chosen.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/sorting.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/fetch.h"
-#include "cli/objects/manifest.h"
 #include "cli/objects/targets.h"
 #include "cli/objects/watcher.h"
 #include "cli/render/object_table.h"
@@ -73,29 +73,16 @@ void AddWanted(std::vector<Wanted>& out,
 Result<std::vector<Wanted>> FindWanted(Session& session,
                                        const Arguments& arguments,
                                        const GetOptions& options) {
-  TRY(Discovery * discovery, session.GetDiscovery());
   std::vector<Wanted> out;
   if (!arguments.List("filename").empty()) {
-    TRY(const std::string space, session.Namespace());
-    const auto folders = arguments.Switch("recursive") ? Folders::kRecursive : Folders::kTopLevel;
-    TRY(const auto manifests,
-        ReadManifests(arguments.List("filename"), folders, *session.environment().in));
-    for (const Manifest& manifest : manifests) {
-      TRY(const Resource resource,
-          discovery->FindByKind(manifest.object.GetString({"apiVersion"}),
-                                manifest.object.GetString({"kind"})));
-      const std::string_view own = manifest.object.GetString({"metadata", "namespace"});
-      const std::string name(manifest.object.GetString({"metadata", "name"}));
-      if (name.empty()) {
-        return BadRequest(fmt::format("{}: metadata.name is missing", manifest.source));
-      }
-      AddWanted(out, resource, own.empty() ? space : std::string(own), name);
-    }
+    TRY(const std::vector<ObjectAddress> chosen, ChosenByFiles(session, arguments));
+    for (const auto& [resource, space, name] : chosen) AddWanted(out, resource, space, name);
     return out;
   }
   if (arguments.words().empty()) {
     return Advise(BadRequest("no kind is given"), "berth api-resources lists the kinds");
   }
+  TRY(Discovery * discovery, session.GetDiscovery());
   TRY(const std::vector<Target> targets, FindTargets(*discovery, arguments.words()));
   const bool selects =
       !options.selection.label_selector.empty() || !options.selection.field_selector.empty();

@@ -7,12 +7,12 @@
 
 #include "base/strings.h"
 #include "cli/arguments.h"
+#include "cli/commands/chosen.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/objects/fetch.h"
 #include "cli/objects/patience.h"
-#include "cli/objects/targets.h"
 #include "cli/render/output.h"
 #include "cli/session/session.h"
 
@@ -104,47 +104,13 @@ Result<bool> IsMet(const Value* object, const WaitFor& wait, std::string_view la
   return wait.value ? seen == *wait.value : !seen.empty();
 }
 
-Result<std::vector<ObjectAddress>> FindAddresses(Session& session, const Arguments& arguments) {
-  TRY(Api * api, session.GetApi());
-  TRY(Discovery * discovery, session.GetDiscovery());
-  ListSelection selection{.label_selector = arguments.Text("selector"),
-                          .field_selector = arguments.Text("field-selector")};
-  if (!arguments.Switch("all-namespaces")) {
-    TRY(selection.namespace_, session.Namespace());
-  }
-  if (arguments.words().empty()) {
-    return Advise(BadRequest("nothing is named"), "name a KIND and a NAME");
-  }
-  TRY(const std::vector<Target> targets, FindTargets(*discovery, arguments.words()));
-  const bool selects = arguments.Switch("all") || !selection.label_selector.empty() ||
-                       !selection.field_selector.empty();
-  std::vector<ObjectAddress> out;
-  for (const Target& target : targets) {
-    if (!target.name.empty()) {
-      out.push_back({target.resource, selection.namespace_, target.name});
-      continue;
-    }
-    if (!selects) {
-      return Advise(BadRequest(fmt::format("{}: no name is given", target.resource.plural)),
-                    "name objects, or select with -l LABELS or --all");
-    }
-    TRY(const FetchedList list, FetchList(*api, target.resource, selection));
-    for (const Value& item : list.items) {
-      out.push_back({target.resource,
-                     std::string(item.GetString({"metadata", "namespace"})),
-                     std::string(item.GetString({"metadata", "name"}))});
-    }
-  }
-  return out;
-}
-
 Status RunWait(Session& session, const Arguments& arguments) {
   if (!arguments.Given("for")) {
     return Advise(BadRequest("--for says what to wait for and is missing"),
                   "--for=condition=Ready, --for=delete");
   }
   TRY(const WaitFor wait, ParseWaitFor(arguments.Text("for")));
-  TRY(const std::vector<ObjectAddress> addresses, FindAddresses(session, arguments));
+  TRY(const std::vector<ObjectAddress> addresses, ChosenByWords(session, arguments));
   if (addresses.empty()) {
     // Nothing is left to be deleted; for anything else there must be something.
     if (wait.goal == Goal::kDeleted) return OkStatus();
