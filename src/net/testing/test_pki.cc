@@ -71,8 +71,8 @@ bool IsNumericAddress(const std::string& name) {
 
 class TestPki::Body {
  public:
-  explicit Body(const std::string& name) : key_(NewKey()) {
-    certificate_ = NewCertificate(name, key_.get(), {.until = Duration::Hours(48)});
+  Body(const std::string& name, Validity validity) : key_(NewKey()) {
+    certificate_ = NewCertificate(name, key_.get(), validity);
     X509_set_issuer_name(certificate_.get(), X509_get_subject_name(certificate_.get()));
     AddExtension(certificate_.get(), certificate_.get(), NID_basic_constraints, "critical,CA:TRUE");
     AddExtension(
@@ -126,8 +126,9 @@ class TestPki::Body {
   long serial_ = 0;
 };
 
-TestPki::TestPki(const std::string& name)
-    : body_(std::make_unique<Body>(name)), ca_pem_(body_->ca_pem()) {}
+TestPki::TestPki(const std::string& name) : TestPki(name, {.until = Duration::Hours(48)}) {}
+TestPki::TestPki(const std::string& name, Validity validity)
+    : body_(std::make_unique<Body>(name, validity)), ca_pem_(body_->ca_pem()) {}
 TestPki::~TestPki() = default;
 
 TestIdentity TestPki::IssueServer(const std::vector<std::string>& names, Validity validity) {

@@ -17,16 +17,17 @@ struct TestIdentity {
 
 class TestPki {
  public:
-  explicit TestPki(const std::string& name = "test CA");
-  ~TestPki();
-
-  const std::string& ca_pem() const { return ca_pem_; }
-
   // When a certificate is valid, counted from now.
   struct Validity {
     Duration from = Duration::Hours(-1);
     Duration until = Duration::Hours(24);
   };
+  explicit TestPki(const std::string& name = "test CA");
+  TestPki(const std::string& name, Validity validity);
+  ~TestPki();
+
+  const std::string& ca_pem() const { return ca_pem_; }
+
   // For the names and numeric addresses, as subjectAltName.
   TestIdentity IssueServer(const std::vector<std::string>& names) { return IssueServer(names, {}); }
   TestIdentity IssueServer(const std::vector<std::string>& names, Validity validity);
