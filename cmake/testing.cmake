@@ -15,18 +15,14 @@ set(BERTH_TEST_PREFIX "" CACHE STRING "in front of every test name, to tell pres
 find_program(BERTH_PYTHON python3)
 add_custom_target(berth_check)
 
-# What the sanitizers are told. addr2line comes with the compiler's binutils; gRPC is not instrumented, so only frames
-# whose top is its own are forgiven (test/tsan.supp).
+# What the sanitizers are told. The symbolizer has to be named: left to themselves they find none of these, and then
+# suppressions by name match nothing. gRPC is not instrumented; what of it is forgiven is in test/tsan.supp.
+find_program(BERTH_SYMBOLIZER NAMES llvm-symbolizer-19 llvm-symbolizer addr2line)
 set(BERTH_TEST_ENVIRONMENT
-  "ASAN_OPTIONS=allow_addr2line=1:detect_stack_use_after_return=1:strict_string_checks=1"
-  "UBSAN_OPTIONS=print_stacktrace=1:allow_addr2line=1"
-  "TSAN_OPTIONS=allow_addr2line=1:ignore_noninstrumented_modules=1:suppressions=${CMAKE_SOURCE_DIR}/test/tsan.supp"
+  "ASAN_OPTIONS=external_symbolizer_path=${BERTH_SYMBOLIZER}:detect_stack_use_after_return=1:strict_string_checks=1"
+  "UBSAN_OPTIONS=print_stacktrace=1:external_symbolizer_path=${BERTH_SYMBOLIZER}"
+  "TSAN_OPTIONS=external_symbolizer_path=${BERTH_SYMBOLIZER}:ignore_noninstrumented_modules=1:suppressions=${CMAKE_SOURCE_DIR}/test/tsan.supp"
   "PYTHONDONTWRITEBYTECODE=1")
-if(BERTH_SANITIZE STREQUAL "thread")
-  # Debian's gRPC is not instrumented: every report of these tests is about locks that TSan cannot see. Telling them
-  # from our own would need a symbolizer for each, minutes per run; ASan and UBSan run them in the dev preset.
-  list(APPEND BERTH_TEST_ENVIRONMENT "GTEST_FILTER=-GrpcBridge.*")
-endif()
 
 # berth_register_unit_test(NAME TARGET): a gtest program, if this preset runs it.
 function(berth_register_unit_test name target)

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "net/grpc_order.h"
 #include "net/grpc_status.h"
 #include "rt/child_context.h"
 #include "rt/leaf.h"
@@ -78,10 +79,14 @@ rt::Task<Result<Response>> CallUnary(std::type_identity_t<Async>* async,
   rt::Leaf<Status, rt::Cancellable::kNo> done;
   // The frame lives until this has run: nothing but it completes the leaf.
   std::function<void(grpc::Status)> finish = [&loop, &done](const grpc::Status& status) {
+    FromGrpcOf(&done);
     loop.Post("net.grpc",
               [&done, ours = FromGrpc(status)]() mutable { done.Complete(std::move(ours)); });
   };
-  (async->*method)(&call, &request, &response, std::move(finish));
+  {
+    const IntoGrpc into(&done);
+    (async->*method)(&call, &request, &response, std::move(finish));
+  }
   Status status;
   {
     const internal::CallCanceller canceller(context, call);
@@ -99,6 +104,7 @@ class UnaryServerReactor final : public grpc::ServerUnaryReactor {
   using Start = std::function<rt::Task<Result<Response>>()>;
   UnaryServerReactor(rt::TaskScope& scope, Response* response, Start start)
       : loop_(scope.loop()), response_(response), start_(std::move(start)) {
+    ToGrpcOf(this);
     loop_.Post("net.grpc", [this, &scope] { scope.Spawn("net.grpc.unary", Run()); });
   }
 
@@ -111,10 +117,14 @@ class UnaryServerReactor final : public grpc::ServerUnaryReactor {
     Result<Response> result = co_await task.In(child.context());
     child_ = nullptr;
     if (result.ok()) *response_ = *std::move(result);
-    Finish(ToGrpc(result.status()));
+    {
+      const IntoGrpc into(this);
+      Finish(ToGrpc(result.status()));
+    }
     co_return OkStatus();
   }
   void OnCancel() override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.cancel", [this] {
       cancelled_ = true;
       if (child_ != nullptr) child_->Cancel();
@@ -122,6 +132,7 @@ class UnaryServerReactor final : public grpc::ServerUnaryReactor {
   }
   // The last reaction: what it posts runs after all that others posted.
   void OnDone() override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.done", [this] { delete this; });
   }
 
@@ -143,6 +154,7 @@ grpc::ServerUnaryReactor* ServeUnary(
     const Request* request,
     Response* response,
     std::function<rt::Task<Result<Response>>(const Request&)> handler) {
+  FromGrpcOf(&kGrpcServerTag);
   return new internal::UnaryServerReactor<Response>(
       scope, response, [request, handler = std::move(handler)] { return handler(*request); });
 }

@@ -27,6 +27,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "net/grpc_order.h"
 #include "net/grpc_status.h"
 #include "rt/leaf.h"
 #include "rt/loop.h"
@@ -51,6 +52,7 @@ class GrpcClientStream {
       : loop_(loop), options_(std::move(options)), reactor_(*this) {
     if (options_.deadline.has_value()) context_.set_deadline(GrpcDeadline(*options_.deadline));
     for (const auto& [name, value] : options_.metadata) context_.AddMetadata(name, value);
+    const IntoGrpc into(&reactor_);
     start(&context_, &reactor_);
     reactor_.AddHold();  // we start reads and writes outside of reactions
     reactor_.StartCall();
@@ -66,6 +68,7 @@ class GrpcClientStream {
     while (!ready_.has_value() && !ended_) {
       if (!read_started_) {
         read_started_ = true;
+        const IntoGrpc into(&reactor_);
         reactor_.StartRead(&incoming_);
       }
       CO_TRY_STATUS(co_await readers_.Wait());
@@ -135,12 +138,15 @@ class GrpcClientStream {
    public:
     explicit OnGrpcThreads(GrpcClientStream& stream) : stream_(stream) {}
     void OnReadDone(bool ok) override {
+      FromGrpcOf(this);
       stream_.loop_.Post("net.grpc.read", [&s = stream_, ok] { s.ReadEnded(ok); });
     }
     void OnWriteDone(bool ok) override {
+      FromGrpcOf(this);
       stream_.loop_.Post("net.grpc.write", [&s = stream_, ok] { s.WriteEnded(ok); });
     }
     void OnDone(const grpc::Status& status) override {
+      FromGrpcOf(this);
       stream_.loop_.Post("net.grpc.done",
                          [&s = stream_, ours = FromGrpc(status)] { s.CallEnded(ours); });
     }
@@ -159,8 +165,10 @@ class GrpcClientStream {
     if (write_started_ || broken_ || done_) return;
     if (!outbox_.empty()) {
       write_started_ = true;
+      const IntoGrpc into(&reactor_);
       reactor_.StartWrite(&outbox_.front());
     } else if (half_closed_ && !std::exchange(writes_done_sent_, true)) {
+      const IntoGrpc into(&reactor_);
       reactor_.StartWritesDone();
     }
   }
@@ -198,7 +206,9 @@ class GrpcClientStream {
     if (closer_ != nullptr) closer_->Complete(OkStatus());
   }
   void ReleaseHold() {
-    if (std::exchange(held_, false)) reactor_.RemoveHold();
+    if (!std::exchange(held_, false)) return;
+    const IntoGrpc into(&reactor_);
+    reactor_.RemoveHold();
   }
 
   rt::Loop& loop_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/grpc_order.h"
 #include "net/grpc_status.h"
 #include "rt/thread_pool.h"
 
@@ -52,7 +53,11 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(const std::string& address
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  std::unique_ptr<grpc::Server> server;
+  {
+    const IntoGrpc into(&kGrpcServerTag);
+    server = builder.BuildAndStart();
+  }
   if (server == nullptr) return Unavailable("grpc: cannot listen on " + address);
   return std::unique_ptr<GrpcServer>(
       new GrpcServer(std::make_unique<Body>(std::move(server), port)));

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "net/grpc_order.h"
 #include "net/grpc_status.h"
 #include "rt/child_context.h"
 #include "rt/leaf.h"
@@ -41,6 +42,7 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
   using Handler = std::function<rt::Task<Status>(GrpcServerStream<Request, Response>&)>;
   BidiServerReactor(rt::TaskScope& scope, Handler handler)
       : loop_(scope.loop()), handler_(std::move(handler)) {
+    ToGrpcOf(this);
     loop_.Post("net.grpc", [this, &scope] { scope.Spawn("net.grpc.bidi", Run()); });
   }
 
@@ -52,13 +54,19 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
     rt::Task<Status> task = handler_(*this);
     const Status status = co_await task.In(child.context());
     child_ = nullptr;
-    this->Finish(ToGrpc(status));
+    {
+      const IntoGrpc into(this);
+      this->Finish(ToGrpc(status));
+    }
     co_return OkStatus();
   }
 
   rt::Task<Result<std::optional<Request>>> Read() override {
     while (!ready_.has_value() && !ended_) {
-      if (!std::exchange(read_started_, true)) this->StartRead(&incoming_);
+      if (!std::exchange(read_started_, true)) {
+        const IntoGrpc into(this);
+        this->StartRead(&incoming_);
+      }
       CO_TRY_STATUS(co_await readers_.Wait());
     }
     co_return std::exchange(ready_, std::nullopt);
@@ -69,10 +77,13 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
     if (write_broken_) co_return Unavailable("the client is gone");
     write_started_ = true;
     outgoing_ = std::move(message);
-    this->StartWrite(&outgoing_);
     // Not to be cut short: gRPC refers to the message until it is taken.
     rt::Leaf<Status, rt::Cancellable::kNo> taken;
     writer_ = &taken;
+    {
+      const IntoGrpc into(this);
+      this->StartWrite(&outgoing_);
+    }
     Status status = co_await taken;
     writer_ = nullptr;
     write_started_ = false;
@@ -80,6 +91,7 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
   }
 
   void OnReadDone(bool ok) override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.read", [this, ok] {
       read_started_ = false;
       if (ok) {
@@ -91,12 +103,14 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
     });
   }
   void OnWriteDone(bool ok) override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.write", [this, ok] {
       write_broken_ = !ok;
       writer_->Complete(ok ? OkStatus() : Unavailable("the client is gone"));
     });
   }
   void OnCancel() override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.cancel", [this] {
       cancelled_ = true;
       if (child_ != nullptr) child_->Cancel();
@@ -104,6 +118,7 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
   }
   // The last reaction: what it posts runs after all that others posted.
   void OnDone() override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.done", [this] { delete this; });
   }
 
@@ -131,6 +146,7 @@ template <class Request, class Response>
 grpc::ServerBidiReactor<Request, Response>* ServeBidi(
     rt::TaskScope& scope,
     std::function<rt::Task<Status>(GrpcServerStream<Request, Response>&)> handler) {
+  FromGrpcOf(&kGrpcServerTag);
   return new internal::BidiServerReactor<Request, Response>(scope, std::move(handler));
 }
 
