@@ -218,6 +218,7 @@ BANS = [
             'src/base/clock.cc': 'the one reader of the real clock',
             'src/rt/asio/*': 'AsioLoop is where real time enters',
             'src/rt/blocking_pool.cc': 'times its jobs in thread CPU time',
+            'src/iri/grpc/boot_clock.cc': 'translates deadlines between two processes of one host',
             'src/base/log.cc': 'a log line carries the time it was written',
             'bench/*': 'measures real time',
             'src/bench/*': 'measures real time',
