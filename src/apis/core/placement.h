@@ -25,6 +25,11 @@ inline constexpr std::string_view kPoolTopology = "berth.dev/pool";
 inline constexpr std::string_view kOnPoolLossKeep = "Keep";
 inline constexpr std::string_view kOnPoolLossMove = "Move";
 
+// On a machine that a set has made: when its pool is lost, the set makes another one and this one
+// goes when its host returns.
+inline constexpr std::string_view kOnPoolLossAnnotation = "berth.dev/on-pool-loss";
+inline constexpr std::string_view kOnPoolLossReplace = "Replace";
+
 inline constexpr std::string_view kPolicyBinpack = "binpack";
 inline constexpr std::string_view kPolicySpread = "spread";
 inline constexpr std::string_view kPolicyBalanced = "balanced";

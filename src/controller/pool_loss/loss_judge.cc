@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/pool_loss/loss_judge.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::controller {
+namespace {
+
+// 1 + 2 rho with clock rates that agree within 1 %: both clocks may be wrong.
+Duration WithDrift(Duration lease) { return lease + lease / 50; }
+
+}  // namespace
+
+Time LossJudge::DeadAt(const PoolSight& pool) const {
+  return pool.last_grant + WithDrift(pool.lease) + options_.kill_budget;
+}
+
+Time LossJudge::SilentSince(const PoolSight& pool) const {
+  return std::max(pool.silent_since, awake_since_);
+}
+
+bool LossJudge::IsLost(const PoolSight& pool, Time now) const {
+  if (pool.is_connected) return false;
+  if (pool.planned_until && now < *pool.planned_until) return false;
+  return now - SilentSince(pool) >= options_.grace;
+}
+
+std::optional<std::string> LossJudge::FindMassLoss(const std::vector<PoolSight>& pools,
+                                                   Time now) const {
+  struct Count {
+    size_t all = 0;
+    size_t fresh = 0;  // fell silent within the window
+    size_t lost = 0;
+  };
+  Count everywhere;
+  std::map<std::string, Count> zones;
+  for (const PoolSight& pool : pools) {
+    Count& zone = zones[pool.zone];
+    ++everywhere.all;
+    ++zone.all;
+    if (!IsLost(pool, now)) continue;
+    ++everywhere.lost;
+    ++zone.lost;
+    if (now - SilentSince(pool) > options_.mass_window + options_.grace) continue;
+    ++everywhere.fresh;
+    ++zone.fresh;
+  }
+  const auto is_mass = [this](size_t lost, size_t all) {
+    return lost >= options_.mass_min && lost * options_.mass_divisor > all;
+  };
+  const auto say = [](const Count& count, const std::string& where) {
+    return std::to_string(count.lost) + " of " + std::to_string(count.all) + " pools" + where +
+           " fell silent";
+  };
+  // A brake that is on stays on while too many are away, however long ago they left.
+  const bool was_on = is_braking_;
+  if (is_mass(was_on ? everywhere.lost : everywhere.fresh, everywhere.all)) {
+    return say(everywhere, "");
+  }
+  for (const auto& [name, zone] : zones) {
+    if (!is_mass(was_on ? zone.lost : zone.fresh, zone.all)) continue;
+    return say(zone, name.empty() ? " without a zone" : " of zone " + name);
+  }
+  return std::nullopt;
+}
+
+// One pool at a time, but a pool whose evacuation began goes on.
+bool LossJudge::MayEvacuate(const std::string& uid, Time now) {
+  if (evacuated_.contains(uid)) return true;
+  if (last_evacuation_ && now - *last_evacuation_ < options_.evacuation_pause) return false;
+  last_evacuation_ = now;
+  evacuated_.insert(uid);
+  return true;
+}
+
+LossVerdict LossJudge::Look(const std::vector<PoolSight>& pools,
+                            const std::set<std::string>& movable,
+                            Time now) {
+  // The first look is a start: whatever was silent before may have spoken to nobody.
+  if (!last_look_ || now - *last_look_ > options_.grace) awake_since_ = now;
+  last_look_ = now;
+  LossVerdict verdict;
+  const std::optional<std::string> mass = FindMassLoss(pools, now);
+  is_braking_ = mass.has_value();
+  if (!mass) is_overridden_ = false;
+  if (mass && !is_overridden_) {
+    verdict.is_mass_loss = true;
+    verdict.mass_loss = *mass;
+    return verdict;
+  }
+  for (const PoolSight& pool : pools) {
+    if (!IsLost(pool, now)) {
+      evacuated_.erase(pool.uid);
+      continue;
+    }
+    if (now - SilentSince(pool) < options_.replace_after) continue;
+    if (!MayEvacuate(pool.uid, now)) continue;
+    verdict.replace.push_back(pool.uid);
+    if (!movable.contains(pool.uid)) continue;
+    verdict.fence.push_back(pool.uid);
+    if (now >=
+        std::max(DeadAt(pool), awake_since_ + WithDrift(pool.lease) + options_.kill_budget)) {
+      verdict.move.push_back(pool.uid);
+    }
+  }
+  return verdict;
+}
+
+}  // namespace berth::controller

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/pool_loss/pool_loss.h"
+
+#include <utility>
+
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/core/placement.h"
+#include "apis/k8s/config_map.h"
+#include "base/log.h"
+#include "rt/chaos.h"
+#include "rt/join_all.h"
+#include "rt/sleep.h"
+
+namespace berth::controller {
+namespace {
+
+constexpr Duration kLookEvery = Duration::Millis(500);
+constexpr char kZoneLabel[] = "topology.ironcore.dev/zone";
+constexpr char kMassLossEntry[] = "massLoss";
+constexpr char kOverrideEntry[] = "override";
+
+}  // namespace
+
+PoolLoss::PoolLoss(Deps deps, LossOptions options)
+    : loop_(deps.loop),
+      client_(deps.client),
+      binder_(deps.binder),
+      fleet_(deps.fleet),
+      events_(deps.loop, deps.client, deps.scheme, "berth-lifecycle"),
+      judge_(options),
+      pools_(
+          deps.loop, deps.client, apis::compute::kMachinePoolKind, [](const auto*, const auto*) {}),
+      machines_(deps.loop, deps.client, apis::compute::kMachineKind, *this, {}) {}
+
+void PoolLoss::OnEvent(client::WatchEvent event) {
+  if (event.type == client::WatchEvent::Type::kDeleted) {
+    guests_.erase(event.object.metadata().uid);
+  } else {
+    Put(event.object);
+  }
+}
+
+void PoolLoss::Put(const meta::Object& object) {
+  const auto& machine = object.as<apis::compute::Machine>();
+  const auto& annotations = machine.metadata.annotations;
+  const auto replaced = annotations.find(std::string(apis::core::kOnPoolLossAnnotation));
+  Guest guest;
+  if (apis::core::MovesOnPoolLoss(machine.spec.placement)) {
+    guest.on_loss = Guest::OnLoss::kMove;
+  } else if (replaced != annotations.end() && replaced->second == apis::core::kOnPoolLossReplace) {
+    guest.on_loss = Guest::OnLoss::kReplace;
+  }
+  const bool is_placed = machine.status.placement && !machine.status.placement->pool_uid.empty();
+  if (guest.on_loss == Guest::OnLoss::kKeep || !is_placed) {
+    guests_.erase(machine.metadata.uid);
+    return;
+  }
+  if (guest.on_loss == Guest::OnLoss::kReplace && machine.metadata.deletion_timestamp) {
+    guests_.erase(machine.metadata.uid);
+    return;
+  }
+  guest.key = client::KeyOf(object);
+  guest.pool_uid = machine.status.placement->pool_uid;
+  guest.placement = machine.status.placement->epoch;
+  guests_.insert_or_assign(machine.metadata.uid, std::move(guest));
+}
+
+rt::Task<Status> PoolLoss::Run() {
+  std::vector<rt::Task<Status>> tasks;
+  tasks.push_back(pools_.Run());
+  tasks.push_back(machines_.Run());
+  tasks.push_back(events_.Run());
+  tasks.push_back(Watch());
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
+  co_return ends.front();
+}
+
+rt::Task<Status> PoolLoss::Watch() {
+  for (;;) {
+    CO_TRY_STATUS(co_await rt::Sleep(kLookEvery));
+    if (!pools_.synced() || !machines_.synced()) continue;
+    if (!told_.empty() && co_await IsOverridden()) judge_.OverrideMassLoss();
+    std::set<std::string> movable;
+    for (const auto& [uid, guest] : guests_) {
+      if (guest.on_loss == Guest::OnLoss::kMove) movable.insert(guest.pool_uid);
+    }
+    const Status acted = co_await Act(judge_.Look(Sights(), movable, loop_.Now()));
+    if (acted.Is(Reason::kCancelled)) co_return acted;
+    if (!acted.ok()) LOG_WARNING("pool loss: {}; looking again", acted.ToString());
+  }
+}
+
+// A failure is no override.
+rt::Task<bool> PoolLoss::IsOverridden() {
+  const client::ObjectKey key{.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName};
+  const Result<meta::Object> found = co_await client_.Get(apis::k8s::kConfigMapKind, key);
+  if (!found.ok()) co_return false;
+  const auto& data = found->as<apis::k8s::ConfigMap>().data;
+  const auto override = data.find(kOverrideEntry);
+  co_return override != data.end() && override->second == told_;
+}
+
+std::vector<PoolSight> PoolLoss::Sights() const {
+  std::map<std::string, std::string> zones;
+  for (const auto& [key, pool] : pools_.objects()) {
+    const auto zone = pool.metadata().labels.find(kZoneLabel);
+    if (zone != pool.metadata().labels.end()) zones[pool.metadata().uid] = zone->second;
+  }
+  std::vector<PoolSight> sights;
+  for (const fleet::PoolHealth& health : fleet_.Health()) {
+    PoolSight& sight = sights.emplace_back();
+    sight.uid = health.pool_uid;
+    if (const auto zone = zones.find(health.pool_uid); zone != zones.end()) {
+      sight.zone = zone->second;
+    }
+    sight.is_connected = health.contact == fleet::PoolHealth::Contact::kConnected;
+    sight.silent_since = health.silent_since;
+    if (health.contact == fleet::PoolHealth::Contact::kAway) {
+      sight.planned_until = health.planned_until;
+    }
+    sight.last_grant = health.last_grant;
+    sight.lease = health.lease;
+  }
+  return sights;
+}
+
+rt::Task<Status> PoolLoss::Act(LossVerdict verdict) {
+  CO_TRY_STATUS(co_await TellMassLoss(verdict.mass_loss));
+  for (const std::string& pool : verdict.fence) fleet_.Fence(pool);
+  for (const std::string& pool : verdict.replace) CO_TRY_STATUS(co_await Replace(pool));
+  for (const std::string& pool : verdict.move) CO_TRY_STATUS(co_await MoveAway(pool));
+  co_return OkStatus();
+}
+
+std::vector<std::pair<std::string, PoolLoss::Guest>> PoolLoss::GuestsOf(
+    const std::string& pool_uid, Guest::OnLoss on_loss) const {
+  std::vector<std::pair<std::string, Guest>> found;
+  for (const auto& [uid, guest] : guests_) {
+    if (guest.pool_uid == pool_uid && guest.on_loss == on_loss) found.emplace_back(uid, guest);
+  }
+  return found;
+}
+
+rt::Task<Status> PoolLoss::MoveAway(std::string pool_uid) {
+  for (const auto& [uid, guest] : GuestsOf(pool_uid, Guest::OnLoss::kMove)) {
+    const auto placement = static_cast<uint64_t>(guest.placement);
+    if (!fleet_.ClaimMove(uid, placement)) {
+      REACHED("pool_loss.returned_in_time");  // sequence 18
+      continue;
+    }
+    client::UnbindRequest request;
+    request.kind = &apis::compute::kMachineKind;
+    request.key = guest.key;
+    request.uid = uid;
+    request.placement = guest.placement;
+    request.proof = client::UnbindProof::kFenced;
+    request.reason = "PoolLost";
+    request.message = "the host fell silent; its copy has been killed by now";
+    std::vector<client::UnbindRequest> requests;
+    requests.push_back(std::move(request));
+    const std::vector<Status> verdicts = co_await binder_.UnbindBatch(std::move(requests));
+    const Status& unbound = verdicts.front();
+    if (unbound.ok()) {
+      REACHED("pool_loss.moved");
+      fleet_.EndMove(uid, placement, fleet::MoveOutcome::kCommitted);
+      events_.Record({.kind = &apis::compute::kMachineKind, .key = guest.key, .uid = uid},
+                     client::EventType::kWarning,
+                     "PoolLost",
+                     "Moving",
+                     "the host fell silent and its copy has been killed: placing it elsewhere");
+    } else if (unbound.Is(Reason::kConflict)) {
+      // It is bound under another number already: nothing of ours was written.
+      fleet_.EndMove(uid, placement, fleet::MoveOutcome::kAbandoned);
+    } else {
+      // Unknown (S4): the claim stays, and the machine's own events or the next look decide. The
+      // unbind is conditioned on the placement, so saying it twice does no harm.
+      co_return unbound;
+    }
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> PoolLoss::Replace(std::string pool_uid) {
+  for (const auto& [uid, guest] : GuestsOf(pool_uid, Guest::OnLoss::kReplace)) {
+    client::DeleteOptions options;
+    options.uid = uid;
+    const Status deleted = co_await client_.Delete(apis::compute::kMachineKind, guest.key, options);
+    if (!deleted.ok() && !deleted.Is(Reason::kNotFound) && !deleted.Is(Reason::kConflict)) {
+      co_return deleted;
+    }
+    REACHED("pool_loss.replaced");
+    guests_.erase(uid);
+    events_.Record(
+        {.kind = &apis::compute::kMachineKind, .key = guest.key, .uid = uid},
+        client::EventType::kWarning,
+        "PoolLost",
+        "Replacing",
+        "the host fell silent: replaced by a new one, and removed when the host returns");
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> PoolLoss::TellMassLoss(std::string text) {
+  if (text == told_) co_return OkStatus();
+  const bool began = told_.empty();
+  const bool ended = text.empty();
+  if (began || ended) {
+    LOG_WARNING("mass loss: {}", ended ? std::string("over") : text);
+    events_.Record({.kind = &apis::k8s::kConfigMapKind,
+                    .key = {.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName},
+                    .uid = ""},
+                   ended ? client::EventType::kNormal : client::EventType::kWarning,
+                   ended ? "ContactReturned" : "MassLoss",
+                   "Braking",
+                   ended ? std::string("contact returned: lost pools are handled again")
+                         : text + ": nothing is moved or replaced until contact returns");
+  }
+  const client::ObjectKey key{.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName};
+  Result<meta::Object> found = co_await client_.Get(apis::k8s::kConfigMapKind, key);
+  const client::WriteOptions options;
+  if (found.status().Is(Reason::kNotFound)) {
+    apis::k8s::ConfigMap status;
+    status.metadata.namespace_ = kClusterStatusNamespace;
+    status.metadata.name = kClusterStatusName;
+    status.data[kMassLossEntry] = text;
+    CO_TRY_STATUS(co_await client_.Create(
+        meta::Object::Of(apis::k8s::kConfigMapKind, std::move(status)), options));
+  } else {
+    CO_TRY_STATUS(found);
+    auto& status = found->as<apis::k8s::ConfigMap>();
+    status.data[kMassLossEntry] = text;
+    if (text.empty()) status.data.erase(kOverrideEntry);
+    CO_TRY_STATUS(co_await client_.Update(*std::move(found), options));
+  }
+  told_ = std::move(text);
+  co_return OkStatus();
+}
+
+}  // namespace berth::controller

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// PoolLoss acts on hosts that fell silent: machines with Move are unbound once their host must have
+// killed them, machines of a set with Replace are deleted so that the set makes new ones,
+// everything else stays as it is. The LossJudge says when; this is the hand.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/binder.h"
+#include "client/cache/informer.h"
+#include "client/cache/reflector.h"
+#include "client/client.h"
+#include "client/events/event_recorder.h"
+#include "controller/pool_loss/loss_judge.h"
+#include "fleet/fleet.h"
+#include "meta/scheme.h"
+#include "rt/loop.h"
+#include "rt/task.h"
+
+namespace berth::controller {
+
+// The ConfigMap that says whether the brake is on: data.massLoss is "" or what fell silent. An
+// operator releases the brake by writing that same text into data.override.
+inline constexpr char kClusterStatusNamespace[] = "berth-system";
+inline constexpr char kClusterStatusName[] = "cluster-status";
+
+class PoolLoss final : private client::Sink {
+ public:
+  struct Deps {
+    rt::Loop& loop;
+    client::Client& client;
+    client::Binder& binder;
+    fleet::Fleet& fleet;
+    const meta::Scheme& scheme;
+  };
+  // Everything outlives the controller.
+  explicit PoolLoss(Deps deps, LossOptions options = {});
+
+  // Runs until it is cancelled.
+  rt::Task<Status> Run();
+
+ private:
+  // The little that is known of a machine with a place.
+  struct Guest {
+    client::ObjectKey key;
+    std::string pool_uid;
+    int64_t placement = 0;
+    enum class OnLoss : uint8_t { kKeep, kMove, kReplace } on_loss = OnLoss::kKeep;
+  };
+
+  void OnListBegin() override { unseen_ = std::exchange(guests_, {}); }
+  void OnListed(meta::Object object) override { Put(object); }
+  void OnListEnd() override { unseen_.clear(); }
+  void OnEvent(client::WatchEvent event) override;
+  void Put(const meta::Object& object);
+
+  rt::Task<Status> Watch();
+  rt::Task<Status> Act(LossVerdict verdict);
+  rt::Task<Status> MoveAway(std::string pool_uid);
+  rt::Task<Status> Replace(std::string pool_uid);
+  rt::Task<Status> TellMassLoss(std::string text);
+  rt::Task<bool> IsOverridden();
+  std::vector<PoolSight> Sights() const;
+  std::vector<std::pair<std::string, Guest>> GuestsOf(const std::string& pool_uid,
+                                                      Guest::OnLoss on_loss) const;
+
+  rt::Loop& loop_;
+  client::Client& client_;
+  client::Binder& binder_;
+  fleet::Fleet& fleet_;
+  client::EventRecorder events_;
+  LossJudge judge_;
+  client::Informer pools_;
+  std::map<std::string, Guest> guests_;  // by UID; those with Move or Replace only
+  std::map<std::string, Guest> unseen_;
+  client::Reflector machines_;
+  std::string told_;  // the mass loss that was last written
+};
+
+}  // namespace berth::controller
