@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/registry.h"
 
+#include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
@@ -52,6 +53,7 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &compute::kMachineClassKind,
       &compute::kMachinePoolKind,
       &compute::kMachineKind,
+      &berth_dev::kMachineSetKind,
       &storage::kVolumeClassKind,
       &storage::kVolumePoolKind,
       &storage::kVolumeKind,

@@ -216,6 +216,24 @@ class Sessions(berth_fixture.ServerTestCase):
         metrics = self.server.client().get('/metrics').text
         return process.poll() is not None or 'berth_apiserver_watchers 1' in metrics
 
+    def test_scale_of_a_machine_set(self):
+        self.kubectl('apply', '-f', os.path.join(MANIFESTS, 'machine_set.yaml'))
+
+        def machines(count):
+            return lambda: len(self.table('machines', '-n', 'shop', '-l', 'app=fleet', '--no-headers')) == count
+
+        berth_fixture.eventually(30, machines(2), 'two machines of the set')
+        self.assertIn('scaled', self.kubectl('scale', 'machineset/fleet', '-n', 'shop', '--replicas=5').stdout)
+        berth_fixture.eventually(30, machines(5), 'five machines of the set')
+        self.kubectl('scale', 'machineset/fleet', '-n', 'shop', '--current-replicas=5', '--replicas=1')
+        berth_fixture.eventually(30, machines(1), 'one machine of the set')
+        refused = self.kubectl('scale', 'machineset/fleet', '-n', 'shop', '--current-replicas=7', '--replicas=2', check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertEqual(self.table('machineset', 'fleet', '-n', 'shop')[0][:5],
+                         ['NAME', 'DESIRED', 'CURRENT', 'READY', 'UPDATED'])
+        self.kubectl('delete', 'machineset', 'fleet', '-n', 'shop')
+        berth_fixture.eventually(30, machines(0), 'no machine of the set')
+
     def test_delete_cascades_to_dependents(self):
         for policy, expected in (('background', False), ('foreground', False), ('orphan', True)):
             owner = self.machine()['metadata']

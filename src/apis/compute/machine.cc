@@ -102,9 +102,11 @@ void CheckAttachments(const MachineSpec& spec,
   }
 }
 
-void Validate(const Machine& object, meta::FieldErrors& errors) {
-  const MachineSpec& spec = object.spec;
-  const meta::FieldPath path = core::SpecPath();
+}  // namespace
+
+void CheckMachineSpec(const MachineSpec& spec,
+                      const meta::FieldPath& path,
+                      meta::FieldErrors& errors) {
   core::CheckReference(spec.machine_class_ref, path.Child("machineClassRef"), errors);
   core::CheckReference(spec.machine_pool_ref, path.Child("machinePoolRef"), errors);
   core::CheckLabels(spec.machine_pool_selector, path.Child("machinePoolSelector"), errors);
@@ -123,6 +125,12 @@ void Validate(const Machine& object, meta::FieldErrors& errors) {
     core::CheckLabelName(
         spec.guest_config->hostname, path.Child("guestConfig").Child("hostname"), errors);
   }
+}
+
+namespace {
+
+void Validate(const Machine& object, meta::FieldErrors& errors) {
+  CheckMachineSpec(object.spec, core::SpecPath(), errors);
 }
 
 const MachineVolume* FindVolume(const MachineSpec& spec, std::string_view name) {

@@ -143,6 +143,11 @@ BERTH_DESCRIBE(Machine,
 extern const meta::KindInfo kMachineKind;
 inline const meta::KindInfo& BerthKind(meta::Tag<Machine>) { return kMachineKind; }
 
+// The rules of a machine's spec, here or in a template.
+void CheckMachineSpec(const MachineSpec& spec,
+                      const meta::FieldPath& path,
+                      meta::FieldErrors& errors);
+
 // The restart policy, with what absent means.
 inline std::string_view RestartPolicyOf(const MachineSpec& spec) {
   return spec.restart_policy.empty() ? kRestartOnFailure : std::string_view(spec.restart_policy);

@@ -29,6 +29,7 @@ Status MethodNotAllowed(const Call& call) {
 bool ServesSubresource(const meta::KindInfo& kind, std::string_view subresource) {
   if (subresource.empty()) return true;
   if (subresource == "status") return kind.has_status;
+  if (subresource == "scale") return kind.scale != nullptr;
   return std::ranges::find(kind.subresources, subresource) != kind.subresources.end();
 }
 
@@ -105,6 +106,12 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
   if (info.kind->storage == meta::Storage::kReview) {
     if (info.verb != "create") co_return MethodNotAllowed(*call);
     co_return reviews_.Answer(*call);
+  }
+  if (info.subresource == "scale") {
+    if (info.verb != "get" && info.verb != "update" && info.verb != "patch") {
+      co_return MethodNotAllowed(*call);
+    }
+    co_return co_await handlers_.Scale(call);
   }
   const bool on_main = info.subresource.empty();
   if (info.verb == "get") co_return co_await handlers_.Get(call);

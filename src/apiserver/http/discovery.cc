@@ -53,6 +53,12 @@ void AppendResources(const KindInfo& kind, std::vector<Value>& out) {
     out.push_back(
         Resource(kind, plural + "/status", kind.kind, Strings({"get", "patch", "update"})));
   }
+  if (kind.scale != nullptr) {
+    Value scale = Resource(kind, plural + "/scale", "Scale", Strings({"get", "patch", "update"}));
+    scale.Set("group", "autoscaling");
+    scale.Set("version", "v1");
+    out.push_back(std::move(scale));
+  }
   for (const auto subresource : kind.subresources) {
     out.push_back(
         Resource(kind, plural + '/' + std::string(subresource), kind.kind, Strings({"update"})));

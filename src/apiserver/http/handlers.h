@@ -39,6 +39,7 @@ class Handlers {
   Answer Patch(CallPtr call);   // patch.cc
   Answer Delete(CallPtr call);  // delete.cc
   Answer DeleteCollection(CallPtr call);
+  Answer Scale(CallPtr call);  // scale.cc: get, update, patch
 
  private:
   Result<ObjectWriter> WriterFor(const Call& call) const;

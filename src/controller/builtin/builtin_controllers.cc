@@ -14,6 +14,7 @@ rt::Task<Status> BuiltinControllers::Run() {
   tasks.push_back(namespaces_.Run());
   tasks.push_back(classes_.Run());
   tasks.push_back(quota_.Run());
+  tasks.push_back(machine_sets_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
   co_return ends.front();
 }

@@ -5,6 +5,7 @@
 #include "client/client.h"
 #include "controller/class_protection/class_protection.h"
 #include "controller/gc/garbage_collector.h"
+#include "controller/machine_sets/machine_sets.h"
 #include "controller/namespaces/namespace_deletion.h"
 #include "controller/quota/quota_count.h"
 #include "meta/scheme.h"
@@ -20,18 +21,23 @@ class BuiltinControllers {
       : gc_(loop, client, scheme),
         namespaces_(loop, client, scheme),
         classes_(loop, client),
-        quota_(loop, client, scheme) {}
+        quota_(loop, client, scheme),
+        machine_sets_(loop, client) {}
 
   // Runs all of them until it is cancelled.
   rt::Task<Status> Run();
   // Nothing is left to do, as far as they have heard.
-  bool idle() const { return gc_.idle() && namespaces_.idle() && classes_.idle() && quota_.idle(); }
+  bool idle() const {
+    return gc_.idle() && namespaces_.idle() && classes_.idle() && quota_.idle() &&
+           machine_sets_.idle();
+  }
 
  private:
   GarbageCollector gc_;
   NamespaceDeletion namespaces_;
   ClassProtection classes_;
   QuotaCount quota_;
+  MachineSets machine_sets_;
 };
 
 }  // namespace berth::controller

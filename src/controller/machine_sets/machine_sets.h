@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// MachineSets keeps every set at its number of machines and brings them to its present template.
+// PlanSet decides; this follows the sets and their machines and carries plans out.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apis/berth/machine_set.h"
+#include "base/result.h"
+#include "client/cache/informer.h"
+#include "client/cache/reflector.h"
+#include "client/client.h"
+#include "controller/machine_sets/set_plan.h"
+#include "controller/runner.h"
+#include "meta/object.h"
+#include "rt/loop.h"
+#include "rt/task.h"
+
+namespace berth::controller {
+
+class MachineSets final : private Reconciler, private client::Sink {
+ public:
+  // Machines that one step makes: 512 * 1.5 KiB is a commit or two of the store's size.
+  static constexpr size_t kBatch = 512;
+
+  // Everything outlives the controller.
+  MachineSets(rt::Loop& loop, client::Client& client);
+
+  // Runs until it is cancelled.
+  rt::Task<Status> Run();
+  bool idle() const { return machines_.synced() && runner_.queue().idle(); }
+
+ private:
+  using Members = std::map<std::string, SetMember>;  // by UID
+
+  rt::Task<Result<std::optional<Duration>>> Reconcile(std::string key) override;
+  rt::Task<Status> Create(meta::Object set, std::vector<SetMember> members, size_t count);
+  rt::Task<Status> Remove(client::ObjectKey set,
+                          std::string set_uid,
+                          std::vector<std::string> uids);
+  rt::Task<Status> WriteStatus(meta::Object set, SetPlan plan);
+  std::vector<SetMember> MembersOf(const std::string& set_uid) const;
+
+  void OnListBegin() override;
+  void OnListed(meta::Object object) override { Put(object); }
+  void OnListEnd() override;
+  void OnEvent(client::WatchEvent event) override;
+  void Put(const meta::Object& machine);
+  void Forget(const std::string& uid);
+  void Wake(const std::string& set_uid);
+
+  rt::Loop& loop_;
+  client::Client& client_;
+  client::Informer sets_;
+  client::Reflector machines_;
+  std::map<std::string, client::ObjectKey> keys_;  // of sets, by UID
+  std::map<std::string, Members> members_;         // by UID of the set
+  std::map<std::string, std::string> set_of_;      // by UID of the machine
+  std::set<std::string> unseen_;
+  Runner runner_;
+};
+
+// A machine of the set, ready to be made.
+apis::compute::Machine MakeMember(const apis::berth_dev::MachineSet& set,
+                                  const std::string& api_version,
+                                  const std::string& name,
+                                  const std::string& template_hash);
+
+// The same for equal templates, ten hexadecimal digits.
+std::string TemplateHashOf(const apis::berth_dev::MachineTemplate& machine_template);
+
+}  // namespace berth::controller
