@@ -1,55 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/http_server.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <list>
-#include <system_error>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "net/acceptor.h"
 #include "net/http_connection.h"
 #include "net/http_writer.h"
+#include "net/owned_fd.h"
 #include "net/socket.h"
 #include "net/stream.h"
 #include "net/tls_stream.h"
-#include "net/url.h"
 #include "rt/child_context.h"
 #include "rt/gate.h"
 #include "rt/scope.h"
-#include "rt/sleep.h"
 
 namespace berth::net {
-namespace {
-
-// Connections taken before others have a turn.
-constexpr int kAcceptBatch = 64;
-constexpr Duration kOutOfDescriptorsPause = Duration::Millis(100);
-
-// Closes a descriptor that nobody has taken over.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  ~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OwnedFd(const OwnedFd&) = delete;
-  OwnedFd& operator=(const OwnedFd&) = delete;
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-bool IsOutOfResources(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
-}  // namespace
 
 class HttpServer::Body {
  public:
@@ -59,28 +30,21 @@ class HttpServer::Body {
         handler_(std::move(handler)),
         shared_{.options = options_, .handler = handler_, .date = [this] { return Date(); }},
         handshakes_(options_.handshakes_max),
-        listener_(std::make_unique<Socket>(loop, listener)),
-        accepting_(loop),
-        connections_(loop) {
-    address_ = LocalAddress(listener);
-    const auto where = ParseHostPort(address_, 0);
-    port_ = where.ok() ? where->port : 0;
-    accepting_.Spawn("net.accept", AcceptAll());
-  }
+        connections_(loop),
+        acceptor_(loop, listener, [this](int fd) { Take(fd); }) {}
   ~Body() { CHECK(stopped_) << "an HTTP server is destroyed before Stop() was awaited"; }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
-  const std::string& address() const { return address_; }
-  uint16_t port() const { return port_; }
+  const std::string& address() const { return acceptor_.address(); }
+  uint16_t port() const { return acceptor_.port(); }
   size_t connections() const { return connections_.size(); }
   void SetTls(std::shared_ptr<const TlsContext> tls) { options_.tls = std::move(tls); }
 
   rt::Task<Status> Stop() {
     if (std::exchange(stopped_, true)) co_return OkStatus();
     shared_.draining = true;
-    CO_TRY_STATUS(co_await accepting_.Close());
-    listener_.reset();
+    CO_TRY_STATUS(co_await acceptor_.Stop());
     for (Live* live : live_) {
       if (live->connection == nullptr || !live->connection->busy()) live->context->Cancel();
     }
@@ -98,29 +62,11 @@ class HttpServer::Body {
     HttpConnection* connection = nullptr;  // null while the handshake lasts
   };
 
-  rt::Task<Status> AcceptAll() {
-    for (;;) {
-      CO_TRY_STATUS(co_await listener_->Readable());
-      for (int taken = 0; taken < kAcceptBatch; ++taken) {
-        const int fd = ::accept4(listener_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-          Take(fd);
-          continue;
-        }
-        if (errno == EAGAIN) break;
-        if (IsOutOfResources(errno)) {
-          LOG_WARNING("{}: accept: {}", address_, std::generic_category().message(errno));
-          CO_TRY_STATUS(co_await rt::Sleep(kOutOfDescriptorsPause));
-          break;
-        }
-        // Anything else is about that one connection, which was gone before it was taken.
-      }
-    }
-  }
-
   void Take(int fd) {
     if (connections_.size() >= options_.connections_max) {
-      LOG_DEBUG("{}: refused a connection, the limit is {}", address_, options_.connections_max);
+      LOG_DEBUG("{}: refused a connection, the limit is {}",
+                acceptor_.address(),
+                options_.connections_max);
       ::close(fd);
       return;
     }
@@ -136,7 +82,7 @@ class HttpServer::Body {
     rt::Task<Status> serving = ServeIn(&live, &owned);
     const Status status = co_await serving.In(child.context());
     live_.erase(place);
-    if (!status.ok()) LOG_DEBUG("{}: {}", address_, status.ToString());
+    if (!status.ok()) LOG_DEBUG("{}: {}", acceptor_.address(), status.ToString());
     co_return OkStatus();  // what a peer does is no failure of the server
   }
 
@@ -172,16 +118,13 @@ class HttpServer::Body {
   HttpServerOptions options_;
   const HttpHandler handler_;
   HttpShared shared_;
-  std::string address_;
-  uint16_t port_ = 0;
   std::string date_;
   int64_t date_second_ = -1;
   rt::Gate handshakes_;
-  std::unique_ptr<Socket> listener_;
   bool stopped_ = false;
   std::list<Live*> live_;
-  rt::TaskScope accepting_;
   rt::TaskScope connections_;
+  Acceptor acceptor_;
 };
 
 HttpServer::HttpServer(std::unique_ptr<Body> body) : body_(std::move(body)) {}

@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "net/owned_fd.h"
 #include "net/url.h"
 #include "rt/asio/asio_loop.h"
 
@@ -32,22 +33,6 @@ using asio::ip::tcp;
 constexpr int kListenBacklog = 4096;
 
 std::string ErrnoText(int error) { return boost::system::system_category().message(error); }
-
-// Owns a descriptor until it is handed over.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  ~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OwnedFd(const OwnedFd&) = delete;
-  OwnedFd& operator=(const OwnedFd&) = delete;
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 std::string FormatAddress(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};

@@ -1,53 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/h2/h2_server.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <list>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "net/acceptor.h"
 #include "net/call/call_service.h"
 #include "net/h2/h2_connection.h"
+#include "net/owned_fd.h"
 #include "net/socket.h"
 #include "net/stream.h"
 #include "net/tls_stream.h"
-#include "net/url.h"
 #include "rt/child_context.h"
 #include "rt/scope.h"
-#include "rt/sleep.h"
 
 namespace berth::net {
 namespace {
 
-// Connections taken before others have a turn.
-constexpr int kAcceptBatch = 64;
-constexpr Duration kOutOfDescriptorsPause = Duration::Millis(100);
 constexpr std::string_view kAlpn = "h2";
-
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  ~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OwnedFd(const OwnedFd&) = delete;
-  OwnedFd& operator=(const OwnedFd&) = delete;
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-bool IsOutOfResources(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
 
 // Counts how many of something there are per key, up to a limit.
 class Census {
@@ -126,27 +101,20 @@ class H2Server::Body {
         options_(std::move(options)),
         routes_(std::move(routes)),
         lane_(1),
-        listener_(std::make_unique<Socket>(loop, listener)),
-        accepting_(loop),
-        connections_(loop) {
-    address_ = LocalAddress(listener);
-    const auto where = ParseHostPort(address_, 0);
-    port_ = where.ok() ? where->port : 0;
-    accepting_.Spawn("h2.accept", AcceptAll());
-  }
+        connections_(loop),
+        acceptor_(loop, listener, [this](int fd) { Take(fd); }) {}
   ~Body() { CHECK(stopped_) << "an H2Server is destroyed before Stop() was awaited"; }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
-  const std::string& address() const { return address_; }
-  uint16_t port() const { return port_; }
+  const std::string& address() const { return acceptor_.address(); }
+  uint16_t port() const { return acceptor_.port(); }
   size_t connections() const { return connections_.size(); }
   void SetTls(std::shared_ptr<const TlsContext> tls) { options_.tls = std::move(tls); }
 
   rt::Task<Status> Stop() {
     if (std::exchange(stopped_, true)) co_return OkStatus();
-    CO_TRY_STATUS(co_await accepting_.Close());
-    listener_.reset();
+    CO_TRY_STATUS(co_await acceptor_.Stop());
     for (rt::ChildContext* handshake : handshaking_) handshake->Cancel();
     for (Session* session : sessions_) session->Drain();
     const rt::TimerId timer =
@@ -157,29 +125,11 @@ class H2Server::Body {
   }
 
  private:
-  rt::Task<Status> AcceptAll() {
-    for (;;) {
-      CO_TRY_STATUS(co_await listener_->Readable());
-      for (int taken = 0; taken < kAcceptBatch; ++taken) {
-        const int fd = ::accept4(listener_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-          Take(fd);
-          continue;
-        }
-        if (errno == EAGAIN) break;
-        if (IsOutOfResources(errno)) {
-          LOG_WARNING("{}: accept: {}", address_, std::generic_category().message(errno));
-          CO_TRY_STATUS(co_await rt::Sleep(kOutOfDescriptorsPause));
-          break;
-        }
-        // Anything else is about that one connection, which was gone before it was taken.
-      }
-    }
-  }
-
   void Take(int fd) {
     if (connections_.size() >= options_.connections_max) {
-      LOG_DEBUG("{}: refused a connection, the limit is {}", address_, options_.connections_max);
+      LOG_DEBUG("{}: refused a connection, the limit is {}",
+                acceptor_.address(),
+                options_.connections_max);
       ::close(fd);
       return;
     }
@@ -195,11 +145,11 @@ class H2Server::Body {
     if (of_address == nullptr) co_return OkStatus();
     Result<std::unique_ptr<Stream>> stream = co_await Shake(&owned);
     if (!stream.ok()) {
-      LOG_DEBUG("{}: {}", address_, stream.status().ToString());
+      LOG_DEBUG("{}: {}", acceptor_.address(), stream.status().ToString());
       co_return OkStatus();  // what a peer does is no failure of the server
     }
     const Status status = co_await ServeStream(*std::move(stream));
-    LOG_DEBUG("{}: {}", address_, status.ToString());
+    LOG_DEBUG("{}: {}", acceptor_.address(), status.ToString());
     co_return OkStatus();
   }
 
@@ -237,17 +187,14 @@ class H2Server::Body {
   rt::AsioLoop& loop_;
   H2ServerOptions options_;
   const RpcRoutes routes_;
-  std::string address_;
-  uint16_t port_ = 0;
   HandshakeLane lane_;
   Census by_address_;
   Census by_identity_;
-  std::unique_ptr<Socket> listener_;
   bool stopped_ = false;
   std::list<rt::ChildContext*> handshaking_;  // oldest first
   std::list<Session*> sessions_;
-  rt::TaskScope accepting_;
   rt::TaskScope connections_;
+  Acceptor acceptor_;
 };
 
 H2Server::H2Server(std::unique_ptr<Body> body) : body_(std::move(body)) {}
