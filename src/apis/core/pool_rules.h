@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is right for pools of every kind, and what tables show of all of them. A Pool has
+// spec.{taints,hostRef,limits,providerID,unschedulable}, status.{agent,conditions} and, in its own
+// namespace, IsAnnounced(status).
+#pragma once
+
+#include <string>
+
+#include "apis/core/pool_parts.h"
+#include "apis/core/rules.h"
+#include "apis/core/taints.h"
+#include "meta/kind.h"
+
+namespace berth::apis::core {
+
+template <class Pool>
+void CheckPool(const Pool& pool, meta::FieldErrors& errors) {
+  CheckTaints(pool.spec.taints, SpecPath().Child("taints"), errors);
+  CheckPoolSpec(pool.spec.host_ref, pool.spec.limits, errors);
+}
+
+template <class Pool>
+void CheckPoolUpdate(const Pool& now, const Pool& before, meta::FieldErrors& errors) {
+  CheckPoolProviderId(now.spec.provider_id,
+                      before.spec.provider_id,
+                      IsAnnounced(before.status) ? Announced::kYes : Announced::kNo,
+                      errors);
+  CheckSetOnce(now.spec.host_ref, before.spec.host_ref, SpecPath().Child("hostRef"), errors);
+}
+
+template <class Pool>
+void CheckPoolStatus(const Pool& now, const Pool& before, meta::FieldErrors& errors) {
+  CheckPoolAgent(now.status.agent, before.status.agent, errors);
+  CheckConditions(now.status.conditions, StatusPath().Child("conditions"), errors);
+}
+
+template <class Pool>
+std::string SchedulableCell(const Pool& pool) {
+  return pool.spec.unschedulable ? "Cordoned" : "Yes";
+}
+template <class Pool>
+constexpr meta::Column kSchedulableColumn = {.name = "Schedulable",
+                                             .doc = "Whether anything new may come.",
+                                             .priority = 1,
+                                             .cell = meta::Hook<&SchedulableCell<Pool>>};
+
+template <class Pool>
+std::string AgentModeCell(const Pool& pool) {
+  return OrNone(pool.status.agent ? pool.status.agent->mode : "");
+}
+template <class Pool>
+constexpr meta::Column kAgentModeColumn = {.name = "Mode",
+                                           .doc = "How the poollet speaks to the server.",
+                                           .priority = 1,
+                                           .cell = meta::Hook<&AgentModeCell<Pool>>};
+
+}  // namespace berth::apis::core
