@@ -3,7 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "apis/k8s/secret.h"
+#include "apis/placement.h"
 #include "apiserver/authz/covers.h"
 #include "apiserver/authz/impersonation.h"
 #include "apiserver/authz/policy_objects.h"
@@ -52,6 +55,24 @@ Status Escalation(const Identity& identity,
   }
   return Forbidden(std::move(message))
       .WithObject({.group = std::string(kRbacGroup), .kind = std::string(resource), .name = name});
+}
+
+RequestInfo PoolRequest(const Authorizer& authorizer,
+                        std::string_view verb,
+                        const meta::KindInfo& placeable,
+                        const std::string& pool) {
+  const meta::KindInfo& kind = apis::PoolKindOf(placeable);
+  return {.is_resource = true,
+          .verb = std::string(verb),
+          .group = authorizer.scheme().GroupOf(kind),
+          .version = std::string(kind.version),
+          .resource = std::string(kind.plural),
+          .name = pool};
+}
+
+bool HasPlacementFinalizer(const meta::Object& object) {
+  const auto& finalizers = object.metadata().finalizers;
+  return std::ranges::find(finalizers, apis::kPlacementFinalizer) != finalizers.end();
 }
 
 // Whether the two differ in nothing but what the garbage collector and finalizers change.
@@ -128,11 +149,35 @@ Status CheckTokenWrite(const Authorizer& authorizer,
   return OkStatus();
 }
 
+Status CheckPoolChoice(const Authorizer& authorizer,
+                       const Identity& identity,
+                       const meta::Object* before,
+                       const meta::Object& after) {
+  const auto& chosen = apis::PoolRefOf(after);
+  // A changed reference is refused by the kind's own rules.
+  if (!chosen || (before != nullptr && apis::PoolRefOf(*before))) return OkStatus();
+  return authorizer.Check(identity, PoolRequest(authorizer, "bind", after.kind(), chosen->name));
+}
+
+Status CheckLettingGo(const Authorizer& authorizer,
+                      const Identity& identity,
+                      const meta::Object& object) {
+  if (!apis::IsPlaceable(object.kind()) || !apis::IsBound(object)) return OkStatus();
+  return authorizer.Check(
+      identity, PoolRequest(authorizer, "fence", object.kind(), apis::PlacementOf(object)->pool));
+}
+
 Status CheckPrivilegedWrite(const Authorizer& authorizer,
                             const Identity& identity,
                             const meta::Object* before,
                             const meta::Object& after) {
   const meta::KindInfo* kind = &after.kind();
+  if (apis::IsPlaceable(*kind)) {
+    if (before != nullptr && HasPlacementFinalizer(*before) && !HasPlacementFinalizer(after)) {
+      TRY_STATUS(CheckLettingGo(authorizer, identity, *before));
+    }
+    return CheckPoolChoice(authorizer, identity, before, after);
+  }
   const bool is_policy = IsPolicyKind(*kind);
   const bool is_token = kind == &apis::k8s::kSecretKind &&
                         after.as<apis::k8s::Secret>().type == pki::kTokenSecretType;

@@ -5,6 +5,9 @@
 //   Role, ClusterRole    all of its rights are held already, or verb `escalate` on it
 //   bindings             all rights of the role are held already, or verb `bind` on the role
 //   token Secret         verb `impersonate` on its user and on each of its groups
+//   pool reference       of a machine, volume or bucket: verb `bind` on the pool; otherwise any
+//                        tenant picks hosts
+//   placement finalizer  verb `fence` on the pool: whoever removes it says that the host is off
 //
 // These are checked in addition to the right to write the object at all, on create, update and
 // patch; deleting takes rights away and needs no check. system:masters passes everywhere.
@@ -41,7 +44,18 @@ Status CheckTokenWrite(const Authorizer& authorizer,
                        std::string_view name,
                        const std::map<std::string, std::string>& data);
 
-// The three checks above for an object of any kind, as registry.h's WriteContext::guard wants it:
+// Whether the identity may set the pool of the object, if it is about to.
+Status CheckPoolChoice(const Authorizer& authorizer,
+                       const Identity& identity,
+                       const meta::Object* before,
+                       const meta::Object& after);
+
+// Whether the identity may remove an object that its pool may still run: deletion by force.
+Status CheckLettingGo(const Authorizer& authorizer,
+                      const Identity& identity,
+                      const meta::Object& object);
+
+// The checks above for an object of any kind, as registry.h's WriteContext::guard wants it:
 // `before` is null for a new object. Ok for objects that give no rights, and for updates that only
 // let go of one (finalizers and owners).
 Status CheckPrivilegedWrite(const Authorizer& authorizer,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apis/k8s/namespace.h"
+#include "apis/placement.h"
 #include "meta/reflect.h"
 
 namespace berth::apiserver {
@@ -74,6 +75,9 @@ void KeepWhatIsFixed(meta::Object& next,
       meta::Object only_status = current;
       CopyField(only_status, next, "status");
       next = std::move(only_status);
+      if (apis::IsPlaceable(next.kind())) {
+        apis::core::KeepPlacementStatus(apis::PlacementOf(next), apis::PlacementOf(current));
+      }
       break;
     }
     case client::Subresource::kFinalize: {

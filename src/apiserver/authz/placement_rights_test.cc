@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: nobody picks a host, or says that a host is off, without the right to do so.
+#include <gtest/gtest.h>
+
+#include "apis/compute/machine.h"
+#include "apis/placement.h"
+#include "apis/registry.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/volume.h"
+#include "apiserver/authz/escalation.h"
+
+namespace berth::apiserver {
+namespace {
+
+const meta::KindInfo* const kPlaceable[] = {
+    &apis::compute::kMachineKind, &apis::storage::kVolumeKind, &apis::storage::kBucketKind};
+
+class PlacementRights : public testing::Test {
+ protected:
+  // Gives `user` a verb on one pool of the kind's pools, named through a domain.
+  void Grant(const std::string& user,
+             const meta::KindInfo& placeable,
+             std::string verb,
+             std::string pool,
+             std::string_view domain) {
+    const meta::KindInfo& kind = apis::PoolKindOf(placeable);
+    authorizer_.SetRole({"", user},
+                        std::vector<PolicyRule>{
+                            {.verbs = {std::move(verb)},
+                             .api_groups = {std::string(kind.group) + "." + std::string(domain)},
+                             .resources = {std::string(kind.plural)},
+                             .resource_names = {std::move(pool)}}});
+    authorizer_.SetBinding(
+        {"", user}, {.role = {"", user}, .subjects = {{.kind = SubjectKind::kUser, .name = user}}});
+  }
+  Status Write(const std::string& user, const meta::Object* before, const meta::Object& after) {
+    return CheckPrivilegedWrite(
+        authorizer_, {.user = user, .groups = {"system:authenticated"}}, before, after);
+  }
+  static meta::Object On(const meta::KindInfo& kind, std::string pool) {
+    meta::Object object(kind);
+    if (!pool.empty()) {
+      apis::PoolRefOf(object) = apis::core::LocalObjectReference{.name = std::move(pool)};
+    }
+    return object;
+  }
+  static meta::Object BoundTo(const meta::KindInfo& kind, const std::string& pool) {
+    meta::Object object = On(kind, pool);
+    apis::PlacementOf(object) =
+        apis::core::PlacementStatus{.pool = pool, .pool_uid = "u", .epoch = 1};
+    object.metadata().finalizers = {std::string(apis::kPlacementFinalizer)};
+    return object;
+  }
+
+  const meta::Scheme scheme_{apis::AllKinds(), {"ironcore.dev", "OpenKCM.dev"}};
+  Authorizer authorizer_{scheme_};
+};
+
+TEST_F(PlacementRights, ChoosingAPoolNeedsTheVerbBindOnThatPool) {
+  for (const meta::KindInfo* kind : kPlaceable) {
+    for (const std::string_view domain : {"ironcore.dev", "OpenKCM.dev", "openkcm.dev"}) {
+      Grant("binder", *kind, "bind", "a", domain);
+      const meta::Object none = On(*kind, "");
+      const meta::Object a = On(*kind, "a");
+      const meta::Object b = On(*kind, "b");
+      EXPECT_TRUE(Write("tenant", nullptr, none).ok()) << kind->kind;
+      EXPECT_TRUE(Write("tenant", nullptr, a).Is(Reason::kForbidden)) << kind->kind;
+      EXPECT_TRUE(Write("tenant", &none, a).Is(Reason::kForbidden)) << kind->kind;
+      EXPECT_TRUE(Write("binder", nullptr, a).ok()) << kind->kind << domain;
+      EXPECT_TRUE(Write("binder", &none, a).ok()) << kind->kind << domain;
+      EXPECT_TRUE(Write("binder", nullptr, b).Is(Reason::kForbidden)) << kind->kind;
+      // What is set already is nobody's choice any more.
+      EXPECT_TRUE(Write("tenant", &a, a).ok()) << kind->kind;
+    }
+  }
+}
+
+TEST_F(PlacementRights, LettingGoOfWhatAHostMayRunNeedsTheVerbFenceOnItsPool) {
+  for (const meta::KindInfo* kind : kPlaceable) {
+    Grant("operator", *kind, "fence", "a", "ironcore.dev");
+    for (const auto& [pool, allowed] : {std::pair{"a", true}, std::pair{"b", false}}) {
+      const meta::Object bound = BoundTo(*kind, pool);
+      meta::Object let_go = bound;
+      let_go.metadata().finalizers.clear();
+      EXPECT_EQ(Write("operator", &bound, let_go).ok(), allowed) << kind->kind;
+      EXPECT_TRUE(Write("tenant", &bound, let_go).Is(Reason::kForbidden)) << kind->kind;
+      EXPECT_TRUE(Write("tenant", &bound, bound).ok()) << kind->kind;
+      const Identity who{.user = "operator", .groups = {}};
+      EXPECT_EQ(CheckLettingGo(authorizer_, who, bound).ok(), allowed) << kind->kind;
+    }
+    EXPECT_TRUE(CheckLettingGo(authorizer_, {.user = "tenant"}, On(*kind, "a")).ok());
+  }
+}
+
+}  // namespace
+}  // namespace berth::apiserver
