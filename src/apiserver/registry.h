@@ -18,7 +18,9 @@
 #include "apiserver/identity.h"
 #include "base/bytes.h"
 #include "base/result.h"
+#include "client/binder.h"
 #include "client/client.h"
+#include "client/tombstones.h"
 #include "meta/field_selector.h"
 #include "meta/kind.h"
 #include "meta/label_selector.h"
@@ -118,6 +120,8 @@ struct WriteContext {
   // (null for a new object) and the state wanted, each time before a commit; its error is the
   // answer. May be empty.
   std::function<Status(const meta::Object* before, const meta::Object& after)> guard;
+  // The right to remove an object by force, asked before the commit. May be empty.
+  std::function<Status(const meta::Object& object)> force_guard;
 };
 
 // Changes the current state of an object into the wanted one. May run several times (conflicts), so
@@ -129,7 +133,10 @@ struct WriteResult {
   bool created = false;
 };
 
+// A deletion by force does not wait for the host that an object is bound to, and leaves a tombstone
+// for it.
 struct DeleteRequest {
+  client::Force force = client::Force::kNo;
   // Not set: in the background, unless a finalizer of the object asks for another way.
   std::optional<client::Propagation> propagation;
   std::optional<int64_t> grace_period_seconds;
@@ -172,6 +179,11 @@ class Registry {
                                                       ListRequest which,
                                                       DeleteRequest request,
                                                       WriteContext context) = 0;
+
+  // Where placements change, and what hosts still have to remove. Both live as long as the
+  // registry.
+  virtual client::Binder& binder() = 0;
+  virtual client::Tombstones& tombstones() = 0;
 };
 
 }  // namespace berth::apiserver

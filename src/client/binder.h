@@ -33,7 +33,9 @@ struct BindItem {
   Amounts resources;  // what it takes of the pool; kept in status.placement.resources
 };
 
-// Items that are bound together or not at all: a machine with its joint volumes, a group.
+// Items that are bound together or not at all: a machine with its joint volumes, a group. A machine
+// that goes to a session pool claims all volumes that it names in the same commit; Conflict if
+// another machine has one of them. RequestTooLarge beyond what one commit holds, about 40 items.
 struct BindRequest {
   std::string holder;  // of the Lease berth-system/scheduler
   int64_t term = 0;    // its leaseTransitions
@@ -82,8 +84,12 @@ class Binder {
       std::string holder,
       int64_t term) = 0;
 
-  // Clears poolRef and status.placement.pool, raises the epoch, gives the pool's amounts back.
-  // Conflict if the placement is another one by now; ok if the object is gone.
+  // Clears status.placement.pool and poolRef (which stays if its owner had set it and a host was
+  // asked: this pool or none), raises the epoch, gives the pool's amounts back, and lets go of what
+  // is being deleted: an object leaves the store with its last finalizer. An object that leaves the
+  // store in any other way while a session pool has it leaves a tombstone.
+  // Conflict if the placement is another one by now; Forbidden if the proof does not do; ok if the
+  // object is gone.
   virtual rt::Task<std::vector<Status>> UnbindBatch(std::vector<UnbindRequest> requests) = 0;
 };
 

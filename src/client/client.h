@@ -79,6 +79,9 @@ enum class Subresource : uint8_t {
   kFinalize,  // Namespace: spec.finalizers
 };
 enum class DryRun : uint8_t { kNo, kYes };
+// kYes: do not wait for the host that the object is bound to. Its host may still run it: whoever
+// says so knows better.
+enum class Force : uint8_t { kNo, kYes };
 enum class Propagation : uint8_t { kBackground, kForeground, kOrphan };
 enum class PatchType : uint8_t { kJson, kMerge, kStrategicMerge };
 
@@ -90,6 +93,7 @@ struct WriteOptions {
 struct DeleteOptions {
   DryRun dry_run = DryRun::kNo;
   Propagation propagation = Propagation::kBackground;
+  Force force = Force::kNo;
   std::string uid;               // precondition, "" for none
   std::string resource_version;  // precondition, "" for none
 };

@@ -1,16 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/registry/changer.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "apis/placement.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
 #include "apiserver/registry/object_rules.h"
+#include "apiserver/registry/placement_rules.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "meta/defaults.h"
 #include "rt/chaos.h"
 
 namespace berth::apiserver {
+
+namespace {
+
+bool IsMarkedInUse(const meta::Object& pool) {
+  const auto& finalizers = pool.metadata().finalizers;
+  return std::ranges::find(finalizers, apis::core::kPoolInUseFinalizer) != finalizers.end();
+}
+
+void MarkInUse(meta::Object& pool, bool in_use) {
+  std::vector<std::string>& finalizers = pool.metadata().finalizers;
+  std::erase(finalizers, apis::core::kPoolInUseFinalizer);
+  if (in_use) finalizers.emplace_back(apis::core::kPoolInUseFinalizer);
+}
+
+}  // namespace
 
 rt::Task<Result<Changer::Current>> Changer::Load(const meta::KindInfo& kind, ObjectKey key) {
   const std::string suffix = KeySuffix(key);
@@ -130,7 +149,21 @@ rt::Task<Result<std::optional<StoredObject>>> Changer::Commit(ObjectKey key,
     txn.ops.push_back(store::Op::Put(store_key, plan.at_rest, lease));
   }
   CO_TRY_STATUS(charges.AddTo(txn));
+  std::optional<PoolGuards::Turn> turn;
+  GuardChanges guards(guards_);
+  if (PoolTurns::Pools pools = PoolsOf(current.object, plan); !pools.empty()) {
+    CO_TRY(PoolGuards::Turn entered, co_await guards_.Enter(std::move(pools)));
+    turn.emplace(std::move(entered));
+    CO_TRY(const bool is_current, ChangeGuards(current.object, plan, guards, txn));
+    if (!is_current) co_return std::optional<StoredObject>();
+  }
   Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
+  std::vector<std::string> removed_pools;
+  if (result.ok() && result->committed) {
+    removed_pools = guards.Committed(result->revision);
+  } else {
+    guards.Failed();
+  }
   if (result.status().Is(Reason::kNotFound)) {
     parts_.leases.Forget(lease);
     co_return std::optional<StoredObject>();
@@ -138,7 +171,66 @@ rt::Task<Result<std::optional<StoredObject>>> Changer::Commit(ObjectKey key,
   CO_TRY_STATUS(result);
   CO_TRY_STATUS(co_await parts_.cache.WaitFor(result->revision));
   if (!result->committed) co_return std::optional<StoredObject>();
+  if (!removed_pools.empty()) CO_TRY_STATUS(co_await ClearGraves(std::move(removed_pools)));
   co_return StoredObject{.at_rest = plan.at_rest, .revision = result->revision};
+}
+
+PoolTurns::Pools Changer::PoolsOf(const meta::Object& before, const Plan& plan) {
+  const meta::KindInfo& kind = before.kind();
+  const bool leaves = plan.outcome == Plan::Outcome::kDelete;
+  if (apis::IsPlaceable(kind) && leaves && apis::IsBound(before)) {
+    return {apis::PlacementOf(before)->pool_uid};
+  }
+  if (!apis::IsPool(kind)) return {};
+  const bool changes = leaves ||
+                       before.metadata().deletion_timestamp.has_value() !=
+                           plan.object.metadata().deletion_timestamp.has_value() ||
+                       apis::PoolTermsOf(before) != apis::PoolTermsOf(plan.object);
+  if (!changes) return {};
+  return {before.metadata().uid};
+}
+
+Result<bool> Changer::ChangeGuards(const meta::Object& before,
+                                   const Plan& plan,
+                                   GuardChanges& guards,
+                                   store::Txn& txn) {
+  const bool leaves = plan.outcome == Plan::Outcome::kDelete;
+  if (apis::IsPool(before.kind())) {
+    const PoolGuard* guard = guards.Find(before.metadata().uid);
+    const bool in_use = guard != nullptr && guard->count > 0;
+    const bool is_deleting = plan.object.metadata().deletion_timestamp.has_value();
+    if ((leaves && in_use) || (!leaves && is_deleting && in_use != IsMarkedInUse(plan.object))) {
+      return false;
+    }
+    guards.PoolChanged(before, leaves ? nullptr : &plan.object);
+  } else {
+    const auto& placement = *apis::PlacementOf(before);
+    const PoolGuard* guard = guards.Find(placement.pool_uid);
+    // Nobody has proved that the host is rid of it: that is what an unbinding does.
+    if (guard != nullptr && guard->mode == apis::core::kPoolModeSession) {
+      txn.ops.push_back(MakeTombstone(before));
+    }
+    TRY_STATUS(guards.Release(placement.pool_uid, apis::ToAmounts(placement.resources)));
+  }
+  guards.AddTo(txn);
+  return true;
+}
+
+rt::Task<Status> Changer::ClearGraves(std::vector<std::string> pools) {
+  for (std::string& pool : pools) {
+    const Status cleared = co_await graveyard_.ClearAll(std::move(pool));
+    // What stays names a pool that never returns.
+    if (!cleared.ok()) LOG_WARNING("tombstones of a removed pool: {}", cleared.ToString());
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Result<Changer::InUse>> Changer::LookUpUse(const meta::KindInfo& kind, std::string uid) {
+  if (!apis::IsPool(kind)) co_return InUse::kNo;
+  const PoolTurns::Pools pools = {uid};
+  CO_TRY(const PoolGuards::Turn turn, co_await guards_.Enter(pools));
+  const PoolGuards::Entry& entry = guards_.Of(uid);
+  co_return entry.guard&& entry.guard->count > 0 ? InUse::kYes : InUse::kNo;
 }
 
 rt::Task<Result<DeleteResult>> Changer::Delete(const meta::KindInfo& kind,
@@ -155,7 +247,8 @@ rt::Task<Result<DeleteResult>> Changer::Delete(const meta::KindInfo& kind,
       CO_TRY_STATUS(co_await parts_.cache.CatchUp());
       continue;
     }
-    CO_TRY(Plan plan, PlanDelete(current, request));
+    CO_TRY(const InUse in_use, co_await LookUpUse(kind, current.object.metadata().uid));
+    CO_TRY(Plan plan, PlanDelete(current, request, context, in_use));
     const bool gone = plan.outcome == Plan::Outcome::kDelete;
     if (plan.outcome == Plan::Outcome::kNothing) {
       co_return DeleteResult{.object = current.stored, .gone = false};
@@ -189,7 +282,10 @@ Status Changer::CheckPreconditions(const Current& current, const DeleteRequest& 
   return OkStatus();
 }
 
-Result<Changer::Plan> Changer::PlanDelete(const Current& current, const DeleteRequest& request) {
+Result<Changer::Plan> Changer::PlanDelete(const Current& current,
+                                          const DeleteRequest& request,
+                                          const WriteContext& context,
+                                          InUse in_use) {
   const meta::KindInfo& kind = current.object.kind();
   Plan plan{.outcome = Plan::Outcome::kDelete, .object = current.object, .at_rest = {}};
   if (kind.refuse_delete != nullptr) {
@@ -199,6 +295,11 @@ Result<Changer::Plan> Changer::PlanDelete(const Current& current, const DeleteRe
     }
   }
   SetPropagation(plan.object, request.propagation);
+  if (apis::IsPool(kind)) MarkInUse(plan.object, in_use == InUse::kYes);
+  if (request.force == client::Force::kYes && apis::IsPlaceable(kind)) {
+    if (context.force_guard) TRY_STATUS(context.force_guard(current.object));
+    RemovePoolletFinalizers(plan.object);
+  }
   if (!IsKept(plan.object)) {
     plan.at_rest = current.stored.at_rest;
     return plan;

@@ -3,10 +3,14 @@
 // on the condition that nobody was faster, otherwise again.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apiserver/registry.h"
+#include "apiserver/registry/graveyard.h"
+#include "apiserver/registry/pool_guards.h"
 #include "apiserver/registry/quota_ledger.h"
 #include "apiserver/registry/write_parts.h"
 #include "base/result.h"
@@ -18,7 +22,8 @@ namespace berth::apiserver {
 
 class Changer {
  public:
-  Changer(WriteParts parts, QuotaLedger& quota) : parts_(parts), quota_(quota) {}
+  Changer(WriteParts parts, QuotaLedger& quota, PoolGuards& guards, Graveyard& graveyard)
+      : parts_(parts), quota_(quota), guards_(guards), graveyard_(graveyard) {}
 
   rt::Task<Result<WriteResult>> Mutate(const meta::KindInfo& kind,
                                        ObjectKey key,
@@ -46,13 +51,31 @@ class Changer {
   // Conflict if `next` was made from another state than `current`.
   Status CheckBasis(const meta::KindInfo& kind, const Current& current, const meta::Object& next);
   Result<Plan> PlanUpdate(const Current& current, meta::Object next, const WriteContext& context);
-  Result<Plan> PlanDelete(const Current& current, const DeleteRequest& request);
+  enum class InUse : uint8_t { kNo, kYes };
+  // Whether anything is bound to the pool.
+  rt::Task<Result<InUse>> LookUpUse(const meta::KindInfo& kind, std::string uid);
+  Result<Plan> PlanDelete(const Current& current,
+                          const DeleteRequest& request,
+                          const WriteContext& context,
+                          InUse in_use);
   Status CheckPreconditions(const Current& current, const DeleteRequest& request);
   // The state that was written, or nothing if someone was faster; the cache has it either way.
   rt::Task<Result<std::optional<StoredObject>>> Commit(ObjectKey key, Current current, Plan plan);
+  // The pools whose guards the change touches: those of what leaves the store, and a pool whose own
+  // terms change.
+  static PoolTurns::Pools PoolsOf(const meta::Object& before, const Plan& plan);
+  // Writes the change into the guards. False: whether the pool is in use is not what the plan was
+  // made for.
+  Result<bool> ChangeGuards(const meta::Object& before,
+                            const Plan& plan,
+                            GuardChanges& guards,
+                            store::Txn& txn);
+  rt::Task<Status> ClearGraves(std::vector<std::string> pools);
 
   WriteParts parts_;
   QuotaLedger& quota_;
+  PoolGuards& guards_;
+  Graveyard& graveyard_;
 };
 
 }  // namespace berth::apiserver

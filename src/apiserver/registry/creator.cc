@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "apis/k8s/namespace.h"
+#include "apis/placement.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
 #include "apiserver/registry/object_rules.h"
+#include "apiserver/registry/placement_rules.h"
+#include "base/strings.h"
 #include "base/uid.h"
 #include "meta/at_rest.h"
 #include "meta/defaults.h"
@@ -28,6 +31,9 @@ constexpr int kNamesTried = 8;
 // Room in a transaction for keys and the rewritten quotas.
 constexpr size_t kTxnBytes = store::kMaxTxnBytes - 128 * 1024;
 
+// A pool's guard, and the pool itself the first time.
+constexpr size_t kKeysPerPool = 3;
+
 const meta::KindInfo& NamespaceKind() { return apis::k8s::kNamespaceKind; }
 
 Status RequireName(const meta::Scheme& scheme, const meta::Object& object) {
@@ -40,16 +46,32 @@ Status RequireName(const meta::Scheme& scheme, const meta::Object& object) {
 
 rt::Task<std::vector<Result<WriteResult>>> Creator::Create(std::vector<meta::Object> objects,
                                                            WriteContext context) {
+  return CreateAll(std::move(objects), std::move(context), nullptr);
+}
+
+rt::Task<std::vector<Result<WriteResult>>> Creator::CreateBound(std::vector<meta::Object> objects,
+                                                                Bound bound) {
+  const WriteContext context;
+  co_return co_await CreateAll(std::move(objects), context, &bound);
+}
+
+rt::Task<std::vector<Result<WriteResult>>> Creator::CreateAll(std::vector<meta::Object> objects,
+                                                              WriteContext context,
+                                                              const Bound* bound) {
   std::vector<Draft> drafts(objects.size());
+  std::map<std::string, std::string> modes;
   for (size_t i = 0; i < objects.size(); ++i) {
     Status status = ValidateView(parts_.scheme, objects[i]);
     drafts[i].object = ToStored(std::move(objects[i]));
+    if (bound != nullptr) drafts[i].item = &(*bound->items)[i];
+    if (status.ok()) status = FindMode(drafts[i], modes);
     if (status.ok()) status = Prepare(drafts[i], context);
     if (!status.ok()) drafts[i].verdict = std::move(status);
   }
   int failures = 0;
-  for (Chunk chunk = NextChunk(drafts); !chunk.empty(); chunk = NextChunk(drafts)) {
-    const Status status = co_await TryCommit(chunk, context.dry_run);
+  Chunk order = InOrder(drafts);
+  for (Chunk chunk = NextChunk(order); !chunk.empty(); chunk = NextChunk(order)) {
+    const Status status = co_await TryCommit(chunk, context.dry_run, bound);
     const bool gives_up = status.ok() && ++failures > kCommitAttempts;
     for (Draft* draft : chunk) {
       const KindErrors errors(parts_.scheme, draft->object.kind());
@@ -87,6 +109,10 @@ Status Creator::Prepare(Draft& draft, const WriteContext& context) {
   meta::SetDefaults(object);
   if (kind.prepare_create != nullptr) kind.prepare_create(object.data());
   TRY_STATUS(Complete(parts_.scheme, nullptr, object));
+  if (draft.item != nullptr) {
+    BecomeBound(object, *draft.item, draft.mode, parts_.loop.WallNow());
+    metadata.generation = 1;
+  }
   TRY_STATUS(Validate(parts_.scheme, nullptr, object, Subresource::kNone));
   TRY_STATUS(Check(parts_.scheme, CacheSource(parts_.cache), nullptr, object));
   if (context.guard) TRY_STATUS(context.guard(nullptr, object));
@@ -111,19 +137,102 @@ Status Creator::NameIt(Draft& draft) {
   return OkStatus();
 }
 
-Creator::Chunk Creator::NextChunk(std::vector<Draft>& drafts) const {
+Status Creator::FindMode(Draft& draft, std::map<std::string, std::string>& modes) const {
+  if (draft.item == nullptr) return OkStatus();
+  const meta::KindInfo& kind = draft.object.kind();
+  if (!apis::IsPlaceable(kind)) return BadRequest("only machines, volumes and buckets are bound");
+  if (apis::PoolRefOf(draft.object)) {
+    return BadRequest("spec." + std::string(apis::PoolRefField(kind)) + " is set by the binding");
+  }
+  const auto [known, is_new] = modes.try_emplace(draft.item->pool_uid);
+  if (is_new) {
+    const std::optional<meta::Object> pool =
+        CacheSource(parts_.cache)
+            .Find(apis::PoolKindOf(kind), {.namespace_ = "", .name = draft.item->pool});
+    if (pool && pool->metadata().uid == draft.item->pool_uid) {
+      known->second = apis::PoolTermsOf(*pool).mode;
+    }
+  }
+  draft.mode = known->second;
+  return OkStatus();
+}
+
+PoolTurns::Pools Creator::PoolsOf(const Chunk& chunk) {
+  PoolTurns::Pools pools;
+  for (const Draft* draft : chunk) {
+    if (draft->item != nullptr && !draft->verdict) pools.insert(draft->item->pool_uid);
+  }
+  return pools;
+}
+
+bool Creator::Place(const Chunk& chunk, const Bound& bound, Freshness freshness, Places& places) {
+  const Result<store::Condition> term = bound.terms->Check(bound.holder, bound.term);
+  if (term.ok()) places.term = *term;
+  for (Draft* draft : chunk) {
+    if (draft->verdict) continue;
+    const client::BindItem& item = *draft->item;
+    const meta::KindInfo& pool_kind = apis::PoolKindOf(draft->object.kind());
+    const Result<const PoolGuard*> guard = places.changes.Open(pool_kind, item.pool, item.pool_uid);
+    Status status = term.ok() ? guard.status() : term.status();
+    if (status.ok()) status = CheckRoom(**guard, item.resources);
+    if (status.ok() && (*guard)->mode != draft->mode) {
+      status = Conflict("pool " + Quote(item.pool) + " changed its mode to " + (*guard)->mode);
+    }
+    if (status.ok()) {
+      places.changes.Take(item.pool_uid, item.resources);
+    } else if (freshness == Freshness::kCached) {
+      return false;
+    } else {
+      draft->verdict = std::move(status);
+      places.has_refused = true;
+    }
+  }
+  return true;
+}
+
+// REQUIRES: the turn of `pools` is held.
+rt::Task<Result<std::unique_ptr<Creator::Places>>> Creator::PlaceAll(Chunk chunk,
+                                                                     const Bound* bound,
+                                                                     PoolTurns::Pools pools) {
+  auto places = std::make_unique<Places>(*bound->guards);
+  if (Place(chunk, *bound, Freshness::kCached, *places)) co_return places;
+  CO_TRY_STATUS(co_await parts_.cache.CatchUp());
+  CO_TRY_STATUS(co_await bound->guards->Reload(std::move(pools)));
+  places = std::make_unique<Places>(*bound->guards);
+  Place(chunk, *bound, Freshness::kFresh, *places);
+  co_return places;
+}
+
+Creator::Chunk Creator::InOrder(std::vector<Draft>& drafts) {
+  Chunk order;
+  order.reserve(drafts.size());
+  for (Draft& draft : drafts) order.push_back(&draft);
+  std::ranges::sort(order, {}, [](const Draft* draft) {
+    return std::pair(
+        draft->item == nullptr ? std::string_view() : std::string_view(draft->item->pool_uid),
+        draft);
+  });
+  return order;
+}
+
+Creator::Chunk Creator::NextChunk(Chunk& order) const {
+  std::erase_if(order, [](const Draft* draft) { return draft->verdict.has_value(); });
   Chunk chunk;
   size_t keys = 0;
   size_t bytes = 0;
   std::set<std::string_view> seen;
   std::set<std::string_view> namespaces;
-  for (Draft& draft : drafts) {
-    if (draft.verdict) continue;
+  std::set<std::string_view> pools;
+  for (Draft* at : order) {
+    Draft& draft = *at;
     // The second of two objects of one name waits for the next commit, and loses there.
     if (seen.contains(draft.key)) continue;
     const std::string& namespace_ = draft.object.metadata().namespace_;
     size_t more_keys = 2;
     if (!namespaces.contains(namespace_)) more_keys += 2 + quota_.KeysFor(namespace_);
+    if (draft.item != nullptr && !pools.contains(draft.item->pool_uid)) {
+      more_keys += kKeysPerPool + (pools.empty() ? 1 : 0);
+    }
     if (!chunk.empty() &&
         (keys + more_keys > store::kMaxTxnKeys || bytes + draft.at_rest.size() > kTxnBytes)) {
       break;
@@ -132,12 +241,13 @@ Creator::Chunk Creator::NextChunk(std::vector<Draft>& drafts) const {
     bytes += draft.at_rest.size();
     seen.insert(draft.key);
     namespaces.insert(namespace_);
+    if (draft.item != nullptr) pools.insert(draft.item->pool_uid);
     chunk.push_back(&draft);
   }
   return chunk;
 }
 
-rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run) {
+rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run, const Bound* bound) {
   std::set<std::string> namespaces;
   std::set<std::string> counted;  // where quotas have a say
   for (const Draft* draft : chunk) {
@@ -164,6 +274,16 @@ rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run) {
     CheckDryRun(chunk);
     co_return OkStatus();
   }
+  std::optional<PoolGuards::Turn> turn;
+  std::unique_ptr<Places> places;
+  if (bound != nullptr) {
+    const PoolTurns::Pools pools = PoolsOf(chunk);
+    CO_TRY(PoolGuards::Turn entered, co_await bound->guards->Enter(pools));
+    turn.emplace(std::move(entered));
+    CO_TRY(places, co_await PlaceAll(chunk, bound, pools));
+    // Quotas were charged for all of them: the others are tried again without the refused ones.
+    if (places->has_refused) co_return OkStatus();
+  }
   store::LeaseId lease;
   for (Draft* draft : chunk) {
     if (draft->verdict) continue;
@@ -173,7 +293,18 @@ rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run) {
   }
   if (txn.ops.empty()) co_return OkStatus();
   CO_TRY_STATUS(charges.AddTo(txn));
+  if (places != nullptr) {
+    places->changes.AddTo(txn);
+    txn.conditions.push_back(*places->term);
+  }
   Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
+  if (places != nullptr) {
+    if (result.ok() && result->committed) {
+      places->changes.Committed(result->revision);
+    } else {
+      places->changes.Failed();
+    }
+  }
   if (result.status().Is(Reason::kNotFound)) {
     parts_.leases.Forget(lease);
     co_return OkStatus();

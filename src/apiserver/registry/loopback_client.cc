@@ -184,6 +184,7 @@ rt::Task<Status> LoopbackClient::Delete(const meta::KindInfo& kind,
                                         client::DeleteOptions options) {
   DeleteRequest request;
   request.propagation = options.propagation;
+  request.force = options.force;
   request.uid = std::move(options.uid);
   request.resource_version = std::move(options.resource_version);
   const client::WriteOptions write{.dry_run = options.dry_run,
@@ -191,6 +192,35 @@ rt::Task<Status> LoopbackClient::Delete(const meta::KindInfo& kind,
   const Result<DeleteResult> result =
       co_await registry_.Delete(kind, std::move(key), std::move(request), Context(write));
   co_return result.status();
+}
+
+rt::Task<std::vector<Result<std::vector<meta::Object>>>> LoopbackClient::BindBatch(
+    std::vector<client::BindRequest> requests) {
+  return registry_.binder().BindBatch(std::move(requests));
+}
+
+rt::Task<std::vector<Result<meta::Object>>> LoopbackClient::CreateBoundBatch(
+    std::vector<meta::Object> objects,
+    std::vector<client::BindItem> items,
+    std::string holder,
+    int64_t term) {
+  return registry_.binder().CreateBoundBatch(
+      std::move(objects), std::move(items), std::move(holder), term);
+}
+
+rt::Task<std::vector<Status>> LoopbackClient::UnbindBatch(
+    std::vector<client::UnbindRequest> requests) {
+  return registry_.binder().UnbindBatch(std::move(requests));
+}
+
+rt::Task<Result<std::vector<client::Tombstone>>> LoopbackClient::ListTombstones(
+    std::string pool_uid) {
+  return registry_.tombstones().ListTombstones(std::move(pool_uid));
+}
+
+rt::Task<Status> LoopbackClient::ClearTombstones(std::string pool_uid,
+                                                 std::vector<std::string> uids) {
+  return registry_.tombstones().ClearTombstones(std::move(pool_uid), std::move(uids));
 }
 
 }  // namespace berth::apiserver

@@ -9,12 +9,16 @@
 
 #include "apiserver/identity.h"
 #include "apiserver/registry.h"
+#include "client/binder.h"
 #include "client/client.h"
+#include "client/tombstones.h"
 #include "meta/scheme.h"
 
 namespace berth::apiserver {
 
-class LoopbackClient final : public client::Client {
+class LoopbackClient final : public client::Client,
+                             public client::Binder,
+                             public client::Tombstones {
  public:
   // The registry and the scheme outlive the client. `identity` is who its writes are made by.
   LoopbackClient(Registry& registry, const meta::Scheme& scheme, Identity identity);
@@ -36,6 +40,17 @@ class LoopbackClient final : public client::Client {
   rt::Task<Status> Delete(const meta::KindInfo& kind,
                           client::ObjectKey key,
                           client::DeleteOptions options) override;
+
+  rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
+      std::vector<client::BindRequest> requests) override;
+  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
+                                                               std::vector<client::BindItem> items,
+                                                               std::string holder,
+                                                               int64_t term) override;
+  rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override;
+
+  rt::Task<Result<std::vector<client::Tombstone>>> ListTombstones(std::string pool_uid) override;
+  rt::Task<Status> ClearTombstones(std::string pool_uid, std::vector<std::string> uids) override;
 
  private:
   WriteContext Context(const client::WriteOptions& options) const;

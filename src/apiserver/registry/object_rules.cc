@@ -35,6 +35,15 @@ void KeepServerMetadata(meta::ObjectMeta& next, const meta::ObjectMeta& current)
   next.managed_fields = current.managed_fields;
 }
 
+// Whether a pool is in use is the server's to say.
+void KeepInUse(meta::ObjectMeta& next, const meta::ObjectMeta& current) {
+  const std::string_view in_use = apis::core::kPoolInUseFinalizer;
+  const bool was = std::ranges::find(current.finalizers, in_use) != current.finalizers.end();
+  const bool is = std::ranges::find(next.finalizers, in_use) != next.finalizers.end();
+  if (was && !is) next.finalizers.emplace_back(in_use);
+  if (is && !was) std::erase(next.finalizers, in_use);
+}
+
 }  // namespace
 
 void CopyField(meta::Object& to, const meta::Object& from, std::string_view name) {
@@ -61,6 +70,7 @@ void BecomeNew(meta::Object& object, std::string uid, WallTime now) {
   metadata.deletion_timestamp.reset();
   metadata.deletion_grace_period_seconds.reset();
   metadata.managed_fields.clear();
+  std::erase(metadata.finalizers, apis::core::kPoolInUseFinalizer);
   if (object.kind().has_status) CopyField(object, meta::Object(object.kind()), "status");
 }
 
@@ -88,6 +98,7 @@ void KeepWhatIsFixed(meta::Object& next,
     }
   }
   KeepServerMetadata(next.metadata(), current.metadata());
+  if (apis::IsPool(next.kind())) KeepInUse(next.metadata(), current.metadata());
 }
 
 void UpdateGeneration(meta::Object& next, const meta::Object& current) {

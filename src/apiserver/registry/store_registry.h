@@ -8,9 +8,12 @@
 
 #include "apiserver/cache/watch_cache.h"
 #include "apiserver/registry.h"
+#include "apiserver/registry/binding.h"
 #include "apiserver/registry/changer.h"
 #include "apiserver/registry/creator.h"
 #include "apiserver/registry/event_leases.h"
+#include "apiserver/registry/graveyard.h"
+#include "apiserver/registry/pool_guards.h"
 #include "apiserver/registry/quota_ledger.h"
 #include "apiserver/registry/reads.h"
 #include "meta/scheme.h"
@@ -46,6 +49,8 @@ class StoreRegistry final : public Registry {
                                               ListRequest which,
                                               DeleteRequest request,
                                               WriteContext context) override;
+  client::Binder& binder() override { return binding_; }
+  client::Tombstones& tombstones() override { return graveyard_; }
 
  private:
   rt::Task<Result<ListPage>> DeletePage(const meta::KindInfo& kind,
@@ -57,9 +62,12 @@ class StoreRegistry final : public Registry {
   const meta::Scheme& scheme_;
   EventLeases leases_;
   QuotaLedger quota_;
+  PoolGuards guards_;
+  Graveyard graveyard_;
   Reads reads_;
   Creator creator_;
   Changer changer_;
+  Binding binding_;
 };
 
 }  // namespace berth::apiserver

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/binding.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "apis/compute/machine.h"
+#include "apis/storage/volume.h"
+#include "apiserver/cache/keys.h"
+#include "apiserver/errors.h"
+#include "apiserver/registry/object_rules.h"
+#include "apiserver/registry/placement_rules.h"
+#include "base/strings.h"
+#include "rt/chaos.h"
+#include "rt/join_all.h"
+
+namespace berth::apiserver {
+
+namespace {
+
+// Keys that an item, a pool (guard and, the first time, the pool itself) and the Lease take.
+constexpr size_t kKeysPerObject = 2;
+constexpr size_t kKeysPerPool = 3;
+// Bytes that a binding adds to an object at most, and room for guards in a transaction.
+constexpr size_t kGrowth = 2048;
+constexpr size_t kTxnBytes = store::kMaxTxnBytes - 256 * 1024;
+
+const meta::KindInfo& VolumeKind() { return apis::storage::kVolumeKind; }
+
+bool IsPlaceableKind(const meta::KindInfo* kind) {
+  return kind != nullptr && apis::IsPlaceable(*kind);
+}
+
+Status CheckItem(const client::BindItem& item) {
+  if (!IsPlaceableKind(item.kind))
+    return BadRequest("only machines, volumes and buckets are bound");
+  if (item.pool.empty() || item.pool_uid.empty()) {
+    return BadRequest("bind " + std::string(item.kind->singular) + " " + Quote(item.key.name) +
+                      ": the pool's name and UID are required");
+  }
+  return OkStatus();
+}
+
+// The volumes that a machine names, ephemeral ones included.
+struct VolumeName {
+  std::string name;
+  bool is_owned = false;
+};
+std::vector<VolumeName> VolumesOf(const meta::Object& machine) {
+  std::vector<VolumeName> names;
+  for (const auto& volume : machine.as<apis::compute::Machine>().spec.volumes) {
+    if (volume.volume_ref) {
+      names.push_back({.name = volume.volume_ref->name, .is_owned = false});
+    } else if (volume.ephemeral) {
+      names.push_back({.name = machine.metadata().name + "-" + volume.name, .is_owned = true});
+    }
+  }
+  return names;
+}
+
+bool IsOwnedBy(const meta::Object& object, const std::string& uid) {
+  return std::ranges::any_of(object.metadata().owner_references,
+                             [&uid](const auto& owner) { return owner.uid == uid; });
+}
+
+}  // namespace
+
+rt::Task<Binding::BindVerdicts> Binding::BindBatch(std::vector<client::BindRequest> requests) {
+  std::vector<Draft> drafts(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Draft& draft = drafts[i];
+    draft.bind = &requests[i];
+    if (requests[i].items.empty()) draft.verdict = BadRequest("a binding has no items");
+    for (const client::BindItem& item : requests[i].items) {
+      if (Status status = CheckItem(item); !status.ok()) draft.verdict = std::move(status);
+      draft.pools.insert(item.pool_uid);
+    }
+    draft.keys = requests[i].items.size() * kKeysPerObject + draft.pools.size() * kKeysPerPool;
+  }
+  const Status decided = co_await DecideAll(&drafts);
+  BindVerdicts verdicts;
+  verdicts.reserve(drafts.size());
+  for (Draft& draft : drafts) {
+    if (!draft.verdict) draft.verdict = decided;
+    if (draft.verdict->ok()) {
+      verdicts.emplace_back(std::move(draft.objects));
+    } else {
+      verdicts.emplace_back(*std::move(draft.verdict));
+    }
+  }
+  co_return verdicts;
+}
+
+rt::Task<std::vector<Status>> Binding::UnbindBatch(std::vector<client::UnbindRequest> requests) {
+  std::vector<Draft> drafts(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Draft& draft = drafts[i];
+    draft.unbind = &requests[i];
+    draft.keys = kKeysPerObject + kKeysPerPool;
+    if (!IsPlaceableKind(requests[i].kind)) {
+      draft.verdict = BadRequest("only machines, volumes and buckets are unbound");
+      continue;
+    }
+    // Which pool it is about is read from the object; if that is behind, the next try knows better.
+    const StoredObject* stored =
+        parts_.cache.Of(*requests[i].kind).Find(KeySuffix(requests[i].key));
+    if (stored == nullptr) continue;
+    Result<meta::Object> object = Decode(*requests[i].kind, *stored);
+    if (!object.ok()) {
+      draft.verdict = object.status();
+    } else if (apis::IsBound(*object)) {
+      draft.pools.insert(apis::PlacementOf(*object)->pool_uid);
+    }
+  }
+  const Status decided = co_await DecideAll(&drafts);
+  std::vector<Status> verdicts;
+  verdicts.reserve(drafts.size());
+  for (Draft& draft : drafts) verdicts.push_back(draft.verdict.value_or(decided));
+  co_return verdicts;
+}
+
+rt::Task<std::vector<Result<meta::Object>>> Binding::CreateBoundBatch(
+    std::vector<meta::Object> objects,
+    std::vector<client::BindItem> items,
+    std::string holder,
+    int64_t term) {
+  std::vector<Result<meta::Object>> verdicts;
+  if (objects.size() != items.size()) {
+    const Status mismatch = BadRequest("there are " + std::to_string(objects.size()) +
+                                       " objects and " + std::to_string(items.size()) + " items");
+    for (size_t i = 0; i < objects.size(); ++i) verdicts.emplace_back(mismatch);
+    co_return verdicts;
+  }
+  Creator::Bound bound{.items = &items,
+                       .holder = std::move(holder),
+                       .term = term,
+                       .guards = &guards_,
+                       .terms = &term_};
+  std::vector<const meta::KindInfo*> kinds;
+  for (const meta::Object& object : objects) kinds.push_back(&object.kind());
+  for (Result<WriteResult>& made :
+       co_await creator_.CreateBound(std::move(objects), std::move(bound))) {
+    const meta::KindInfo& kind = *kinds[verdicts.size()];
+    if (made.ok()) {
+      verdicts.push_back(Decode(kind, made->object));
+    } else {
+      verdicts.emplace_back(made.status());
+    }
+  }
+  co_return verdicts;
+}
+
+rt::Task<Status> Binding::DecideAll(std::vector<Draft>* drafts) {
+  for (;;) {
+    std::vector<Chunk> chunks = Divide(*drafts);
+    if (chunks.empty()) co_return OkStatus();
+    std::vector<rt::Task<Status>> commits;
+    commits.reserve(chunks.size());
+    for (const Chunk& chunk : chunks) commits.push_back(TryCommit(chunk));
+    const std::vector<Status> ended = co_await rt::JoinAll(std::move(commits));
+    for (size_t i = 0; i < chunks.size(); ++i) {
+      for (Draft* draft : chunks[i]) {
+        if (draft->verdict) continue;
+        if (!ended[i].ok()) {
+          draft->verdict = ended[i];
+        } else if (++draft->attempts >= kCommitAttempts) {
+          draft->verdict = Conflict("the objects or the pool of a binding change all the time");
+        }
+      }
+    }
+  }
+}
+
+// Requests on one pool come together: they share the guard.
+std::vector<Binding::Chunk> Binding::Divide(std::vector<Draft>& drafts) {
+  Chunk undecided;
+  for (Draft& draft : drafts) {
+    if (!draft.verdict) undecided.push_back(&draft);
+  }
+  std::ranges::sort(undecided, {}, [](const Draft* draft) {
+    return std::pair(
+        draft->pools.empty() ? std::string_view() : std::string_view(*draft->pools.begin()), draft);
+  });
+  std::vector<Chunk> chunks;
+  size_t keys = 0;
+  bool is_open = false;
+  for (Draft* draft : undecided) {
+    const bool joins = is_open && !draft->goes_alone && keys + draft->keys < store::kMaxTxnKeys;
+    if (!joins) {
+      chunks.emplace_back();
+      keys = 1;
+    }
+    chunks.back().push_back(draft);
+    keys += draft->keys;
+    is_open = !draft->goes_alone;
+  }
+  return chunks;
+}
+
+rt::Task<Status> Binding::TryCommit(Chunk chunk) {
+  PoolTurns::Pools pools;
+  for (const Draft* draft : chunk) pools.insert(draft->pools.begin(), draft->pools.end());
+  CO_TRY(const PoolGuards::Turn turn, co_await guards_.Enter(pools));
+  std::optional<Work> work;
+  Chunk staged;
+  work.emplace(guards_);
+  if (!Stage(chunk, Freshness::kCached, *work, staged)) {
+    REACHED("bind.refused_by_cache");
+    CO_TRY_STATUS(co_await parts_.cache.CatchUp());
+    CO_TRY_STATUS(co_await guards_.Reload(std::move(pools)));
+    work.emplace(guards_);
+    staged.clear();
+    Stage(chunk, Freshness::kFresh, *work, staged);
+  }
+  if (staged.empty()) co_return OkStatus();
+  CO_TRY(store::Txn txn, MakeTxn(*work));
+  Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
+  if (!result.ok()) {
+    work->guards.Failed();
+    for (Draft* draft : staged) draft->verdict = result.status();
+    co_return OkStatus();
+  }
+  if (result->committed) {
+    work->guards.Committed(result->revision);
+    Settle(staged, result->revision, *work);
+  } else {
+    OnConflict(staged, *result, *work);
+  }
+  const Status seen = co_await parts_.cache.WaitFor(result->revision);
+  if (!seen.ok()) {
+    for (Draft* draft : staged) draft->verdict = seen;
+  }
+  co_return OkStatus();
+}
+
+bool Binding::Stage(const Chunk& chunk, Freshness freshness, Work& work, Chunk& staged) {
+  bool is_full = false;
+  for (Draft* draft : chunk) {
+    if (draft->verdict || is_full) continue;
+    Status why;
+    const Fit fit =
+        draft->bind != nullptr ? StageBind(*draft, work, why) : StageUnbind(*draft, work, why);
+    if (fit == Fit::kStaged) {
+      staged.push_back(draft);
+    } else if (fit == Fit::kNextCommit) {
+      is_full = true;
+    } else if (freshness == Freshness::kCached) {
+      return false;
+    } else {
+      draft->verdict = std::move(why);
+    }
+  }
+  return true;
+}
+
+Result<Binding::Staged*> Binding::Open(Work& work,
+                                       const meta::KindInfo& kind,
+                                       const client::ObjectKey& key,
+                                       const std::string& uid) {
+  std::string store_key = StoreKey(kind, key);
+  auto found = work.staged.find(store_key);
+  if (found == work.staged.end()) {
+    const StoredObject* stored = parts_.cache.Of(kind).Find(KeySuffix(key));
+    if (stored == nullptr) return KindErrors(parts_.scheme, kind).NotFound(key.name);
+    TRY(meta::Object object, Decode(kind, *stored));
+    found = work.staged
+                .emplace(std::move(store_key),
+                         Staged{.object = std::move(object),
+                                .revision = stored->revision,
+                                .size = stored->at_rest.size()})
+                .first;
+  }
+  if (!uid.empty() && found->second.object.metadata().uid != uid) {
+    return KindErrors(parts_.scheme, kind).NotFound(key.name);
+  }
+  return &found->second;
+}
+
+// The store keys of the volumes that the machine is to claim.
+Result<std::vector<std::string>> Binding::CheckClaims(const client::BindRequest& request,
+                                                      const meta::Object& machine,
+                                                      Work& work) {
+  std::vector<std::string> claims;
+  const meta::ObjectMeta& metadata = machine.metadata();
+  for (const VolumeName& volume : VolumesOf(machine)) {
+    const client::ObjectKey key{.namespace_ = metadata.namespace_, .name = volume.name};
+    const bool is_joint = std::ranges::any_of(request.items, [&key](const client::BindItem& item) {
+      return item.kind == &VolumeKind() && item.key == key;
+    });
+    // A volume that is not there yet is claimed when it is; the host waits for it.
+    if (!is_joint && parts_.cache.Of(VolumeKind()).Find(KeySuffix(key)) == nullptr) continue;
+    TRY(const Staged* staged, Open(work, VolumeKind(), key, ""));
+    if (volume.is_owned && !IsOwnedBy(staged->object, metadata.uid)) continue;
+    TRY_STATUS(CheckClaimable(staged->object, machine));
+    claims.push_back(StoreKey(VolumeKind(), key));
+  }
+  return claims;
+}
+
+Binding::Fit Binding::StageBind(Draft& draft, Work& work, Status& why) {
+  const client::BindRequest& request = *draft.bind;
+  const auto refuse = [&why](Status status) {
+    why = std::move(status);
+    return Fit::kRefused;
+  };
+  Result<store::Condition> term = term_.Check(request.holder, request.term);
+  if (!term.ok()) return refuse(term.status());
+  std::vector<Staged*> objects;
+  std::set<std::string> keys;
+  std::map<std::string, apis::Amounts> asked;
+  for (const client::BindItem& item : request.items) {
+    Result<Staged*> object = Open(work, *item.kind, item.key, item.uid);
+    if (!object.ok()) return refuse(object.status());
+    if (Status status = CheckBindable((*object)->object, item); !status.ok()) return refuse(status);
+    if (!keys.insert(StoreKey(*item.kind, item.key)).second) {
+      return refuse(BadRequest("a binding names " + Quote(item.key.name) + " twice"));
+    }
+    objects.push_back(*object);
+    for (const auto& [name, amount] : item.resources) {
+      if (amount < 0) return refuse(BadRequest("resources." + name + " is negative"));
+      asked[item.pool_uid][name] += amount;
+    }
+  }
+  std::vector<std::string> modes;
+  std::vector<std::pair<std::string, const meta::Object*>> claims;
+  for (size_t i = 0; i < request.items.size(); ++i) {
+    const client::BindItem& item = request.items[i];
+    Result<const PoolGuard*> guard =
+        work.guards.Open(apis::PoolKindOf(*item.kind), item.pool, item.pool_uid);
+    if (!guard.ok()) return refuse(guard.status());
+    if (Status room = CheckRoom(**guard, asked[item.pool_uid]); !room.ok()) return refuse(room);
+    modes.push_back((*guard)->mode);
+    if (item.kind != &apis::compute::kMachineKind || modes[i] != apis::core::kPoolModeSession) {
+      continue;
+    }
+    Result<std::vector<std::string>> volumes = CheckClaims(request, objects[i]->object, work);
+    if (!volumes.ok()) return refuse(volumes.status());
+    for (std::string& key : *volumes) {
+      keys.insert(key);
+      claims.emplace_back(std::move(key), &objects[i]->object);
+    }
+  }
+  const size_t more = keys.size() * kKeysPerObject + draft.pools.size() * kKeysPerPool;
+  size_t bytes = 0;
+  for (const std::string& key : keys) bytes += work.staged.at(key).size + kGrowth;
+  if (work.keys > 0 && work.bytes + bytes > kTxnBytes) return Fit::kNextCommit;
+  if (1 + work.keys + more > store::kMaxTxnKeys) {
+    if (work.keys > 0) return Fit::kNextCommit;
+    return refuse({Reason::kRequestTooLarge,
+                   "a binding of " + std::to_string(request.items.size()) + " objects takes " +
+                       std::to_string(more + 1) + " keys, the limit is " +
+                       std::to_string(store::kMaxTxnKeys)});
+  }
+  work.keys += more;
+  work.bytes += bytes;
+  work.term = *std::move(term);
+  const WallTime now = parts_.loop.WallNow();
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const client::BindItem& item = request.items[i];
+    BecomeBound(objects[i]->object, item, modes[i], now);
+    objects[i]->is_changed = true;
+    work.guards.Take(item.pool_uid, item.resources);
+  }
+  for (const auto& [key, machine] : claims) {
+    Staged& volume = work.staged.at(key);
+    if (Claim(volume.object, *machine)) volume.is_changed = true;
+  }
+  draft.keys_written.assign(keys.begin(), keys.end());
+  return Fit::kStaged;
+}
+
+Binding::Fit Binding::StageUnbind(Draft& draft, Work& work, Status& why) {
+  const client::UnbindRequest& request = *draft.unbind;
+  Result<Staged*> found = Open(work, *request.kind, request.key, request.uid);
+  if (!found.ok()) {
+    why = found.status().Is(Reason::kNotFound) ? OkStatus() : found.status();
+    return Fit::kRefused;
+  }
+  Staged& staged = **found;
+  const size_t bytes = staged.size + kGrowth;
+  const size_t more = kKeysPerObject + kKeysPerPool + 1;
+  if (work.keys > 0 && (work.keys + more > store::kMaxTxnKeys || work.bytes + bytes > kTxnBytes)) {
+    return Fit::kNextCommit;
+  }
+  const bool is_bound = apis::IsBound(staged.object);
+  std::string pool;
+  if (is_bound) pool = apis::PlacementOf(staged.object)->pool_uid;
+  if (is_bound && !draft.pools.contains(pool)) {
+    // It was bound anew meanwhile: the next try takes that pool's turn.
+    draft.pools = {pool};
+    return Fit::kNextCommit;
+  }
+  const PoolGuard* guard = is_bound ? work.guards.Find(pool) : nullptr;
+  why = CheckUnbindable(staged.object, request, guard == nullptr ? "" : guard->mode);
+  if (!why.ok()) return Fit::kRefused;
+  if (is_bound) {
+    why = work.guards.Release(pool, apis::ToAmounts(apis::PlacementOf(staged.object)->resources));
+    if (!why.ok()) return Fit::kRefused;
+  }
+  BecomeUnbound(staged.object, request, parts_.loop.WallNow());
+  staged.is_changed = true;
+  work.keys += more;
+  work.bytes += bytes;
+  draft.keys_written = {StoreKey(*request.kind, request.key)};
+  return Fit::kStaged;
+}
+
+Result<store::Txn> Binding::MakeTxn(Work& work) {
+  store::Txn txn;
+  if (work.term) txn.conditions.push_back(*work.term);
+  for (auto& [key, staged] : work.staged) {
+    if (!staged.is_changed) continue;
+    txn.conditions.push_back(store::Condition::Unchanged(key, staged.revision));
+    if (staged.object.metadata().deletion_timestamp && !IsKept(staged.object)) {
+      txn.ops.push_back(store::Op::Delete(key));
+      continue;
+    }
+    TRY(Bytes at_rest, Encode(parts_.scheme, staged.object));
+    txn.ops.push_back(store::Op::Put(key, std::move(at_rest)));
+  }
+  work.guards.AddTo(txn);
+  return txn;
+}
+
+void Binding::OnConflict(const Chunk& staged, const store::TxnResult& result, Work& work) {
+  REACHED("bind.retry_after_conflict");
+  work.guards.Failed();
+  std::set<std::string_view> changed;
+  for (const store::KeyValue& conflict : result.conflicts) changed.insert(conflict.key);
+  for (Draft* draft : staged) {
+    draft->goes_alone = std::ranges::any_of(
+        draft->keys_written, [&changed](const std::string& key) { return changed.contains(key); });
+  }
+}
+
+void Binding::Settle(const Chunk& staged, store::Revision revision, Work& work) {
+  const std::string version = FormatResourceVersion(revision);
+  for (Draft* draft : staged) {
+    draft->verdict = OkStatus();
+    if (draft->bind == nullptr) continue;
+    for (const client::BindItem& item : draft->bind->items) {
+      meta::Object& object = work.staged.at(StoreKey(*item.kind, item.key)).object;
+      object.metadata().resource_version = version;
+      draft->objects.push_back(std::move(object));
+    }
+  }
+}
+
+}  // namespace berth::apiserver

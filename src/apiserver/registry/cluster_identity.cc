@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/cluster_identity.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "apiserver/registry/write_parts.h"
+#include "base/uid.h"
+#include "meta/json.h"
+#include "meta/type.h"
+
+namespace berth::apiserver {
+
+namespace {
+
+constexpr std::string_view kIdentityKey = "/guard/cluster";
+
+struct Record {
+  std::string id;
+  int64_t incarnation = 0;
+  int64_t start = 0;
+};
+BERTH_DESCRIBE(Record,
+               "dev.berth.store.ClusterIdentity",
+               "Who this cluster is.",
+               BERTH_FIELD(id, "id", "UUID of the cluster."),
+               BERTH_FIELD(incarnation, "incarnation", "Grows with every restore."),
+               BERTH_FIELD(start, "start", "Grows with every start of a server."))
+
+enum class Step : uint8_t { kStart, kIncarnation };
+
+rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop, store::Store* store, Step step) {
+  for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
+    store::RangeRequest request;
+    request.start = kIdentityKey;
+    CO_TRY(const store::RangeResult found, co_await store->Range(std::move(request)));
+    Record record;
+    store::Revision revision;
+    if (found.items.empty()) {
+      record.id = NewUid(loop->random());
+      record.incarnation = 1;
+    } else {
+      CO_TRY(record, meta::DecodeJsonAs<Record>(found.items[0].value.view()));
+      revision = found.items[0].mod_revision;
+      if (step == Step::kIncarnation) ++record.incarnation;
+    }
+    if (step == Step::kStart) ++record.start;
+    store::Txn txn;
+    txn.conditions.push_back({.key = std::string(kIdentityKey), .mod_revision = revision});
+    txn.ops.push_back(store::Op::Put(std::string(kIdentityKey), Bytes(meta::EncodeJsonOf(record))));
+    CO_TRY(const store::TxnResult result, co_await store->Commit(std::move(txn)));
+    if (!result.committed) continue;
+    co_return client::ClusterIdentity{.id = std::move(record.id),
+                                      .incarnation = static_cast<uint64_t>(record.incarnation),
+                                      .start = static_cast<uint64_t>(record.start)};
+  }
+  co_return Conflict("the cluster's identity: other servers start all the time");
+}
+
+}  // namespace
+
+rt::Task<Result<client::ClusterIdentity>> CountStart(rt::Loop& loop, store::Store& store) {
+  return Advance(&loop, &store, Step::kStart);
+}
+
+rt::Task<Result<client::ClusterIdentity>> BeginIncarnation(rt::Loop& loop, store::Store& store) {
+  return Advance(&loop, &store, Step::kIncarnation);
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/placement_rules.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "apis/compute/machine.h"
+#include "apis/core/well_known.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/volume.h"
+#include "base/strings.h"
+
+namespace berth::apiserver {
+
+namespace {
+
+using apis::compute::Machine;
+using apis::storage::Bucket;
+using apis::storage::Volume;
+
+std::string Subject(const meta::Object& object) {
+  return std::string(object.kind().singular) + " " + Quote(object.metadata().name);
+}
+
+Status Mismatch(const meta::Object& object, std::string_view what, int64_t asked, int64_t found) {
+  return Conflict(Subject(object) + ": " + std::string(what) + " is " + std::to_string(found) +
+                  ", not " + std::to_string(asked));
+}
+
+// What a poollet reported is true of its own placement only.
+void ForgetReport(meta::Object& object) {
+  if (&object.kind() == &apis::compute::kMachineKind) {
+    auto& status = object.as<Machine>().status;
+    status.machine_id.clear();
+    status.state = "Pending";
+    status.network_interfaces.clear();
+    status.volumes.clear();
+  } else if (&object.kind() == &apis::storage::kVolumeKind) {
+    auto& status = object.as<Volume>().status;
+    status.volume_id.clear();
+    status.state = "Pending";
+    status.access.reset();
+  } else {
+    auto& status = object.as<Bucket>().status;
+    status.bucket_id.clear();
+    status.state = "Pending";
+    status.access.reset();
+  }
+}
+
+}  // namespace
+
+Status CheckBindable(const meta::Object& object, const client::BindItem& item) {
+  const meta::ObjectMeta& metadata = object.metadata();
+  if (metadata.deletion_timestamp) return Conflict(Subject(object) + " is being deleted");
+  if (metadata.generation != item.generation) {
+    return Mismatch(object, "metadata.generation", item.generation, metadata.generation);
+  }
+  if (apis::EpochOf(object) != item.placement) {
+    return Mismatch(object, "status.placement.epoch", item.placement, apis::EpochOf(object));
+  }
+  if (apis::IsBound(object)) {
+    return Conflict(Subject(object) + " is bound to pool " +
+                    Quote(apis::PlacementOf(object)->pool));
+  }
+  const auto& reference = apis::PoolRefOf(object);
+  if (reference && reference->name != item.pool) {
+    return Conflict(Subject(object) + ": spec." + std::string(apis::PoolRefField(object.kind())) +
+                    " is " + Quote(reference->name) + ", not " + Quote(item.pool));
+  }
+  return OkStatus();
+}
+
+void BecomeBound(meta::Object& object,
+                 const client::BindItem& item,
+                 std::string_view mode,
+                 WallTime now) {
+  auto& reference = apis::PoolRefOf(object);
+  auto& placement = apis::PlacementOf(object);
+  const bool was_named = reference.has_value();
+  placement = apis::core::PlacementStatus{.pool = item.pool,
+                                          .pool_uid = item.pool_uid,
+                                          .epoch = apis::EpochOf(object) + 1,
+                                          .bound_time = WallTime::FromSeconds(now.seconds()),
+                                          .attempt = 0,
+                                          .reason = {},
+                                          .pinned = was_named,
+                                          .resources = apis::ToResources(item.resources)};
+  meta::ObjectMeta& metadata = object.metadata();
+  if (!was_named) {
+    reference = apis::core::LocalObjectReference{.name = item.pool};
+    ++metadata.generation;
+  }
+  std::vector<std::string>& finalizers = metadata.finalizers;
+  if (mode == apis::core::kPoolModeSession &&
+      std::ranges::find(finalizers, apis::kPlacementFinalizer) == finalizers.end()) {
+    finalizers.emplace_back(apis::kPlacementFinalizer);
+  }
+  apis::SetScheduled(object, "True", "Bound", "bound to pool " + item.pool, now);
+}
+
+Status CheckClaimable(const meta::Object& volume, const meta::Object& machine) {
+  const auto& spec = volume.as<Volume>().spec;
+  if (volume.metadata().deletion_timestamp) {
+    return Conflict(Subject(volume) + " is being deleted");
+  }
+  if (spec.claim_ref && spec.claim_ref->uid != machine.metadata().uid) {
+    return Conflict(Subject(volume) + " is claimed by machine " + Quote(spec.claim_ref->name));
+  }
+  if (spec.unclaimable) return Conflict(Subject(volume) + " is unclaimable");
+  return OkStatus();
+}
+
+bool Claim(meta::Object& volume, const meta::Object& machine) {
+  auto& spec = volume.as<Volume>().spec;
+  if (spec.claim_ref) return false;
+  spec.claim_ref =
+      apis::core::LocalUidReference{.name = machine.metadata().name, .uid = machine.metadata().uid};
+  ++volume.metadata().generation;
+  return true;
+}
+
+Status CheckUnbindable(const meta::Object& object,
+                       const client::UnbindRequest& request,
+                       std::string_view mode) {
+  if (apis::EpochOf(object) != request.placement) {
+    return Mismatch(object, "status.placement.epoch", request.placement, apis::EpochOf(object));
+  }
+  const bool never_bound = request.proof == client::UnbindProof::kNeverBound;
+  if (never_bound == apis::IsBound(object)) {
+    return Conflict(Subject(object) +
+                    (never_bound ? " is bound to pool " + Quote(apis::PlacementOf(object)->pool)
+                                 : " is not bound"));
+  }
+  // The object vanishes from the selected watch of such a poollet, which then runs it for ever.
+  if (mode == apis::core::kPoolModeApi && request.proof == client::UnbindProof::kFenced) {
+    const std::string why = "its poollet speaks the API and cannot be fenced";
+    return {Reason::kForbidden,
+            Subject(object) + ": " + why,
+            {{.kind = CauseKind::kForbidden, .field = "mode", .message = why}}};
+  }
+  return OkStatus();
+}
+
+void BecomeUnbound(meta::Object& object, const client::UnbindRequest& request, WallTime now) {
+  auto& reference = apis::PoolRefOf(object);
+  auto& placement = apis::PlacementOf(object);
+  const bool stays_named = placement && placement->pinned && apis::IsBound(object);
+  if (apis::IsBound(object)) ForgetReport(object);
+  placement = apis::core::PlacementStatus{
+      .epoch = apis::EpochOf(object) + 1, .bound_time = {}, .attempt = 0, .reason = request.reason};
+  if (reference && !stays_named) {
+    reference.reset();
+    ++object.metadata().generation;
+  }
+  std::erase(object.metadata().finalizers, apis::kPlacementFinalizer);
+  apis::SetScheduled(object, "False", request.reason, request.message, now);
+}
+
+void RemovePoolletFinalizers(meta::Object& object) {
+  std::erase_if(object.metadata().finalizers, [](const std::string& finalizer) {
+    return finalizer == apis::kPlacementFinalizer || finalizer == apis::core::kMachineFinalizer ||
+           finalizer == apis::core::kVolumeFinalizer || finalizer == apis::core::kBucketFinalizer;
+  });
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What binding and unbinding make of an object, as pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "apis/placement.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "client/binder.h"
+#include "meta/object.h"
+
+namespace berth::apiserver {
+
+// Conflict unless the object is the one that was decided on: generation, placement, not deleting,
+// not bound, not meant for another pool (S3a).
+Status CheckBindable(const meta::Object& object, const client::BindItem& item);
+// REQUIRES: CheckBindable(object, item) is ok. `mode` is the pool's.
+void BecomeBound(meta::Object& object,
+                 const client::BindItem& item,
+                 std::string_view mode,
+                 WallTime now);
+
+// The machine's volume is the machine's alone. Conflict if another one has claimed it or nobody
+// may.
+Status CheckClaimable(const meta::Object& volume, const meta::Object& machine);
+// False if the machine has it already.
+bool Claim(meta::Object& volume, const meta::Object& machine);
+
+// Conflict if the object is not bound with this placement, Forbidden if the proof does not do.
+// `mode` is the pool's, "" if the pool is gone.
+Status CheckUnbindable(const meta::Object& object,
+                       const client::UnbindRequest& request,
+                       std::string_view mode);
+// REQUIRES: CheckUnbindable(...) is ok.
+void BecomeUnbound(meta::Object& object, const client::UnbindRequest& request, WallTime now);
+
+// Whatever keeps the object until its host has said that it is gone.
+void RemovePoolletFinalizers(meta::Object& object);
+
+}  // namespace berth::apiserver
