@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/registry/cluster_identity.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apiserver/registry/registry_world.h"
+#include "rt/join_all.h"
+
+namespace berth::apiserver {
+namespace {
+
+TEST(ClusterIdentity, IsMadeOnceAndCountsStartsAndRestores) {
+  RegistryWorld world(7);
+  const auto first = world.Run(CountStart(world.loop(), world.store()));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->id.size(), 36U);
+  EXPECT_EQ(first->incarnation, 1U);
+  EXPECT_EQ(first->start, 1U);
+  world.Restart();
+  const auto second = world.Run(CountStart(world.loop(), world.store()));
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->id, first->id);
+  EXPECT_EQ(second->incarnation, 1U);
+  EXPECT_EQ(second->start, 2U);
+  const auto restored = world.Run(BeginIncarnation(world.loop(), world.store()));
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->id, first->id);
+  EXPECT_EQ(restored->incarnation, 2U);
+  EXPECT_EQ(world.Run(CountStart(world.loop(), world.store()))->start, 3U);
+}
+
+TEST(ClusterIdentity, TwoServersThatStartAtOnceCountBoth) {
+  RegistryWorld world(8);
+  std::vector<rt::Task<Result<client::ClusterIdentity>>> starts;
+  for (int i = 0; i < 4; ++i) starts.push_back(CountStart(world.loop(), world.store()));
+  std::set<uint64_t> numbers;
+  std::set<std::string> ids;
+  for (const auto& identity : world.Run(rt::JoinAll(std::move(starts)))) {
+    ASSERT_TRUE(identity.ok()) << identity.status();
+    numbers.insert(identity->start);
+    ids.insert(identity->id);
+  }
+  EXPECT_EQ(numbers, (std::set<uint64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(ids.size(), 1U);
+}
+
+}  // namespace
+}  // namespace berth::apiserver
