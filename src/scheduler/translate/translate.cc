@@ -188,9 +188,9 @@ Resources AmountsOf(const ResourceList& list) {
   return out;
 }
 
-Resources TakenOf(const PoolSpec& pool, const Requirements& requirements) {
-  if (pool.class_counts.empty()) return requirements.resources;
-  const auto count = pool.class_counts.find(requirements.class_name);
+Resources TakenOf(const PoolSpec& pool, std::string_view class_name, const Resources& resources) {
+  if (pool.class_counts.empty()) return resources;
+  const auto count = pool.class_counts.find(std::string(class_name));
   if (count == pool.class_counts.end() || count->second <= 0) return {};
   // Rounded down: as many as the pool counts always fit, and one more never does.
   return {{"share", fleet::kShareWhole / count->second}};

@@ -44,7 +44,7 @@ Resources AmountsOf(const apis::core::ResourceList& list);
 
 // What one object takes of a pool: its resources, or its share of a pool that only counts per
 // class.
-Resources TakenOf(const PoolSpec& pool, const Requirements& requirements);
+Resources TakenOf(const PoolSpec& pool, std::string_view class_name, const Resources& resources);
 
 // Whether the machine's own disks tie it to its host.
 bool HasLocalState(const apis::compute::Machine& machine);

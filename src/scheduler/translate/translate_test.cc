@@ -58,9 +58,8 @@ TEST(Translate, D1_D2_AnApiPoolIsCountedByCapacityAndClassesShareIt) {
   EXPECT_TRUE(out.spec.state.has_session);
   EXPECT_TRUE(out.spec.state.is_ready);
   EXPECT_EQ(out.spec.class_counts, (std::map<std::string, int64_t>{{"small", 10}, {"large", 3}}));
-  Requirements large;
-  large.class_name = "large";
-  EXPECT_EQ(TakenOf(out.spec, large), (Resources{{"share", fleet::kShareWhole / 3}}));
+  EXPECT_EQ(TakenOf(out.spec, "large", {{"cpu", 1}}),
+            (Resources{{"share", fleet::kShareWhole / 3}}));
 }
 
 TEST(Translate, APoolThatNobodyAnnouncedHasNoMode) {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placing/explain_text.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "apis/compute/machine.h"
+#include "apis/core/resources.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/volume.h"
+#include "meta/quantity.h"
+
+namespace berth::scheduler {
+namespace {
+
+// More refusals than this are summed up.
+constexpr size_t kRefusalsShown = 4;
+
+std::string Join(const std::vector<std::string>& parts, std::string_view between) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out += between;
+    out += part;
+  }
+  return out;
+}
+
+std::string DescribeScarce(const std::map<std::string, int64_t>& scarce) {
+  std::vector<std::string> parts;
+  for (const auto& [resource, count] : scarce) {
+    parts.push_back(std::to_string(count) + ' ' + resource);
+  }
+  return Join(parts, ", ");
+}
+
+std::string DescribeNearest(const NearMiss& miss, const PoolDirectory& pools) {
+  const PoolEntry* pool = pools.Find(miss.pool);
+  if (pool == nullptr) return "";
+  std::string text = "; nearest is " + pool->pool.spec.name;
+  if (!miss.missing.empty()) return text + ", which lacks " + DescribeAmounts(miss.missing);
+  return text + " (" + std::string(RuleName(miss.rule)) + ')';
+}
+
+std::string DescribeRefusals(const std::vector<Refusal>& refusals) {
+  std::vector<std::string> parts;
+  for (const Refusal& refusal : refusals) {
+    if (parts.size() == kRefusalsShown) {
+      parts.push_back("and " + std::to_string(refusals.size() - kRefusalsShown) + " more");
+      break;
+    }
+    std::string part = refusal.pool + " said " + refusal.reason;
+    if (!refusal.message.empty()) part += " (" + refusal.message + ')';
+    parts.push_back(std::move(part));
+  }
+  return Join(parts, ", ");
+}
+
+}  // namespace
+
+std::string_view RuleText(Rule rule) {
+  switch (rule) {
+    case Rule::kPinned: return "are not the pool that is asked for";
+    case Rule::kNotReady: return "are not ready";
+    case Rule::kNoSession: return "are not connected";
+    case Rule::kDeleting: return "are being deleted";
+    case Rule::kCordoned: return "are cordoned";
+    case Rule::kTaint: return "have a taint that is not tolerated";
+    case Rule::kSelector: return "do not match the selector";
+    case Rule::kClass: return "do not offer the class";
+    case Rule::kFence: return "cannot fence";
+    case Rule::kReservation: return "have no room of the reservation";
+    case Rule::kRoom: return "have too little room";
+    case Rule::kHostRoom: return "have too little room by their own account";
+    case Rule::kVolumeReach: return "cannot reach a volume of the machine";
+    case Rule::kJointVolume: return "have no room for a volume of the machine within reach";
+    case Rule::kAffinity: return "lack the company that is required";
+    case Rule::kAntiAffinity: return "have company that is refused";
+    case Rule::kSpread: return "are in a place that has its share";
+    case Rule::kRefused: return "refused";
+  }
+  return "";
+}
+
+std::string DescribeAmounts(const Resources& amounts) {
+  std::vector<std::string> parts;
+  for (const auto& [name, amount] : amounts) {
+    const bool is_bytes = name == apis::core::kMemory || name == apis::core::kStorage;
+    const meta::Quantity quantity =
+        name == apis::core::kCpu ? meta::Quantity::Milli(amount)
+                                 : meta::Quantity(amount,
+                                                  is_bytes ? meta::Quantity::Format::kBinarySi
+                                                           : meta::Quantity::Format::kDecimalSi);
+    parts.push_back(quantity.ToString() + ' ' + name);
+  }
+  return Join(parts, ", ");
+}
+
+Pending DescribePending(const Explanation& explanation,
+                        const std::vector<Refusal>& refusals,
+                        const PoolDirectory& pools) {
+  Pending pending;
+  if (explanation.pools == 0) {
+    pending.reason = "NoPools";
+    pending.reasons = "NoPools";
+    pending.message = "there is no pool of this kind";
+    return pending;
+  }
+  std::vector<std::pair<int64_t, Rule>> failed;
+  for (size_t i = 0; i < kRules; ++i) {
+    if (explanation.failed[i] > 0) failed.emplace_back(explanation.failed[i], static_cast<Rule>(i));
+  }
+  std::sort(failed.begin(), failed.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::vector<std::string> parts;
+  std::set<std::string> names;
+  for (const auto& [count, rule] : failed) {
+    names.insert(std::string(RuleName(rule)));
+    std::string part = std::to_string(count) + ' ' + std::string(RuleText(rule));
+    if (rule == Rule::kRoom && !explanation.scarce.empty()) {
+      part += " (" + DescribeScarce(explanation.scarce) + ')';
+    }
+    parts.push_back(std::move(part));
+  }
+  for (const Refusal& refusal : refusals) names.insert(refusal.reason);
+  pending.reason = refusals.empty() ? "Unschedulable" : "AllPoolsRefused";
+  pending.reasons = Join(std::vector<std::string>(names.begin(), names.end()), ",");
+  pending.message = "none of " + std::to_string(explanation.pools) + " pools takes it";
+  if (!parts.empty()) pending.message += ": " + Join(parts, ", ");
+  if (!refusals.empty()) pending.message += "; asked: " + DescribeRefusals(refusals);
+  if (explanation.nearest) pending.message += DescribeNearest(*explanation.nearest, pools);
+  return pending;
+}
+
+std::string PlacedPoolOf(const meta::Object& object) {
+  const std::optional<apis::core::PlacementStatus>* placement = nullptr;
+  if (&object.kind() == &apis::compute::kMachineKind) {
+    placement = &object.as<apis::compute::Machine>().status.placement;
+  } else if (&object.kind() == &apis::storage::kVolumeKind) {
+    placement = &object.as<apis::storage::Volume>().status.placement;
+  } else {
+    placement = &object.as<apis::storage::Bucket>().status.placement;
+  }
+  return *placement ? (*placement)->pool_uid : std::string();
+}
+
+}  // namespace berth::scheduler

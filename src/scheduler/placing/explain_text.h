@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// An explanation of the board in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "meta/object.h"
+#include "scheduler/core/answers.h"
+#include "scheduler/placing/attempt.h"
+#include "scheduler/placing/pending_reports.h"
+#include "scheduler/placing/pool_directory.h"
+
+namespace berth::scheduler {
+
+// "none of 5 pools fits: 3 have too little room (2 cpu, 1 memory), 2 have a taint that is not
+// tolerated; nearest is alpha, which lacks 1500m cpu".
+Pending DescribePending(const Explanation& explanation,
+                        const std::vector<Refusal>& refusals,
+                        const PoolDirectory& pools);
+
+// What a rule that pools fail means, after a number: "have too little room".
+std::string_view RuleText(Rule rule);
+
+// "1500m cpu, 2Gi memory".
+std::string DescribeAmounts(const Resources& amounts);
+
+// status.placement.poolUID of a Machine, Volume or Bucket; "" without.
+std::string PlacedPoolOf(const meta::Object& object);
+
+}  // namespace berth::scheduler

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ObjectDirectory keeps the little that placing needs to know of every machine, volume and
+// bucket: who they are, where they are, what they ask for. It settles on the board what the store
+// says is placed, and says which objects need a place.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "apis/compute/machine_class.h"
+#include "client/client.h"
+#include "meta/object.h"
+#include "scheduler/core/board.h"
+#include "scheduler/placing/pool_directory.h"
+
+namespace berth::scheduler {
+
+// What is known of one object. Small: there is one for every object of the cluster.
+struct ObjectRecord {
+  const meta::KindInfo* kind = nullptr;
+  client::ObjectKey key;
+  std::string uid;
+  int64_t generation = 0;
+  int64_t epoch = 0;       // status.placement.epoch
+  std::string pool_ref;    // the name in spec
+  std::string placed_uid;  // status.placement.poolUID
+  std::string class_name;
+  Shape shape;          // null while its class is not known
+  Resources resources;  // empty once it is placed
+  bool is_deleting = false;
+  bool is_pinned = false;  // status.placement.pinned, or a reference without a placement
+  bool has_local_state = false;
+  int32_t priority = 0;
+  std::vector<std::string> volumes;  // of a machine: names in its namespace
+  std::string claimed_by;            // of a volume: UID of the machine
+};
+
+// Why an object cannot be decided on yet: something that it names is not there.
+struct NotYet {
+  std::string reason;  // "VolumeNotFound"
+  std::string message;
+};
+
+// An object with everything that goes with it, ready for the board.
+struct Ask {
+  Request request;
+  std::vector<const ObjectRecord*> joint;  // in the order of request.joint
+};
+
+class ObjectDirectory {
+ public:
+  // Everything outlives the directory.
+  ObjectDirectory(Board& board, const PoolDirectory& pools) : board_(board), pools_(pools) {}
+
+  // What a change means for the queue.
+  struct Effects {
+    std::set<std::string> wanting;  // UIDs of objects that need a place and may have changed
+    std::set<std::string> settled;  // UIDs of objects that need none (any more)
+  };
+  Effects OnObject(const meta::Object& now);
+  Effects OnGone(std::string_view uid);
+  Effects OnMachineClass(const apis::compute::MachineClass& size);
+  void OnMachineClassGone(const std::string& name);
+  // The pool came to the board: what is placed there is settled, what waits for it may go on.
+  Effects OnPoolAdded(const PoolEntry& pool);
+
+  const ObjectRecord* Find(std::string_view uid) const;
+  const ObjectRecord* FindByKey(const meta::KindInfo& kind, const client::ObjectKey& key) const;
+  bool NeedsPlace(const ObjectRecord& record) const;
+  // The request for the board, or what it waits for.
+  std::variant<Ask, NotYet> Prepare(const ObjectRecord& record) const;
+
+  size_t size() const { return records_.size(); }
+
+ private:
+  using KindKey = std::pair<const meta::KindInfo*, client::ObjectKey>;
+
+  ObjectRecord Read(const meta::Object& object);
+  void SetShape(const Requirements& requirements, ObjectRecord& record);
+  void ReadMachine(const meta::Object& object, ObjectRecord& record);
+  void Settle(const ObjectRecord& record);
+  const PoolEntry* PlaceOf(const ObjectRecord& record) const;
+  std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;
+  void Index(const ObjectRecord& record);
+  void Unindex(const ObjectRecord& record);
+  void Judge(const ObjectRecord& record, Effects& effects) const;
+  // The objects that a change of this one may help: volumes and the machines that name them.
+  void JudgeRelated(const ObjectRecord& record, Effects& effects) const;
+
+  Board& board_;
+  const PoolDirectory& pools_;
+  std::map<std::string, ObjectRecord, std::less<>> records_;
+  std::map<KindKey, std::string> uids_;
+  // Machines without a place, by the volumes that they name.
+  std::map<client::ObjectKey, std::set<std::string>> named_by_;
+  std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
+  // Machines whose class is not known, by its name and their UID: rare, so they are kept whole.
+  std::map<std::string, std::map<std::string, meta::Object>, std::less<>> without_class_;
+};
+
+PoolKind PoolKindOf(const meta::KindInfo& kind);
+
+}  // namespace berth::scheduler

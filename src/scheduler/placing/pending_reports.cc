@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placing/pending_reports.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "apis/compute/machine.h"
+#include "apis/core/placement.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/volume.h"
+#include "rt/retry.h"
+#include "rt/sleep.h"
+
+namespace berth::scheduler {
+namespace {
+
+template <class Condition>
+bool SetCondition(std::vector<Condition>& conditions, const Pending& pending, WallTime now) {
+  auto found = std::find_if(conditions.begin(), conditions.end(), [](const Condition& condition) {
+    return condition.type == apis::core::kScheduledCondition;
+  });
+  if (found == conditions.end()) {
+    found = conditions.insert(conditions.end(), Condition());
+    found->type = apis::core::kScheduledCondition;
+  }
+  if (found->status == "False" && found->reason == pending.reason &&
+      found->message == pending.message) {
+    return false;
+  }
+  if (found->status != "False") found->last_transition_time = now;
+  found->status = "False";
+  found->reason = pending.reason;
+  found->message = pending.message;
+  return true;
+}
+
+}  // namespace
+
+bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now) {
+  if (&object.kind() == &apis::compute::kMachineKind) {
+    return SetCondition(object.as<apis::compute::Machine>().status.conditions, pending, now);
+  }
+  if (&object.kind() == &apis::storage::kVolumeKind) {
+    return SetCondition(object.as<apis::storage::Volume>().status.conditions, pending, now);
+  }
+  return SetCondition(object.as<apis::storage::Bucket>().status.conditions, pending, now);
+}
+
+void PendingReports::Waits(const meta::KindInfo& kind,
+                           const client::ObjectKey& key,
+                           const std::string& uid,
+                           std::function<std::optional<Pending>()> explain) {
+  const auto found = entries_.find(uid);
+  if (found == entries_.end() && entries_.size() >= kWaitingMax) return;
+  Entry& entry = entries_[uid];
+  if (found == entries_.end()) {
+    entry.kind = &kind;
+    entry.key = key;
+    entry.due = loop_.Now() + kFirstAfter;
+  }
+  entry.explain = std::move(explain);
+  if (entry.is_queued) return;
+  entry.is_queued = true;
+  due_.emplace(entry.due, uid);
+  work_.Set();
+}
+
+void PendingReports::Forget(std::string_view uid) {
+  const auto found = entries_.find(uid);
+  if (found != entries_.end()) entries_.erase(found);  // due_ skips what it does not find
+}
+
+rt::Task<Status> PendingReports::Run() {
+  for (;;) {
+    if (due_.empty()) {
+      work_.Reset();
+      CO_TRY_STATUS(co_await work_.Wait());
+      continue;
+    }
+    const Time due = due_.begin()->first;
+    if (due > loop_.Now()) {
+      // Everything new is due later than what waits already, or the same.
+      CO_TRY_STATUS(co_await rt::Sleep(std::min(due - loop_.Now(), kFirstAfter)));
+      continue;
+    }
+    const std::string uid = due_.begin()->second;
+    due_.erase(due_.begin());
+    const Status reported = co_await Report(uid);
+    if (reported.Is(Reason::kCancelled)) co_return reported;
+    if (!reported.ok() && !reported.Is(Reason::kNotFound)) Again(uid);
+  }
+}
+
+void PendingReports::Again(const std::string& uid) {
+  const auto found = entries_.find(uid);
+  if (found == entries_.end() || std::exchange(found->second.is_queued, true)) return;
+  due_.emplace(loop_.Now() + kFailedAgainAfter, uid);
+}
+
+rt::Task<Status> PendingReports::Report(std::string uid) {
+  auto found = entries_.find(uid);
+  if (found == entries_.end()) co_return OkStatus();
+  Entry& entry = found->second;
+  entry.is_queued = false;
+  const std::optional<Pending> pending = entry.explain();
+  if (!pending || pending->reasons == entry.reported) co_return OkStatus();
+  const meta::KindInfo& kind = *entry.kind;
+  const client::ObjectKey key = entry.key;
+  Result<meta::Object> object = co_await client_.Get(kind, key);
+  CO_TRY_STATUS(object);
+  if (object->metadata().uid != uid) co_return OkStatus();
+  if (SetNotScheduled(*object, *pending, loop_.WallNow())) {
+    client::WriteOptions options;
+    options.subresource = client::Subresource::kStatus;
+    const Result<meta::Object> written = co_await client_.Update(*object, options);
+    if (!written.ok() && !written.status().Is(Reason::kConflict)) co_return written.status();
+    events_.Record(client::EventSubject::Of(*object),
+                   client::EventType::kWarning,
+                   "FailedScheduling",
+                   "Scheduling",
+                   pending->message);
+    if (!written.ok()) co_return written.status();  // it changed: the next report is due soon
+  }
+  found = entries_.find(uid);
+  if (found == entries_.end()) co_return OkStatus();
+  found->second.reported = pending->reasons;
+  found->second.due = loop_.Now() + kAgainAfter;
+  co_return OkStatus();
+}
+
+}  // namespace berth::scheduler

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Placer brings objects to pools: it takes them from the queue, lets the board decide, asks the
+// hosts, and binds. Many are under way at once; what one turn of the loop makes ready is bound
+// together. Rules S1 to S6 of the protocol are kept here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/metrics.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "client/binder.h"
+#include "client/client.h"
+#include "client/events/event_recorder.h"
+#include "fleet/fleet.h"
+#include "rt/loop.h"
+#include "rt/scope.h"
+#include "rt/task.h"
+#include "scheduler/core/board.h"
+#include "scheduler/placing/attempt.h"
+#include "scheduler/placing/object_directory.h"
+#include "scheduler/placing/pending_reports.h"
+#include "scheduler/placing/pool_directory.h"
+#include "scheduler/queue/scheduling_queue.h"
+
+namespace berth::scheduler {
+
+struct PlacerOptions {
+  Duration answer_limit = Duration::Millis(300);
+  Duration hold_ttl = Duration::Seconds(10);  // used within half of it, S5
+  Duration bind_limit = Duration::Seconds(2);
+  // Pools that are asked one after another before the object goes back to the queue.
+  int rounds_max = 8;
+  size_t attempts_max = 4096;
+  size_t bind_batch_max = 256;
+  size_t binds_max = 8;  // batches under way
+  // A pool that gave no answer, or refused what it had accepted, comes last for this long.
+  Duration avoid_silent = Duration::Seconds(2);
+  Duration avoid_failing = Duration::Seconds(30);
+  // A parked object is looked at again after this, even if nothing happened that could help it.
+  Duration recheck = Duration::Minutes(5);
+};
+
+// Who leads.
+struct Leadership {
+  std::string holder;
+  int64_t term = 0;
+};
+
+class Placer {
+ public:
+  struct Deps {
+    rt::Loop& loop;
+    rt::TaskScope& scope;  // of binds under way
+    Board& board;
+    const PoolDirectory& pools;
+    const ObjectDirectory& objects;
+    fleet::Fleet& fleet;
+    client::Client& client;
+    client::Binder& binder;
+    client::EventRecorder& events;
+    PendingReports& reports;
+    metrics::Registry& metrics;
+  };
+  Placer(Deps deps, PlacerOptions options);
+  Placer(const Placer&) = delete;
+  Placer& operator=(const Placer&) = delete;
+  ~Placer();
+
+  // Nothing is asked or bound without it (S1).
+  void SetLeadership(std::optional<Leadership> leadership);
+  // What a change in the store means for the queue.
+  void Apply(const ObjectDirectory::Effects& effects);
+  // The board changed: wakes those whom that could help.
+  void OnBoardChanged();
+  // The pool broke a promise: it comes last for a while.
+  void Avoid(PoolIndex pool);
+
+  // Nothing is under way and nothing could be.
+  bool idle() const { return attempts_.empty() && (queue_.active() == 0 || !leadership_); }
+  const SchedulingQueue& queue() const { return queue_; }
+  size_t attempts() const { return attempts_.size(); }
+
+ private:
+  struct WaitingFor {
+    Request sample;
+    Events waking = 0;
+  };
+
+  void Schedule();
+  void Turn();
+  void Begin(const std::string& uid);
+  void DecideNext(Attempt& attempt);
+  void AskHosts(Attempt& attempt);
+  void OnAnswer(const std::string& uid, const fleet::Answer& answer);
+  void Refused(Attempt& attempt, const HostAsked& host, const fleet::Answer& answer);
+  void MakeReady(Attempt& attempt);
+  void StartBinds();
+  rt::Task<Status> Bind(std::vector<std::string> uids);
+  void Bound(Attempt& attempt);
+  void NotBound(Attempt& attempt, const Status& why);
+  rt::Task<Status> ReadBack(std::string uid);
+  // The pool said no: without it, from the start.
+  void TryNext(Attempt& attempt, PoolIndex refused, Refusal refusal);
+  void ParkUnschedulable(Attempt& attempt);
+  void TryLater(const std::string& uid);
+  void GiveHoldsBack(Attempt& attempt);
+  // Ends an attempt; holds are given back and the room is free again.
+  void Drop(const std::string& uid);
+  WaitGroup GroupOf(const Request& request);
+  void SetTimer(std::optional<Time> due);
+
+  rt::Loop& loop_;
+  rt::TaskScope& scope_;
+  Board& board_;
+  const PoolDirectory& pools_;
+  const ObjectDirectory& objects_;
+  fleet::Fleet& fleet_;
+  client::Client& client_;
+  client::Binder& binder_;
+  client::EventRecorder& events_;
+  PendingReports& reports_;
+  const PlacerOptions options_;
+  metrics::Counter& placed_;
+  metrics::Counter& refused_;
+  metrics::Counter& unschedulable_;
+  metrics::Counter& bind_conflicts_;
+  metrics::Gauge& pending_;
+
+  std::optional<Leadership> leadership_;
+  uint64_t last_offer_ = 0;
+  SchedulingQueue queue_;
+  std::map<std::string, std::unique_ptr<Attempt>, std::less<>> attempts_;
+  std::vector<std::string> ready_;  // attempts that every host said yes to
+  size_t binds_ = 0;
+  bool is_scheduled_ = false;  // a turn is posted
+  rt::TimerId timer_;
+  std::optional<Time> timer_due_;
+
+  std::map<Shape, WaitGroup> groups_;
+  std::map<WaitGroup, WaitingFor> waiting_;
+  WaitGroup last_group_ = 0;
+  Decision decision_;  // kept for its memory
+  // Callbacks of offers may come after the placer: they hold this.
+  std::shared_ptr<Placer*> self_ = std::make_shared<Placer*>(this);
+};
+
+}  // namespace berth::scheduler

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placing/pool_directory.h"
+
+#include <utility>
+
+#include "apis/compute/machine_pool.h"
+#include "apis/storage/bucket_pool.h"
+#include "apis/storage/volume_pool.h"
+#include "base/check.h"
+
+namespace berth::scheduler {
+namespace {
+
+TranslatedPool TranslateAny(const meta::Object& object) {
+  if (&object.kind() == &apis::compute::kMachinePoolKind) {
+    return Translate(object.as<apis::compute::MachinePool>());
+  }
+  if (&object.kind() == &apis::storage::kVolumePoolKind) {
+    return Translate(object.as<apis::storage::VolumePool>());
+  }
+  CHECK(&object.kind() == &apis::storage::kBucketPoolKind) << object.kind().kind;
+  return Translate(object.as<apis::storage::BucketPool>());
+}
+
+Resources FreeOf(const fleet::PoolFacts& facts) {
+  Resources free;
+  for (const auto& [name, capacity] : facts.capacity) {
+    int64_t amount = capacity;
+    if (const auto used = facts.allocated.find(name); used != facts.allocated.end()) {
+      amount -= used->second;
+    }
+    if (const auto held = facts.held.find(name); held != facts.held.end()) amount -= held->second;
+    free[name] = amount;
+  }
+  return free;
+}
+
+}  // namespace
+
+LedgerVersion VersionOf(const fleet::LedgerVersion& version) {
+  // Boots are compared for equality only; FNV-1a keeps them apart and is the same everywhere.
+  uint64_t boot = 0xcbf29ce484222325ULL;
+  for (const char c : version.boot) {
+    boot = (boot ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  }
+  return {.boot = boot, .counter = version.counter};
+}
+
+bool PoolDirectory::OnObject(const meta::Object* before, const meta::Object* now) {
+  if (before != nullptr && (now == nullptr || now->metadata().uid != before->metadata().uid)) {
+    Remove(before->metadata().uid);
+  }
+  if (now == nullptr) return false;
+  const bool is_new = FindByUid(now->metadata().uid) == nullptr;
+  Put(TranslateAny(*now));
+  return is_new;
+}
+
+void PoolDirectory::Put(TranslatedPool pool) {
+  const std::string uid = pool.spec.uid;
+  const auto session = sessions_.find(uid);
+  if (session != sessions_.end()) {
+    pool.spec.state.has_session = true;
+    pool.spec.state.is_fence_ready = session->second.fence == fleet::PoolFacts::Fence::kReady;
+  }
+  const bool is_new = !by_uid_.contains(uid);
+  const PoolIndex index = board_.SetPool(pool.spec);
+  by_uid_.insert_or_assign(uid, PoolEntry{.index = index, .pool = std::move(pool)});
+  uids_.insert_or_assign(index, uid);
+  if (is_new && session != sessions_.end()) ApplySession(by_uid_.find(uid)->second);
+}
+
+void PoolDirectory::Remove(std::string_view uid) {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end()) return;
+  board_.RemovePool(found->second.index);
+  uids_.erase(found->second.index);
+  by_uid_.erase(found);
+}
+
+void PoolDirectory::ApplySession(const PoolEntry& entry) {
+  const fleet::PoolFacts& facts = sessions_.find(entry.pool.spec.uid)->second;
+  board_.Report(entry.index, VersionOf(facts.ledger), FreeOf(facts));
+}
+
+void PoolDirectory::OnFleet(const fleet::FleetEvent& event) {
+  const auto found = by_uid_.find(event.pool_uid);
+  if (event.type == fleet::FleetEvent::Type::kLeft) {
+    sessions_.erase(event.pool_uid);
+  } else {
+    sessions_.insert_or_assign(event.pool_uid, event.facts);
+  }
+  if (found == by_uid_.end()) return;
+  PoolEntry& entry = found->second;
+  PoolState state = entry.pool.spec.state;
+  if (event.type == fleet::FleetEvent::Type::kLeft) {
+    state.has_session = entry.pool.mode == PoolMode::kApi;
+    board_.ClearReport(entry.index);
+  } else {
+    state.has_session = true;
+    state.is_fence_ready = event.facts.fence == fleet::PoolFacts::Fence::kReady;
+    ApplySession(entry);
+  }
+  if (state == entry.pool.spec.state) return;
+  entry.pool.spec.state = state;
+  board_.SetPoolState(entry.index, state);
+}
+
+void PoolDirectory::Resync(const std::vector<fleet::PoolFacts>& pools) {
+  std::map<std::string, fleet::PoolFacts, std::less<>> now;
+  for (const fleet::PoolFacts& facts : pools) now.emplace(facts.pool_uid, facts);
+  std::vector<std::string> left;
+  for (const auto& [uid, facts] : sessions_) {
+    if (!now.contains(uid)) left.push_back(uid);
+  }
+  for (const std::string& uid : left) {
+    OnFleet({.type = fleet::FleetEvent::Type::kLeft, .pool_uid = uid, .reason = "", .facts = {}});
+  }
+  for (const auto& [uid, facts] : now) {
+    OnFleet(
+        {.type = fleet::FleetEvent::Type::kJoined, .pool_uid = uid, .reason = "", .facts = facts});
+  }
+}
+
+const PoolEntry* PoolDirectory::Find(PoolIndex index) const {
+  const auto uid = uids_.find(index);
+  return uid == uids_.end() ? nullptr : FindByUid(uid->second);
+}
+
+const PoolEntry* PoolDirectory::FindByUid(std::string_view uid) const {
+  const auto found = by_uid_.find(uid);
+  return found == by_uid_.end() ? nullptr : &found->second;
+}
+
+const PoolEntry* PoolDirectory::FindByName(PoolKind kind, std::string_view name) const {
+  const std::optional<PoolIndex> index = board_.FindPool(kind, name);
+  return index ? Find(*index) : nullptr;
+}
+
+}  // namespace berth::scheduler

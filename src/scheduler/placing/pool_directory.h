@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PoolDirectory keeps the board's pools as the API and the fleet say they are: the API knows
+// labels, taints, cordons and capacity, the fleet knows which hosts can be asked now and what their
+// ledgers say.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleet/fleet.h"
+#include "meta/object.h"
+#include "scheduler/core/board.h"
+#include "scheduler/translate/translate.h"
+
+namespace berth::scheduler {
+
+struct PoolEntry {
+  PoolIndex index{};
+  TranslatedPool pool;
+};
+
+class PoolDirectory {
+ public:
+  // The board outlives the directory.
+  explicit PoolDirectory(Board& board) : board_(board) {}
+
+  // A pool of any kind was made, changed or removed (null). True if it is new on the board: objects
+  // that were placed there before must be settled again.
+  bool OnObject(const meta::Object* before, const meta::Object* now);
+  void OnFleet(const fleet::FleetEvent& event);
+  // The whole truth about sessions, after events were lost.
+  void Resync(const std::vector<fleet::PoolFacts>& pools);
+
+  // Null if there is none. Valid until the next On... call.
+  const PoolEntry* Find(PoolIndex index) const;
+  const PoolEntry* FindByUid(std::string_view uid) const;
+  const PoolEntry* FindByName(PoolKind kind, std::string_view name) const;
+
+ private:
+  void Put(TranslatedPool pool);
+  void Remove(std::string_view uid);
+  void ApplySession(const PoolEntry& entry);
+
+  Board& board_;
+  std::map<std::string, PoolEntry, std::less<>> by_uid_;
+  std::map<PoolIndex, std::string> uids_;
+  std::map<std::string, fleet::PoolFacts, std::less<>> sessions_;  // by pool UID
+};
+
+// The core's form of what a ledger says.
+LedgerVersion VersionOf(const fleet::LedgerVersion& version);
+
+}  // namespace berth::scheduler

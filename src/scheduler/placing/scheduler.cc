@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placing/scheduler.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_class.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/bucket_pool.h"
+#include "apis/storage/volume.h"
+#include "apis/storage/volume_pool.h"
+#include "base/log.h"
+#include "rt/join_all.h"
+#include "rt/sleep.h"
+
+namespace berth::scheduler {
+namespace {
+
+// How often a start looks whether its informers are synchronised: nothing is placed before.
+constexpr Duration kLookForSync = Duration::Millis(2);
+
+}  // namespace
+
+// Keeps records instead of objects: a decoded machine weighs ten times as much.
+class Scheduler::ObjectSink final : public client::Sink {
+ public:
+  ObjectSink(Scheduler& scheduler, const meta::KindInfo& kind)
+      : scheduler_(scheduler), reflector_(scheduler.loop_, scheduler.client_, kind, *this, {}) {}
+
+  rt::Task<Status> Run() { return reflector_.Run(); }
+  bool synced() const { return reflector_.synced(); }
+
+ private:
+  void OnListBegin() override { unseen_ = std::exchange(known_, {}); }
+  void OnListed(meta::Object object) override {
+    unseen_.erase(object.metadata().uid);
+    Put(object);
+  }
+  void OnListEnd() override {
+    for (const std::string& uid : std::exchange(unseen_, {})) Remove(uid);
+  }
+  void OnEvent(client::WatchEvent event) override {
+    if (event.type != client::WatchEvent::Type::kDeleted) return Put(event.object);
+    Remove(event.object.metadata().uid);
+  }
+  void Put(const meta::Object& object) {
+    known_.insert(object.metadata().uid);
+    scheduler_.placer_.Apply(scheduler_.objects_.OnObject(object));
+  }
+  void Remove(const std::string& uid) {
+    known_.erase(uid);
+    scheduler_.placer_.Apply(scheduler_.objects_.OnGone(uid));
+  }
+
+  Scheduler& scheduler_;
+  std::set<std::string> known_;
+  std::set<std::string> unseen_;  // during a list: what it has not told yet
+  client::Reflector reflector_;
+};
+
+Scheduler::Scheduler(Deps deps, SchedulerOptions options)
+    : loop_(deps.loop),
+      client_(deps.client),
+      fleet_(deps.fleet),
+      options_(std::move(options)),
+      scope_(deps.loop),
+      events_(deps.loop, deps.client, deps.scheme, "berth-scheduler"),
+      board_(BoardOptions{.seed = options_.seed}),
+      pools_(board_),
+      objects_(board_, pools_),
+      reports_(deps.loop, deps.client, events_),
+      placer_(Placer::Deps{.loop = deps.loop,
+                           .scope = scope_,
+                           .board = board_,
+                           .pools = pools_,
+                           .objects = objects_,
+                           .fleet = deps.fleet,
+                           .client = deps.client,
+                           .binder = deps.binder,
+                           .events = events_,
+                           .reports = reports_,
+                           .metrics = deps.metrics},
+              options_.placer),
+      leader_(
+          deps.loop,
+          deps.client,
+          client::LeaderOptions{.lease = {.namespace_ = kSystemNamespace, .name = kSchedulerLease},
+                                .holder = options_.holder,
+                                .take_over = options_.take_over},
+          [this](std::optional<int64_t> term) { SetTerm(term); }) {
+  for (const meta::KindInfo* kind : {&apis::compute::kMachinePoolKind,
+                                     &apis::storage::kVolumePoolKind,
+                                     &apis::storage::kBucketPoolKind}) {
+    informers_.push_back(std::make_unique<client::Informer>(
+        loop_, client_, *kind, [this](const meta::Object* before, const meta::Object* now) {
+          OnPool(before, now);
+        }));
+  }
+  informers_.push_back(std::make_unique<client::Informer>(
+      loop_,
+      client_,
+      apis::compute::kMachineClassKind,
+      [this](const meta::Object* before, const meta::Object* now) {
+        OnMachineClass(now, (now != nullptr ? now : before)->metadata().name);
+      }));
+  for (const meta::KindInfo* kind :
+       {&apis::storage::kVolumeKind, &apis::compute::kMachineKind, &apis::storage::kBucketKind}) {
+    sinks_.push_back(std::make_unique<ObjectSink>(*this, *kind));
+  }
+}
+
+Scheduler::~Scheduler() = default;
+
+rt::Task<Status> Scheduler::Run() {
+  std::vector<rt::Task<Status>> tasks;
+  for (const auto& informer : informers_) tasks.push_back(informer->Run());
+  tasks.push_back(FollowObjects());
+  tasks.push_back(FollowFleet());
+  tasks.push_back(events_.Run());
+  tasks.push_back(reports_.Run());
+  tasks.push_back(leader_.Run());
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
+  placer_.SetLeadership(std::nullopt);
+  CO_TRY_STATUS(co_await scope_.Close());
+  co_return ends.front();
+}
+
+// Objects come after pools and classes: what is placed finds its pool on the board at once.
+rt::Task<Status> Scheduler::FollowObjects() {
+  const auto synced = [](const auto& follower) { return follower->synced(); };
+  while (!std::all_of(informers_.begin(), informers_.end(), synced)) {
+    CO_TRY_STATUS(co_await rt::Sleep(kLookForSync));
+  }
+  for (const auto& sink : sinks_) scope_.Spawn("scheduler.objects", sink->Run());
+  while (!std::all_of(sinks_.begin(), sinks_.end(), synced)) {
+    CO_TRY_STATUS(co_await rt::Sleep(kLookForSync));
+  }
+  is_synced_ = true;
+  TryLead();
+  co_return OkStatus();
+}
+
+rt::Task<Status> Scheduler::FollowFleet() {
+  for (;;) {
+    const std::unique_ptr<fleet::FleetWatch> watch = fleet_.Watch();
+    pools_.Resync(fleet_.Pools());
+    placer_.OnBoardChanged();
+    bool is_whole = true;
+    while (is_whole) {
+      CO_TRY(const std::vector<fleet::FleetEvent> events, co_await watch->Next());
+      for (const fleet::FleetEvent& event : events) {
+        if (event.type == fleet::FleetEvent::Type::kOverflow) {
+          is_whole = false;
+        } else {
+          pools_.OnFleet(event);
+        }
+      }
+      placer_.OnBoardChanged();
+    }
+  }
+}
+
+void Scheduler::OnPool(const meta::Object* before, const meta::Object* now) {
+  if (pools_.OnObject(before, now)) {
+    placer_.Apply(objects_.OnPoolAdded(*pools_.FindByUid(now->metadata().uid)));
+  }
+  placer_.OnBoardChanged();
+}
+
+void Scheduler::OnMachineClass(const meta::Object* now, const std::string& name) {
+  if (now == nullptr) return objects_.OnMachineClassGone(name);
+  placer_.Apply(objects_.OnMachineClass(now->as<apis::compute::MachineClass>()));
+}
+
+void Scheduler::SetTerm(std::optional<int64_t> term) {
+  if (term) {
+    LOG_INFO("scheduler: leading, term {}", *term);
+  } else {
+    LOG_WARNING("scheduler: not leading any more");
+  }
+  TryLead();
+}
+
+void Scheduler::TryLead() {
+  if (is_synced_ && leader_.term()) {
+    placer_.SetLeadership(Leadership{.holder = leader_.holder(), .term = *leader_.term()});
+  } else {
+    placer_.SetLeadership(std::nullopt);
+  }
+}
+
+}  // namespace berth::scheduler

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Scheduler: follows pools, classes and objects in the API, hosts in the fleet, and places what
+// needs a place while it leads. This is the shell; decisions are made in scheduler/core, the way to
+// a binding is the Placer's.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "base/result.h"
+#include "client/binder.h"
+#include "client/cache/informer.h"
+#include "client/cache/reflector.h"
+#include "client/client.h"
+#include "client/events/event_recorder.h"
+#include "client/leader/leader_lease.h"
+#include "fleet/fleet.h"
+#include "meta/scheme.h"
+#include "rt/loop.h"
+#include "rt/scope.h"
+#include "rt/task.h"
+#include "scheduler/core/board.h"
+#include "scheduler/placing/object_directory.h"
+#include "scheduler/placing/pending_reports.h"
+#include "scheduler/placing/placer.h"
+#include "scheduler/placing/pool_directory.h"
+
+namespace berth::scheduler {
+
+inline constexpr char kSystemNamespace[] = "berth-system";
+inline constexpr char kSchedulerLease[] = "scheduler";
+
+struct SchedulerOptions {
+  std::string holder;  // different for every process
+  client::TakeOver take_over = client::TakeOver::kWhenExpired;
+  uint64_t seed = 1;  // breaks ties between equal pools
+  PlacerOptions placer;
+};
+
+class Scheduler {
+ public:
+  struct Deps {
+    rt::Loop& loop;
+    client::Client& client;
+    client::Binder& binder;
+    fleet::Fleet& fleet;
+    const meta::Scheme& scheme;
+    metrics::Registry& metrics;
+  };
+  // Everything outlives the scheduler.
+  Scheduler(Deps deps, SchedulerOptions options);
+  // REQUIRES: Run() has ended.
+  ~Scheduler();
+
+  // Runs until it is cancelled.
+  rt::Task<Status> Run();
+
+  // Knows every pool and object, and leads.
+  bool ready() const { return is_synced_ && leader_.term().has_value(); }
+  bool idle() const { return is_synced_ && placer_.idle(); }
+  const Board& board() const { return board_; }
+  const Placer& placer() const { return placer_; }
+
+ private:
+  class ObjectSink;
+
+  void OnPool(const meta::Object* before, const meta::Object* now);
+  void OnMachineClass(const meta::Object* now, const std::string& name);
+  rt::Task<Status> FollowObjects();
+  rt::Task<Status> FollowFleet();
+  void SetTerm(std::optional<int64_t> term);
+  void TryLead();
+
+  rt::Loop& loop_;
+  client::Client& client_;
+  fleet::Fleet& fleet_;
+  const SchedulerOptions options_;
+  rt::TaskScope scope_;
+  client::EventRecorder events_;
+  Board board_;
+  PoolDirectory pools_;
+  ObjectDirectory objects_;
+  PendingReports reports_;
+  Placer placer_;
+  client::LeaderLease leader_;
+  std::vector<std::unique_ptr<client::Informer>> informers_;  // pools and classes
+  std::vector<std::unique_ptr<ObjectSink>> sinks_;            // machines, volumes, buckets
+  bool is_synced_ = false;
+};
+
+}  // namespace berth::scheduler

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scheduler with a whole API server behind it and a fake fleet in front, for tests.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_class.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/core/pool_parts.h"
+#include "apis/storage/volume.h"
+#include "apis/storage/volume_pool.h"
+#include "apiserver/registry/registry_world.h"
+#include "base/check.h"
+#include "base/metrics.h"
+#include "fleet/fake/fake_fleet.h"
+#include "scheduler/placing/scheduler.h"
+
+namespace berth::scheduler {
+
+class SchedulerWorld {
+ public:
+  static constexpr char kNamespace[] = "team";
+
+  explicit SchedulerWorld(uint64_t seed) : world_(seed), fleet_(world_.loop()) {
+    world_.MakeNamespace(kNamespace);
+    world_.MakeNamespace(kSystemNamespace);
+    MakeClass("small", "1", "1Gi");
+    MakeClass("large", "4", "8Gi");
+  }
+  ~SchedulerWorld() { StopScheduler(); }
+  SchedulerWorld(const SchedulerWorld&) = delete;
+  SchedulerWorld& operator=(const SchedulerWorld&) = delete;
+
+  void StartScheduler() {
+    scope_ = std::make_unique<rt::TaskScope>(world_.loop());
+    scheduler_ = std::make_unique<Scheduler>(
+        Scheduler::Deps{.loop = world_.loop(),
+                        .client = world_.client(),
+                        .binder = world_.registry().binder(),
+                        .fleet = fleet_,
+                        .scheme = world_.scheme(),
+                        .metrics = metrics_},
+        SchedulerOptions{.holder = "scheduler-" + std::to_string(++starts_),
+                         .take_over = client::TakeOver::kAtOnce});
+    scope_->Spawn("scheduler", scheduler_->Run());
+    CHECK(Until([this] { return scheduler_->ready(); })) << "the scheduler does not get ready";
+  }
+  void StopScheduler() {
+    if (scheduler_ == nullptr) return;
+    const Status closed = world_.Run(scope_->Close());
+    CHECK(closed.ok()) << closed;
+    scheduler_.reset();
+  }
+
+  void MakeClass(const std::string& name, const char* cpu, const char* memory) {
+    apis::compute::MachineClass size;
+    size.metadata.name = name;
+    size.capabilities = {{"cpu", *meta::Quantity::Parse(cpu)},
+                         {"memory", *meta::Quantity::Parse(memory)}};
+    Make(meta::Object::Of(apis::compute::kMachineClassKind, std::move(size)));
+  }
+
+  // A pool that was announced in a session; its UID.
+  std::string MakePool(const std::string& name, int64_t cpus = 8, const std::string& zone = "a") {
+    apis::compute::MachinePool pool;
+    pool.metadata.name = name;
+    pool.metadata.labels["zone"] = zone;
+    pool.spec.provider_id = "test://" + name;
+    pool.spec.host_ref = apis::core::LocalObjectReference{"host-" + name};
+    meta::Object made = Make(meta::Object::Of(apis::compute::kMachinePoolKind, std::move(pool)));
+    auto& status = made.as<apis::compute::MachinePool>().status;
+    status.state = "Ready";
+    status.agent = apis::core::PoolAgent{.mode = "Session"};
+    status.conditions.push_back(
+        {.type = "Ready", .status = "True", .reason = "Connected", .message = ""});
+    status.available_machine_classes = {{"small"}, {"large"}};
+    status.capacity = {{"cpu", meta::Quantity(cpus)}, {"memory", meta::Quantity(cpus * 4LL << 30)}};
+    const std::string uid = made.metadata().uid;
+    UpdateStatus(std::move(made));
+    return uid;
+  }
+  std::string MakeVolumePool(const std::string& name,
+                             const std::string& host,
+                             const std::string& reach) {
+    apis::storage::VolumePool pool;
+    pool.metadata.name = name;
+    pool.spec.provider_id = "test://" + name;
+    pool.spec.host_ref = apis::core::LocalObjectReference{host};
+    pool.spec.reach = reach;
+    meta::Object made = Make(meta::Object::Of(apis::storage::kVolumePoolKind, std::move(pool)));
+    auto& status = made.as<apis::storage::VolumePool>().status;
+    status.state = "Available";
+    status.agent = apis::core::PoolAgent{.mode = "Session"};
+    status.conditions.push_back({.type = "Ready", .status = "True"});
+    status.available_volume_classes = {{"disk"}};
+    status.capacity = {{"storage", meta::Quantity(100LL << 30)}};
+    const std::string uid = made.metadata().uid;
+    UpdateStatus(std::move(made));
+    return uid;
+  }
+  // The pool has a session, and its host accepts everything.
+  void Join(const std::string& pool_uid, int64_t cpus = 8) {
+    fleet::PoolFacts facts;
+    facts.pool_uid = pool_uid;
+    facts.ledger = {.boot = "boot", .counter = 1};
+    facts.capacity = {{"cpu", cpus * 1000}, {"memory", cpus * 4LL << 30}};
+    fleet_.Join(facts);
+  }
+  void JoinVolumePool(const std::string& pool_uid) {
+    fleet::PoolFacts facts;
+    facts.pool_uid = pool_uid;
+    facts.ledger = {.boot = "boot", .counter = 1};
+    facts.capacity = {{"storage", 100LL << 30}};
+    fleet_.Join(facts);
+  }
+
+  apis::compute::Machine Machine(const std::string& name, const std::string& size = "small") {
+    apis::compute::Machine machine;
+    machine.metadata.namespace_ = kNamespace;
+    machine.metadata.name = name;
+    machine.spec.machine_class_ref.name = size;
+    return machine;
+  }
+  std::string MakeMachine(apis::compute::Machine machine) {
+    return Make(meta::Object::Of(apis::compute::kMachineKind, std::move(machine))).metadata().uid;
+  }
+  std::string MakeMachine(const std::string& name, const std::string& size = "small") {
+    return MakeMachine(Machine(name, size));
+  }
+  void MakeVolume(const std::string& name, int64_t gigabytes = 1) {
+    apis::storage::Volume volume;
+    volume.metadata.namespace_ = kNamespace;
+    volume.metadata.name = name;
+    volume.spec.volume_class_ref = apis::core::LocalObjectReference{"disk"};
+    volume.spec.resources = {{"storage", meta::Quantity(gigabytes << 30)}};
+    Make(meta::Object::Of(apis::storage::kVolumeKind, std::move(volume)));
+  }
+
+  apis::compute::Machine GetMachine(const std::string& name) {
+    const auto got =
+        world_.Run(world_.client().Get(apis::compute::kMachineKind, {kNamespace, name}));
+    CHECK(got.ok()) << got.status();
+    return got->as<apis::compute::Machine>();
+  }
+  apis::storage::Volume GetVolume(const std::string& name) {
+    const auto got =
+        world_.Run(world_.client().Get(apis::storage::kVolumeKind, {kNamespace, name}));
+    CHECK(got.ok()) << got.status();
+    return got->as<apis::storage::Volume>();
+  }
+  // Name of the pool that the machine is on; "" without.
+  std::string PoolOf(const std::string& machine) {
+    const auto got = GetMachine(machine);
+    return got.status.placement ? got.status.placement->pool : std::string();
+  }
+  // The message of the machine's condition Scheduled=False; "" without.
+  std::string WhyNot(const std::string& machine) {
+    for (const auto& condition : GetMachine(machine).status.conditions) {
+      if (condition.type == "Scheduled" && condition.status == "False") return condition.message;
+    }
+    return "";
+  }
+  bool IsPlaced(const std::string& machine) {
+    return Until([&] { return !PoolOf(machine).empty(); });
+  }
+  void DeleteMachine(const std::string& name) {
+    const Status deleted =
+        world_.Run(world_.client().Delete(apis::compute::kMachineKind, {kNamespace, name}, {}));
+    CHECK(deleted.ok()) << deleted;
+  }
+  void Cordon(const std::string& pool) {
+    const auto patched = world_.Run(world_.client().Patch(apis::compute::kMachinePoolKind,
+                                                          {"", pool},
+                                                          client::PatchType::kMerge,
+                                                          R"({"spec":{"unschedulable":true}})",
+                                                          {}));
+    CHECK(patched.ok()) << patched.status();
+  }
+
+  template <class Done>
+  bool Until(Done done, Duration limit = Duration::Seconds(30)) {
+    const Time end = world_.loop().Now() + limit;
+    while (!done()) {
+      if (world_.loop().Now() >= end) return false;
+      world_.loop().RunFor(Duration::Millis(5));
+    }
+    return true;
+  }
+  void RunFor(Duration duration) { world_.loop().RunFor(duration); }
+
+  apiserver::RegistryWorld& api() { return world_; }
+  fleet::FakeFleet& fleet() { return fleet_; }
+  Scheduler& scheduler() { return *scheduler_; }
+
+ private:
+  meta::Object Make(meta::Object object) {
+    auto made = world_.Run(world_.client().Create(std::move(object), {}));
+    CHECK(made.ok()) << made.status();
+    return *std::move(made);
+  }
+  void UpdateStatus(meta::Object object) {
+    client::WriteOptions options;
+    options.subresource = client::Subresource::kStatus;
+    const auto written = world_.Run(world_.client().Update(std::move(object), options));
+    CHECK(written.ok()) << written.status();
+  }
+
+  apiserver::RegistryWorld world_;
+  fleet::FakeFleet fleet_;
+  metrics::Registry metrics_;
+  std::unique_ptr<rt::TaskScope> scope_;
+  std::unique_ptr<Scheduler> scheduler_;
+  int starts_ = 0;
+};
+
+}  // namespace berth::scheduler
