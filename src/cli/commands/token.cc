@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/commands/flags.h"
+#include "cli/commands/secrets.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
@@ -25,51 +26,6 @@ namespace {
 
 using meta::Value;
 
-Resource SecretResource() {
-  return {.group = "",
-          .version = "v1",
-          .plural = "secrets",
-          .singular = "secret",
-          .kind = "Secret",
-          .namespaced = true};
-}
-
-const std::string& TokenNamespace() {
-  static const std::string kName(pki::kTokenNamespace);
-  return kName;
-}
-
-Value SecretOf(const pki::TokenSecret& secret) {
-  Value metadata = Value::Object();
-  metadata.Set("name", secret.name);
-  metadata.Set("namespace", TokenNamespace());
-  Value data = Value::Object();
-  for (const auto& [key, bytes] : secret.data) data.Set(key, Base64Encode(bytes));
-  Value out = Value::Object();
-  out.Set("apiVersion", "v1");
-  out.Set("kind", "Secret");
-  out.Set("metadata", std::move(metadata));
-  out.Set("type", std::string(pki::kTokenSecretType));
-  out.Set("data", std::move(data));
-  return out;
-}
-
-Status StoreSecret(Api& api, const Value& secret) {
-  const std::string path = PathOf(SecretResource(), TokenNamespace());
-  auto stored = api.Post(path, secret);
-  if (stored.ok() || !stored.status().Is(Reason::kNotFound)) return stored.status();
-  // The namespace is made at the server's first start, but somebody may have deleted it.
-  Value metadata = Value::Object();
-  metadata.Set("name", TokenNamespace());
-  Value space = Value::Object();
-  space.Set("apiVersion", "v1");
-  space.Set("kind", "Namespace");
-  space.Set("metadata", std::move(metadata));
-  auto made = api.Post("/api/v1/namespaces", space);
-  if (!made.ok() && !made.status().Is(Reason::kAlreadyExists)) return made.status();
-  return api.Post(path, secret).status();
-}
-
 Status RunCreate(Session& session, const Arguments& arguments) {
   if (arguments.words().size() != 1) {
     return Advise(BadRequest("one user name is needed"), "berth token create ci --group=deployers");
@@ -83,7 +39,7 @@ Status RunCreate(Session& session, const Arguments& arguments) {
                      ttl,
                      session.environment().wall_now()));
   TRY(Api * api, session.GetApi());
-  TRY_STATUS(StoreSecret(*api, SecretOf(token.secret)));
+  TRY_STATUS(StoreSecret(*api, SecretValue(token.secret, pki::kTokenSecretType)));
   if (arguments.Text("output") == "json") {
     Value out = Value::Object();
     out.Set("name", token.secret.name);
