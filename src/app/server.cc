@@ -35,6 +35,7 @@
 #include "pki/kubeconfig.h"
 #include "rt/scope.h"
 #include "rt/thread_pool.h"
+#include "store/rocks/auto_recovery.h"
 #include "store/rocks/rocks_store.h"
 
 namespace berth::app {
@@ -153,6 +154,7 @@ void Server::Parts::StartControllers() {
   scope.Spawn("controllers", controllers->Run());
   compactor = std::make_unique<apiserver::Compactor>(*handle);
   scope.Spawn("compactor", compactor->Run());
+  scope.Spawn("store.recovery", store::RecoverAfterFullDisk(store.get()));
 }
 
 Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {

@@ -4,6 +4,7 @@
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 
 import berth_fixture
@@ -67,6 +68,24 @@ class Disk(unittest.TestCase):
         present = {item['metadata']['name'] for item in client.get(PATH).json()['items']}
         self.assertEqual(present, set(names))
         self.assertEqual(client.post(PATH, self.config_map('after', 10)).status, 201)
+        server.stop()
+
+    def test_a_full_disk_that_gets_space_is_written_to_again_without_a_restart(self):
+        disk, server = self.serve(64)
+        names, refusal = self.fill(server)
+        self.assertEqual(refusal.status, 503, refusal)
+        disk.remount('size=256m')
+        client = server.client()
+        deadline = time.monotonic() + 60
+        while (answer := client.post(PATH, self.config_map('after', 10))).status == 503:
+            self.assertLess(time.monotonic(), deadline, answer)
+            time.sleep(0.5)
+        self.assertEqual(answer.status, 201, answer)
+        self.assertEqual(client.get('/readyz').status, 200)
+        server.kill()
+        server.start()
+        present = {item['metadata']['name'] for item in server.client().get(PATH).json()['items']}
+        self.assertEqual(present, {*names, 'after'})
         server.stop()
 
     def test_a_read_only_disk_is_named(self):

@@ -125,8 +125,14 @@ Status RocksFolder::CheckRoom() {
   if (db_ == nullptr || !db_->GetIntProperty("rocksdb.cur-size-all-mem-tables", &memtables)) {
     memtables = 2 * options_.memtable_bytes;
   }
+  const uint64_t needed = memtables + kOpenBytes;
+  uint64_t free = 0;
+  if (env().GetFreeSpace(options_.dir, &free).ok() && free < needed) {
+    return WriteError(options_.dir, rocksdb::Status::NoSpace());
+  }
+  // What is said to be free may be forbidden by a quota, or taken already.
   const std::string path = fmt::format("{}/{}", options_.dir, kProbeName);
-  const rocksdb::Status written = WriteProbe(env(), path, memtables + kOpenBytes);
+  const rocksdb::Status written = WriteProbe(env(), path, needed);
   env().DeleteFile(path).PermitUncheckedError();
   return written.ok() ? OkStatus() : WriteError(options_.dir, written);
 }

@@ -12,8 +12,10 @@
 
 #include "rt/asio/asio_loop.h"
 #include "rt/join_all.h"
+#include "rt/scope.h"
 #include "rt/sim/run_task.h"
 #include "rt/sim/sim_loop.h"
+#include "store/rocks/auto_recovery.h"
 #include "store/rocks/faults/faulty_disk.h"
 #include "store/rocks/rocks_store.h"
 
@@ -170,6 +172,35 @@ TEST_F(Recovery, FollowsAFailureInTheBackground) {
   expected.emplace_back("z");
   Open();
   EXPECT_EQ(KeysNow(), expected);
+}
+
+TEST_F(Recovery, DoesNotBelieveTheFreeSpaceThatTheDiskReports) {
+  Open();
+  ASSERT_TRUE(Put("a").ok());
+  disk_->SetRoom(10);
+  ExpectNoSpace(Put("lost").status());
+  disk_->SetRoom(std::nullopt);
+  disk_->RefuseSpaceFor(".probe");
+  ExpectNoSpace(Recover());
+  disk_->RefuseSpaceFor("");
+  ASSERT_TRUE(Recover().ok());
+}
+
+TEST_F(Recovery, ComesByItselfOnceThereIsSpace) {
+  Open();
+  ASSERT_TRUE(Put("a").ok());
+  rt::TaskScope scope(loop_);
+  scope.Spawn("recovery", RecoverAfterFullDisk(store_.get()));
+  disk_->SetRoom(10);
+  ExpectNoSpace(Put("lost").status());
+  loop_.RunFor(kRecoveryInterval * 3);
+  ExpectNoSpace(store_->health());
+  disk_->SetRoom(std::nullopt);
+  loop_.RunFor(kRecoveryInterval * 2);
+  EXPECT_TRUE(store_->health().ok()) << store_->health();
+  ASSERT_TRUE(Put("b").ok());
+  EXPECT_EQ(KeysNow(), (Keys{"a", "b"}));
+  EXPECT_TRUE(rt::RunTask(loop_, scope.Close()).ok());
 }
 
 TEST_F(Recovery, ThatFailsHalfwayLeavesHistoryReadable) {
