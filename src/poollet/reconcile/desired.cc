@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poollet/reconcile/desired.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "berth/agent/v1/agent.pb.h"
+#include "iri/labels.h"
+
+namespace berth::poollet {
+namespace {
+
+namespace pb = ::berth::agent::v1;
+using fleet::ObjectKind;
+
+template <class Map>
+iri::StringMap ToMap(const Map& map) {
+  return iri::StringMap(map.begin(), map.end());
+}
+
+struct LabelKeys {
+  std::string_view uid;
+  std::string_view namespace_;
+  std::string_view name;
+};
+
+iri::StringMap Labels(const pb::Assign& assign,
+                      const iri::StringMap& extra,
+                      const LabelKeys& keys,
+                      std::string_view cluster_id) {
+  iri::StringMap labels = extra;
+  labels[std::string(keys.uid)] = assign.uid();
+  labels[std::string(keys.namespace_)] = assign.namespace_();
+  labels[std::string(keys.name)] = assign.name();
+  labels[std::string(iri::kClusterIdLabel)] = cluster_id;
+  labels[std::string(iri::kIncarnationLabel)] = std::to_string(assign.incarnation());
+  labels[std::string(iri::kPlacementLabel)] = std::to_string(assign.placement());
+  return labels;
+}
+
+iri::MachineVolume ToVolume(const pb::MachineVolume& volume, const pb::Assign& assign) {
+  iri::MachineVolume out;
+  out.name = volume.name();
+  out.device = volume.device();
+  if (volume.local_disk()) {
+    out.local_disk =
+        iri::LocalDisk{.size_bytes = volume.local_disk_bytes(), .image = volume.local_disk_image()};
+    return out;
+  }
+  iri::VolumeConnection connection;
+  connection.driver = volume.access().driver();
+  connection.handle = volume.access().handle();
+  connection.attributes = ToMap(volume.access().attributes());
+  // A storage that can fence by placement, will.
+  connection.attributes[std::string(iri::kIncarnationLabel)] = std::to_string(assign.incarnation());
+  connection.attributes[std::string(iri::kPlacementLabel)] = std::to_string(assign.placement());
+  connection.secret_data = ToMap(volume.access().secret_data());
+  connection.encryption_data = ToMap(volume.encryption());
+  connection.effective_storage_bytes = volume.storage_bytes();
+  out.connection = std::move(connection);
+  return out;
+}
+
+iri::MachineNic ToNic(const pb::MachineNic& nic) {
+  iri::MachineNic out;
+  out.name = nic.name();
+  out.network_id = nic.network_id();
+  out.ips.assign(nic.ips().begin(), nic.ips().end());
+  out.attributes = ToMap(nic.attributes());
+  return out;
+}
+
+RestartPolicy ToRestartPolicy(std::string_view word) {
+  if (word == "Always") return RestartPolicy::kAlways;
+  if (word == "Never") return RestartPolicy::kNever;
+  return RestartPolicy::kOnFailure;
+}
+
+void AddParts(const pb::MachineBody& body, const pb::Assign& assign, DesiredMachine& machine) {
+  for (const auto& volume : body.volumes()) {
+    const bool has_access = volume.local_disk() || !volume.access().driver().empty();
+    if (!volume.waits_for().empty()) {
+      machine.volume_waits[volume.name()] = volume.waits_for();
+    } else if (!has_access) {
+      machine.volume_waits[volume.name()] = "the volume has no access data yet";
+    } else {
+      machine.object.spec.volumes.push_back(ToVolume(volume, assign));
+    }
+  }
+  for (const auto& nic : body.network_interfaces()) {
+    if (!nic.waits_for().empty()) {
+      machine.nic_waits[nic.name()] = nic.waits_for();
+    } else {
+      machine.object.spec.nics.push_back(ToNic(nic));
+    }
+  }
+}
+
+void ReadMachine(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
+  const pb::MachineBody& body = assign.machine();
+  desired.kind = ObjectKind::kMachine;
+  desired.class_name = body.class_name();
+  desired.generation = body.generation();
+  desired.missing.assign(body.missing().begin(), body.missing().end());
+  DesiredMachine machine;
+  machine.moves = body.on_pool_loss() == iri::kOnPoolLossMove;
+  machine.restart = ToRestartPolicy(body.restart_policy());
+  constexpr LabelKeys kKeys = {.uid = iri::kMachineUidLabel,
+                               .namespace_ = iri::kMachineNamespaceLabel,
+                               .name = iri::kMachineNameLabel};
+  iri::Machine& object = machine.object;
+  object.metadata.labels = Labels(assign, ToMap(body.labels()), kKeys, cluster_id);
+  object.metadata.annotations = ToMap(body.annotations());
+  object.metadata.annotations[std::string(iri::kMachineGenerationAnnotation)] =
+      std::to_string(body.generation());
+  if (machine.moves) {
+    object.metadata.annotations[std::string(iri::kOnPoolLossAnnotation)] = iri::kOnPoolLossMove;
+  }
+  object.spec.power = body.power_on() ? iri::Power::kOn : iri::Power::kOff;
+  object.spec.class_name = body.class_name();
+  object.spec.ignition_data = body.ignition();
+  object.spec.hostname = body.hostname();
+  AddParts(body, assign, machine);
+  int64_t disks = 0;
+  for (const auto& volume : body.volumes()) {
+    if (volume.local_disk()) disks += std::max<int64_t>(volume.local_disk_bytes(), 0);
+  }
+  if (disks > AmountOf(desired.amounts, kStorage)) desired.amounts[std::string(kStorage)] = disks;
+  desired.body = std::move(machine);
+}
+
+void ReadVolume(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
+  const pb::VolumeBody& body = assign.volume();
+  desired.kind = ObjectKind::kVolume;
+  desired.class_name = body.class_name();
+  desired.generation = body.generation();
+  desired.missing.assign(body.missing().begin(), body.missing().end());
+  DesiredVolume volume;
+  constexpr LabelKeys kKeys = {.uid = iri::kVolumeUidLabel,
+                               .namespace_ = iri::kVolumeNamespaceLabel,
+                               .name = iri::kVolumeNameLabel};
+  volume.object.metadata.labels = Labels(assign, ToMap(body.labels()), kKeys, cluster_id);
+  iri::VolumeSpec& spec = volume.object.spec;
+  spec.class_name = body.class_name();
+  spec.storage_bytes = body.storage_bytes();
+  spec.encryption = ToMap(body.encryption());
+  spec.image = body.image();
+  spec.image_architecture = body.architecture();
+  spec.snapshot_id = body.snapshot_handle();
+  // PROTOCOL 6.6: at its full size, whatever the request said.
+  if (body.storage_bytes() > AmountOf(desired.amounts, kStorage)) {
+    desired.amounts[std::string(kStorage)] = body.storage_bytes();
+  }
+  desired.body = std::move(volume);
+}
+
+void ReadBucket(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
+  const pb::BucketBody& body = assign.bucket();
+  desired.kind = ObjectKind::kBucket;
+  desired.class_name = body.class_name();
+  desired.generation = body.generation();
+  DesiredBucket bucket;
+  constexpr LabelKeys kKeys = {.uid = iri::kBucketUidLabel,
+                               .namespace_ = iri::kBucketNamespaceLabel,
+                               .name = iri::kBucketNameLabel};
+  bucket.object.metadata.labels = Labels(assign, ToMap(body.labels()), kKeys, cluster_id);
+  bucket.object.class_name = body.class_name();
+  desired.body = std::move(bucket);
+}
+
+// Takes every secret out; true if there was one.
+bool Strip(pb::Assign& assign) {
+  bool had = false;
+  if (assign.has_machine()) {
+    pb::MachineBody& body = *assign.mutable_machine();
+    had = !body.ignition().empty();
+    body.clear_ignition();
+    for (auto& volume : *body.mutable_volumes()) {
+      had = had || volume.access().secret_data_size() > 0 || volume.encryption_size() > 0;
+      if (volume.has_access()) volume.mutable_access()->clear_secret_data();
+      volume.clear_encryption();
+    }
+  }
+  if (assign.has_volume()) {
+    had = had || assign.volume().encryption_size() > 0;
+    assign.mutable_volume()->clear_encryption();
+  }
+  return had;
+}
+
+Result<pb::Assign> Parse(std::string_view bytes) {
+  pb::Assign assign;
+  if (!assign.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return BadRequest("not an assignment");
+  }
+  return assign;
+}
+
+}  // namespace
+
+Result<Desired> ParseAssign(std::string_view assign, std::string_view cluster_id) {
+  TRY(pb::Assign message, Parse(assign));
+  Desired desired;
+  desired.uid = message.uid();
+  desired.namespace_ = message.namespace_();
+  desired.name = message.name();
+  desired.pool_uid = message.pool_uid();
+  desired.reservation_uid = message.reservation_uid();
+  desired.hash = message.hash();
+  desired.revision = message.revision();
+  desired.placement = {.incarnation = message.incarnation(), .number = message.placement()};
+  desired.amounts = Amounts(message.resources().begin(), message.resources().end());
+  switch (message.body_case()) {
+    case pb::Assign::kMachine: ReadMachine(message, cluster_id, desired); break;
+    case pb::Assign::kVolume: ReadVolume(message, cluster_id, desired); break;
+    case pb::Assign::kBucket: ReadBucket(message, cluster_id, desired); break;
+    case pb::Assign::kReservation:
+      desired.kind = ObjectKind::kReservation;
+      desired.body = DesiredReservation();
+      break;
+    case pb::Assign::BODY_NOT_SET: return BadRequest("assignment of " + desired.uid + ": no body");
+  }
+  if (desired.uid.empty()) return BadRequest("an assignment without a uid");
+  desired.had_secrets = Strip(message);
+  return desired;
+}
+
+Result<std::string> WithoutSecrets(std::string_view assign) {
+  TRY(pb::Assign message, Parse(assign));
+  Strip(message);
+  return message.SerializeAsString();
+}
+
+}  // namespace berth::poollet

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Driver carries out steps on one runtime: the thin side of reconciling. One per kind.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/fleet.h"
+#include "iri/runtimes.h"
+#include "poollet/reconcile/desired.h"
+#include "poollet/reconcile/report.h"
+#include "poollet/reconcile/step.h"
+#include "rt/task.h"
+
+namespace berth::poollet {
+
+// An object of this cluster that a runtime has.
+struct Seen {
+  fleet::ObjectKind kind = fleet::ObjectKind::kMachine;
+  std::string id;
+  std::string uid;
+  std::string namespace_;
+  std::string name;
+  std::string state;
+  std::string class_name;
+  Amounts amounts;
+  uint64_t fingerprint = 0;  // another one when anything that matters has changed
+};
+
+// Everything that a runtime has of one uid.
+struct Observation {
+  std::variant<std::vector<iri::Machine>, std::vector<iri::Volume>, std::vector<iri::Bucket>>
+      objects;
+  std::vector<RuntimeObject> AsRuntimeObjects() const;
+};
+
+struct OfferedClass {
+  std::string name;
+  std::map<std::string, int64_t, std::less<>> capabilities;
+  int64_t quantity = 0;  // how many (volumes: bytes) if nothing else ran; 0: not known
+  bool operator==(const OfferedClass&) const = default;
+};
+
+// All methods: the errors of the runtime; Unavailable and Timeout leave the outcome open.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  virtual fleet::ObjectKind kind() const = 0;
+  virtual rt::Task<Result<iri::RuntimeVersion>> Version() = 0;
+  virtual rt::Task<Result<std::vector<OfferedClass>>> Classes() = 0;
+  virtual rt::Task<Result<std::vector<iri::Event>>> Events(iri::EventFilter filter) = 0;
+
+  virtual rt::Task<Result<Observation>> Observe(std::string uid, std::string cluster_id) = 0;
+  virtual rt::Task<Result<std::vector<Seen>>> Scan(std::string cluster_id) = 0;
+  virtual rt::Task<Status> Delete(std::string id) = 0;
+  // Carries out any step but kDelete and those that do nothing.
+  virtual rt::Task<Status> Perform(Step step,
+                                   std::shared_ptr<const Desired> desired,
+                                   Situation situation,
+                                   std::shared_ptr<const Observation> observed) = 0;
+
+  virtual Step Next(const Desired& desired,
+                    const Observation& observed,
+                    const Situation& situation) const = 0;
+  virtual ObjectReport Report(const Desired& desired,
+                              const Observation& observed,
+                              const Progress& progress) const = 0;
+};
+
+std::unique_ptr<Driver> NewMachineDriver(iri::MachineRuntime& runtime);
+std::unique_ptr<Driver> NewVolumeDriver(iri::VolumeRuntime& runtime);
+std::unique_ptr<Driver> NewBucketDriver(iri::BucketRuntime& runtime);
+
+// The label that carries the uid of objects of this kind, and whose object it is.
+std::string_view UidLabel(fleet::ObjectKind kind);
+
+namespace internal {
+// FNV-1a over the parts of an object that matter.
+class Fingerprint {
+ public:
+  Fingerprint& Add(std::string_view text);
+  Fingerprint& Add(int64_t number);
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+Seen SeenOf(fleet::ObjectKind kind, const iri::ObjectMetadata& metadata);
+iri::ObjectFilter OfUid(fleet::ObjectKind kind, std::string uid, std::string cluster_id);
+iri::ObjectFilter OfCluster(std::string cluster_id);
+}  // namespace internal
+
+}  // namespace berth::poollet

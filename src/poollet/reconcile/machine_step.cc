@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "iri/labels.h"
+#include "poollet/reconcile/step.h"
+
+namespace berth::poollet {
+namespace {
+
+using Kind = Step::Kind;
+
+Step Do(Kind kind, std::string id, std::string part = {}) {
+  return {.kind = kind, .id = std::move(id), .part = std::move(part), .reason = {}, .message = {}};
+}
+Step Wait(std::string reason, std::string message) {
+  return {.kind = Kind::kWait,
+          .id = {},
+          .part = {},
+          .reason = std::move(reason),
+          .message = std::move(message)};
+}
+Step Stuck(std::string reason, std::string message) {
+  return {.kind = Kind::kStuck,
+          .id = {},
+          .part = {},
+          .reason = std::move(reason),
+          .message = std::move(message)};
+}
+
+bool IsBeingDeleted(const iri::Machine& machine) {
+  return !machine.metadata.deleted_at.is_zero() ||
+         machine.status.state == iri::MachineState::kTerminating;
+}
+
+bool IsAlive(const iri::Machine& machine) {
+  return machine.spec.power == iri::Power::kOn ||
+         machine.status.state == iri::MachineState::kRunning;
+}
+
+std::string FirstWait(const Waits& waits, std::string_view what) {
+  return fmt::format("{} {}: {}", what, waits.begin()->first, waits.begin()->second);
+}
+
+// What keeps a machine from being created: the first thing that is missing.
+std::optional<Step> Prerequisite(const Desired& desired,
+                                 const DesiredMachine& machine,
+                                 const Situation& situation) {
+  if (!desired.missing.empty()) return Wait("PrerequisiteMissing", desired.missing.front());
+  if (!machine.volume_waits.empty()) {
+    return Wait("VolumeNotReady", FirstWait(machine.volume_waits, "volume"));
+  }
+  if (!machine.nic_waits.empty()) {
+    return Wait("NetworkInterfaceNotReady", FirstWait(machine.nic_waits, "network interface"));
+  }
+  if (situation.secrets_missing) {
+    return Wait("SecretsMissing", "its secrets are not kept on disk: waiting for the server");
+  }
+  return std::nullopt;
+}
+
+Step Create(const Desired& desired, const DesiredMachine& machine, const Situation& situation) {
+  if (auto missing = Prerequisite(desired, machine, situation)) return *std::move(missing);
+  // Sequence 12: never a second one while the outcome of the first is not known.
+  if (situation.create_unknown && !situation.create_is_idempotent) {
+    return Wait("CreateOutcomeUnknown", "a create was sent and its outcome is not known yet");
+  }
+  if (machine.moves && !situation.has_lease) {
+    return Wait("NoLease", "it may be moved, so it starts only under a lease of this session");
+  }
+  return Do(Kind::kCreate, {});
+}
+
+// Which of several objects of one uid stays: the one that runs, else the first one made.
+const iri::Machine& Keeper(std::span<const iri::Machine> observed) {
+  return *std::ranges::min_element(observed, [](const auto& a, const auto& b) {
+    if (IsAlive(a) != IsAlive(b)) return IsAlive(a);
+    if (a.metadata.created_at != b.metadata.created_at) {
+      return a.metadata.created_at < b.metadata.created_at;
+    }
+    return a.metadata.id < b.metadata.id;
+  });
+}
+
+// D15: several objects of one uid. Those that never ran are removed; two that run are for a person.
+Step Surplus(std::span<const iri::Machine> observed) {
+  if (std::ranges::count_if(observed, IsAlive) > 1) {
+    std::string ids;
+    for (const auto& machine : observed) {
+      ids += (ids.empty() ? "" : ", ") + machine.metadata.id;
+    }
+    return Stuck("MultipleObjects", "more than one runtime object runs for this uid: " + ids);
+  }
+  const iri::Machine& keeper = Keeper(observed);
+  for (const auto& machine : observed) {
+    if (&machine != &keeper && !IsBeingDeleted(machine)) {
+      return Do(Kind::kDelete, machine.metadata.id);
+    }
+  }
+  return Wait("RemovingSurplus", "a second object of this uid is being removed");
+}
+
+template <class Part>
+const Part* Named(const std::vector<Part>& parts, std::string_view name) {
+  const auto found = std::ranges::find_if(parts, [&](const Part& p) { return p.name == name; });
+  return found == parts.end() ? nullptr : &*found;
+}
+
+// Secrets and attributes may change while it is attached: they count at the next attach.
+bool IsSameVolume(const iri::MachineVolume& a, const iri::MachineVolume& b) {
+  if (a.device != b.device || a.local_disk.has_value() != b.local_disk.has_value()) return false;
+  if (a.local_disk.has_value()) return a.local_disk->image == b.local_disk->image;
+  return a.connection.has_value() && b.connection.has_value() &&
+         a.connection->driver == b.connection->driver &&
+         a.connection->handle == b.connection->handle;
+}
+
+bool IsLarger(const iri::MachineVolume& wanted, const iri::MachineVolume& there) {
+  return wanted.connection.has_value() && there.connection.has_value() &&
+         wanted.connection->effective_storage_bytes > there.connection->effective_storage_bytes;
+}
+
+std::optional<Step> VolumeStep(const DesiredMachine& desired,
+                               const iri::Machine& machine,
+                               const Situation& situation) {
+  const std::string& id = machine.metadata.id;
+  for (const auto& volume : machine.spec.volumes) {
+    // D13: a volume that is not ready for a while stays attached.
+    if (desired.volume_waits.contains(volume.name)) continue;
+    const auto* wanted = Named(desired.object.spec.volumes, volume.name);
+    if (wanted == nullptr || !IsSameVolume(*wanted, volume)) {
+      return Do(Kind::kDetachVolume, id, volume.name);
+    }
+    if (IsLarger(*wanted, volume)) return Do(Kind::kResizeVolume, id, volume.name);
+  }
+  for (const auto& volume : desired.object.spec.volumes) {
+    if (Named(machine.spec.volumes, volume.name) != nullptr) continue;
+    if (situation.secrets_missing && volume.connection.has_value()) {
+      return Wait(
+          "SecretsMissing",
+          fmt::format("volume {}: waiting for the server to send its secrets", volume.name));
+    }
+    return Do(Kind::kAttachVolume, id, volume.name);
+  }
+  return std::nullopt;
+}
+
+std::optional<Step> NicStep(const DesiredMachine& desired, const iri::Machine& machine) {
+  const std::string& id = machine.metadata.id;
+  for (const auto& nic : machine.spec.nics) {
+    if (desired.nic_waits.contains(nic.name)) continue;
+    const auto* wanted = Named(desired.object.spec.nics, nic.name);
+    if (wanted == nullptr || *wanted != nic) return Do(Kind::kDetachNic, id, nic.name);
+  }
+  for (const auto& nic : desired.object.spec.nics) {
+    if (Named(machine.spec.nics, nic.name) == nullptr) return Do(Kind::kAttachNic, id, nic.name);
+  }
+  return std::nullopt;
+}
+
+bool RestartsAfter(Death death, RestartPolicy policy) {
+  if (death == Death::kHost) return true;  // 6.7: it did not end by itself
+  if (policy == RestartPolicy::kAlways) return true;
+  return death == Death::kFailed && policy == RestartPolicy::kOnFailure;
+}
+
+Step PowerStep(const DesiredMachine& desired,
+               const iri::Machine& machine,
+               const Situation& situation) {
+  const std::string& id = machine.metadata.id;
+  if (desired.object.spec.power == iri::Power::kOff) {
+    return machine.spec.power == iri::Power::kOff ? Step() : Do(Kind::kPowerOff, id);
+  }
+  const Death death = DeathOf(machine);
+  const bool starts = machine.spec.power == iri::Power::kOff ||
+                      (death != Death::kNone && RestartsAfter(death, desired.restart));
+  if (!starts) return {};
+  if (desired.moves && !situation.has_lease) {
+    return Wait("NoLease", "it may be moved, so it starts only under a lease of this session");
+  }
+  if (death == Death::kFailed && !situation.may_restart) {
+    return Wait("RestartBackoff", "it failed and is started again after a pause");
+  }
+  return Do(Kind::kPowerOn, id);
+}
+
+}  // namespace
+
+Death DeathOf(const iri::Machine& machine) {
+  if (machine.spec.power != iri::Power::kOn) return Death::kNone;
+  if (machine.status.state == iri::MachineState::kStopped) return Death::kShutDown;
+  if (machine.status.state != iri::MachineState::kTerminated) return Death::kNone;
+  const bool host = std::ranges::any_of(machine.status.conditions, [](const auto& condition) {
+    return condition.reason == "HostLostPower" || condition.reason == "Fenced";
+  });
+  return host ? Death::kHost : Death::kFailed;
+}
+
+iri::Machine MachineToCreate(const DesiredMachine& desired, const Situation& situation) {
+  iri::Machine machine = desired.object;
+  // 6.4: where a second create makes a second machine, none of them boots before there is one.
+  if (!situation.create_is_idempotent) machine.spec.power = iri::Power::kOff;
+  return machine;
+}
+
+iri::StringMap AnnotationsFor(const DesiredMachine& desired, const iri::Machine& observed) {
+  iri::StringMap annotations = observed.metadata.annotations;  // the runtime may have its own
+  std::erase_if(annotations, [](const auto& entry) {
+    return entry.first.starts_with(iri::kMachineDownwardPrefix) ||
+           entry.first == iri::kOnPoolLossAnnotation;
+  });
+  for (const auto& [key, value] : desired.object.metadata.annotations) annotations[key] = value;
+  return annotations;
+}
+
+Step NextMachineStep(const Desired& desired,
+                     std::span<const iri::Machine> observed,
+                     const Situation& situation) {
+  const auto& machine = std::get<DesiredMachine>(desired.body);
+  if (observed.empty()) return Create(desired, machine, situation);
+  if (observed.size() > 1) return Surplus(observed);
+  const iri::Machine& there = observed.front();
+  if (IsBeingDeleted(there)) {
+    return Wait("DeletedByOthers", "its runtime object is being deleted, not by us");
+  }
+  if (auto step = VolumeStep(machine, there, situation)) return *std::move(step);
+  if (auto step = NicStep(machine, there)) return *std::move(step);
+  if (AnnotationsFor(machine, there) != there.metadata.annotations) {
+    return Do(Kind::kAnnotate, there.metadata.id);
+  }
+  return PowerStep(machine, there, situation);
+}
+
+}  // namespace berth::poollet

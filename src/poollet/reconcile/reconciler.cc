@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poollet/reconcile/reconciler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "rt/deadline.h"
+
+namespace berth::poollet {
+namespace {
+
+using Kind = Step::Kind;
+
+// A pass that needs more steps than any object has is going in circles.
+constexpr int kStepsMax = 100;
+// A guest that ran this long is healthy: its next failure is its first.
+constexpr Duration kHealthyAfter = Duration::Minutes(10);
+
+bool IsOutcomeUnknown(const Status& status) {
+  return status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout) ||
+         status.Is(Reason::kCancelled);
+}
+
+}  // namespace
+
+Reconciler::Reconciler(rt::Loop& loop, Owner& owner, ReconcileOptions options)
+    : loop_(loop), owner_(owner), options_(options), gate_(options.concurrency), scope_(loop) {}
+
+Reconciler::~Reconciler() {
+  for (auto& [_, item] : items_) {
+    if (item.timer.has_value()) loop_.CancelTimer(*item.timer);
+  }
+}
+
+void Reconciler::SetPort(fleet::ObjectKind kind, Port port) {
+  ports_.insert_or_assign(kind, std::move(port));
+}
+
+const Reconciler::Port* Reconciler::PortOf(fleet::ObjectKind kind) const {
+  const auto found = ports_.find(kind);
+  return found == ports_.end() || found->second.driver == nullptr ? nullptr : &found->second;
+}
+
+Reconciler::Item* Reconciler::Find(const std::string& uid) {
+  const auto found = items_.find(uid);
+  return found == items_.end() ? nullptr : &found->second;
+}
+
+void Reconciler::Put(Target target) {
+  const std::string uid = target.desired->uid;
+  const auto [place, is_new] = items_.try_emplace(uid);
+  Item& item = place->second;
+  const bool began = is_new && target.create_begun;
+  item.target = std::move(target);
+  ++item.version;
+  item.backoff.Reset();
+  item.create_refusals = 0;
+  // A create of a former life of this process: what came of it may still show.
+  if (began) item.create_unknown_until = loop_.Now() + options_.create_settle;
+  Kick(uid);
+}
+
+void Reconciler::Drop(const std::string& uid) {
+  Item* item = Find(uid);
+  if (item == nullptr) return;
+  if (item->timer.has_value()) loop_.CancelTimer(*item->timer);
+  items_.erase(uid);  // a task that works on it finds nothing and ends
+}
+
+void Reconciler::Kick(const std::string& uid) {
+  Item* item = Find(uid);
+  if (item == nullptr) return;
+  if (working_.contains(uid)) {
+    item->dirty = true;
+    return;
+  }
+  Start(uid, *item);
+}
+
+void Reconciler::KickAll() {
+  for (const auto& [uid, _] : items_) Kick(uid);
+}
+
+void Reconciler::Start(const std::string& uid, Item& item) {
+  if (item.timer.has_value()) loop_.CancelTimer(*item.timer);
+  item.timer.reset();
+  working_.insert(uid);
+  scope_.Spawn("poollet.reconcile", Work(uid));
+}
+
+void Reconciler::Later(const std::string& uid, Item& item, Duration delay) {
+  if (item.timer.has_value()) loop_.CancelTimer(*item.timer);
+  item.timer = loop_.After("poollet.reconcile.later", delay, [this, uid] {
+    if (Item* due = Find(uid); due != nullptr) {
+      due->timer.reset();
+      Kick(uid);
+    }
+  });
+}
+
+void Reconciler::RetryLater(const std::string& uid, Item& item, const Status& status) {
+  item.error = status.message();
+  Later(uid, item, item.backoff.Next(loop_.random()));
+}
+
+rt::Task<Status> Reconciler::Work(std::string uid) {
+  rt::Context& context = co_await rt::CurrentContext();
+  const auto permit = co_await gate_.Enter();
+  for (int steps = 0; steps < kStepsMax && !context.cancelled(); ++steps) {
+    Item* item = Find(uid);
+    if (item == nullptr) break;
+    item->dirty = false;
+    const Pass pass = co_await Look(uid);
+    item = Find(uid);
+    if (item == nullptr || (pass == Pass::kDone && !item->dirty)) break;
+  }
+  working_.erase(uid);
+  if (context.cancelled()) co_return Cancelled();
+  Item* item = Find(uid);
+  if (item != nullptr && item->dirty && !item->timer.has_value()) {
+    Later(uid, *item, options_.relist);
+  }
+  co_return OkStatus();
+}
+
+Situation Reconciler::SituationOf(const Item& item, const Port& port) const {
+  const Time now = loop_.Now();
+  Situation situation;
+  situation.create_is_idempotent = port.is_idempotent;
+  situation.create_unknown =
+      item.create_unknown_until.has_value() && now < *item.create_unknown_until;
+  situation.has_lease = owner_.HasLease(item.target.desired->uid);
+  situation.may_restart = now >= item.restart_at;
+  situation.secrets_missing = item.target.secrets_missing;
+  situation.was_available = item.target.was_available;
+  situation.storage_allowed = item.target.storage_allowed;
+  return situation;
+}
+
+void Reconciler::Report(Item& item, const Port& port, const Observation& observed, Step step) {
+  Progress progress;
+  progress.step = std::move(step);
+  progress.error = item.error;
+  progress.runtime = port.runtime_name;
+  if (item.target.phase == Phase::kRemoving) progress.phase = Progress::Phase::kRemoving;
+  ObjectReport report = port.driver->Report(*item.target.desired, observed, progress);
+  const std::string uid = report.uid;
+  if (report.state == "Available" && !item.target.was_available) {
+    item.target.was_available = true;
+    owner_.BecameAvailable(uid);
+  }
+  if (item.reported == report) return;
+  item.reported = report;
+  owner_.Reported(std::move(report));
+}
+
+rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
+  Item* item = Find(uid);
+  const Port* port = PortOf(item->target.desired->kind);
+  if (port == nullptr) co_return Pass::kDone;  // the runtime is not there: nothing can be known
+  auto looked =
+      co_await rt::WithDeadline(port->driver->Observe(uid, cluster_id_), options_.call_limit);
+  item = Find(uid);
+  if (item == nullptr) co_return Pass::kDone;
+  if (!looked.ok()) {
+    if (!looked.status().Is(Reason::kCancelled)) {
+      RetryLater(uid, *item, looked.status().Wrap("list"));
+    }
+    co_return Pass::kDone;
+  }
+  auto observed = std::make_shared<const Observation>(*std::move(looked));
+  const auto objects = observed->AsRuntimeObjects();
+  for (const auto& object : objects) item->ids.insert(object.id);
+  if (!objects.empty()) item->create_refusals = 0;
+  const Situation situation = SituationOf(*item, *port);
+  Step step = item->target.phase == Phase::kRemoving
+                  ? NextRemovalStep(objects, situation)
+                  : port->driver->Next(*item->target.desired, *observed, situation);
+  Report(*item, *port, *observed, step);
+  switch (step.kind) {
+    case Kind::kSettled:
+    case Kind::kWait:
+    case Kind::kStuck: co_return Idle(uid, *item, step);
+    case Kind::kGone: co_return co_await Finish(uid);
+    default:
+      NoteRestart(*item, step, *observed);
+      co_return co_await Act(uid, std::move(step), std::move(observed));
+  }
+}
+
+Reconciler::Pass Reconciler::Idle(const std::string& uid, Item& item, const Step& step) {
+  item.backoff.Reset();
+  item.error.clear();
+  if (step.kind == Kind::kStuck) Later(uid, item, options_.stuck_recheck);
+  if (step.kind != Kind::kWait) return Pass::kDone;
+  if (step.reason == "RestartBackoff") {
+    Later(uid, item, std::max(item.restart_at - loop_.Now(), Duration::Millis(1)));
+  } else if (step.reason == "Deleting" || step.reason == "RemovingSurplus" ||
+             step.reason == "CreateOutcomeUnknown" || step.reason == "DeletedByOthers") {
+    Later(uid, item, options_.relist);
+  } else {
+    // What it waits for comes with a message; a look now and then costs little.
+    Later(uid, item, options_.stuck_recheck);
+  }
+  return Pass::kDone;
+}
+
+void Reconciler::NoteRestart(Item& item, const Step& step, const Observation& observed) {
+  if (step.kind != Kind::kPowerOn) return;
+  const auto* machines = std::get_if<std::vector<iri::Machine>>(&observed.objects);
+  if (machines == nullptr || machines->empty()) return;
+  if (DeathOf(machines->front()) != Death::kFailed) return;
+  const Time now = loop_.Now();
+  // The first failure is answered at once; the pauses after that double.
+  if (item.restart_pause == Duration() || now > item.restart_at + kHealthyAfter) {
+    item.restart_pause = options_.restart_first;
+  } else {
+    item.restart_pause = std::min(item.restart_pause * 2, options_.restart_max);
+  }
+  item.restart_at = now + item.restart_pause;
+}
+
+rt::Task<Status> Reconciler::Prepare(std::string uid, Step step) {
+  const Item* item = Find(uid);
+  const auto desired = item->target.desired;
+  const Port* port = PortOf(desired->kind);
+  const auto* machine = std::get_if<DesiredMachine>(&desired->body);
+  const bool starts = step.kind == Kind::kCreate || step.kind == Kind::kPowerOn;
+  if (starts && machine != nullptr && machine->moves) CO_TRY_STATUS(co_await owner_.Cover(uid));
+  if (step.kind == Kind::kCreate && !port->is_idempotent) {
+    CO_TRY_STATUS(co_await owner_.CreateBegins(uid));
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Reconciler::Pass> Reconciler::Act(std::string uid,
+                                           Step step,
+                                           std::shared_ptr<const Observation> observed) {
+  Item* item = Find(uid);
+  const uint64_t version = item->version;
+  const Status prepared = co_await Prepare(uid, step);
+  item = Find(uid);
+  if (item == nullptr || prepared.Is(Reason::kCancelled)) co_return Pass::kDone;
+  if (!prepared.ok()) {
+    RetryLater(uid, *item, prepared);
+    co_return Pass::kDone;
+  }
+  if (item->version != version) co_return Pass::kAgain;  // the wishes are other ones by now
+  const Port* port = PortOf(item->target.desired->kind);
+  const Situation situation = SituationOf(*item, *port);
+  const bool creates = step.kind == Kind::kCreate;
+  if (creates) item->create_unknown_until = loop_.Now() + options_.create_settle;
+  rt::Task<Status> call =
+      step.kind == Kind::kDelete
+          ? port->driver->Delete(step.id)
+          : port->driver->Perform(step, item->target.desired, situation, std::move(observed));
+  const Status status = co_await rt::WithDeadline(std::move(call), options_.call_limit);
+  co_return Judge(uid, step, status);
+}
+
+Reconciler::Pass Reconciler::Judge(const std::string& uid, const Step& step, const Status& status) {
+  Item* item = Find(uid);
+  if (item == nullptr || status.Is(Reason::kCancelled)) return Pass::kDone;
+  const bool creates = step.kind == Kind::kCreate;
+  if (creates && !IsOutcomeUnknown(status)) item->create_unknown_until.reset();
+  const bool vanished = step.kind == Kind::kDelete && status.Is(Reason::kNotFound);
+  if (status.ok() || vanished) {
+    item->error.clear();
+    item->backoff.Reset();
+    if (vanished) item->ids.erase(step.id);
+    return Pass::kAgain;
+  }
+  if (creates && !IsOutcomeUnknown(status) && item->target.phase == Phase::kAssigned &&
+      item->ids.empty() && ++item->create_refusals >= options_.create_attempts) {
+    const std::string text(status.message());
+    owner_.Refused(uid, std::string(ReasonName(status.reason())), text);
+    return Pass::kDone;
+  }
+  RetryLater(uid, *item, status);
+  return Pass::kDone;
+}
+
+// A list may leave something out: what was seen once is gone only when the runtime says so by id.
+rt::Task<Reconciler::Pass> Reconciler::Finish(std::string uid) {
+  while (true) {
+    Item* item = Find(uid);
+    if (item == nullptr) co_return Pass::kDone;
+    if (item->target.phase != Phase::kRemoving) co_return Pass::kAgain;
+    if (item->ids.empty()) break;
+    const std::string id = *item->ids.begin();
+    const Port* port = PortOf(item->target.desired->kind);
+    const Status status = co_await rt::WithDeadline(port->driver->Delete(id), options_.call_limit);
+    item = Find(uid);
+    if (item == nullptr || status.Is(Reason::kCancelled)) co_return Pass::kDone;
+    if (!status.ok() && !status.Is(Reason::kNotFound)) {
+      RetryLater(uid, *item, status);
+      co_return Pass::kDone;
+    }
+    if (status.ok()) {
+      Later(uid, *item, options_.relist);
+      co_return Pass::kDone;
+    }
+    item->ids.erase(id);
+  }
+  owner_.Removed(uid);
+  co_return Pass::kDone;
+}
+
+rt::Task<Status> Reconciler::Close() {
+  for (auto& [_, item] : items_) {
+    if (item.timer.has_value()) loop_.CancelTimer(*item.timer);
+    item.timer.reset();
+  }
+  CO_TRY_STATUS(co_await scope_.Close());
+  for (auto& [_, item] : items_) {
+    if (item.timer.has_value()) loop_.CancelTimer(*item.timer);
+    item.timer.reset();
+  }
+  co_return OkStatus();
+}
+
+}  // namespace berth::poollet

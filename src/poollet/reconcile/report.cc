@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poollet/reconcile/report.h"
+
+#include <utility>
+
+namespace berth::poollet {
+namespace {
+
+using Kind = Step::Kind;
+
+ObjectReport Begin(const Desired& desired) {
+  ObjectReport report;
+  report.uid = desired.uid;
+  report.placement = desired.placement;
+  report.kind = desired.kind;
+  report.observed_generation = desired.generation;
+  return report;
+}
+
+std::string RuntimeId(const Progress& progress, const std::string& id) {
+  return progress.runtime + "://" + id;
+}
+
+bool IsHeldUp(const Step& step) { return step.kind == Kind::kWait || step.kind == Kind::kStuck; }
+
+ReportCondition Condition(std::string type,
+                          bool is_true,
+                          std::string reason,
+                          std::string text = {}) {
+  return {.type = std::move(type),
+          .is_true = is_true,
+          .reason = std::move(reason),
+          .message = std::move(text)};
+}
+
+// Ready=False with whatever holds it up, most telling first; nullopt-like empty reason if nothing
+// does.
+ReportCondition HeldUp(const Progress& progress, std::string reason, std::string text) {
+  if (progress.step.kind == Kind::kStuck) {
+    return Condition("Ready", false, progress.step.reason, progress.step.message);
+  }
+  if (!progress.error.empty()) return Condition("Ready", false, "RuntimeError", progress.error);
+  if (IsHeldUp(progress.step)) {
+    return Condition("Ready", false, progress.step.reason, progress.step.message);
+  }
+  return Condition("Ready", false, std::move(reason), std::move(text));
+}
+
+ReportCondition PrerequisitesMet(const Desired& desired) {
+  if (desired.missing.empty()) return Condition("PrerequisitesMet", true, "PrerequisitesMet");
+  std::string text;
+  for (const auto& missing : desired.missing) text += (text.empty() ? "" : "; ") + missing;
+  return Condition("PrerequisitesMet", false, "PrerequisiteMissing", std::move(text));
+}
+
+struct PartWords {
+  std::string_view condition;  // "VolumesReady"
+  std::string_view not_ready;  // "VolumeNotReady"
+};
+
+ReportCondition PartsReady(const PartWords& words,
+                           const Waits& waits,
+                           const std::vector<iri::AttachmentStatus>& parts,
+                           size_t wanted) {
+  const std::string type(words.condition);
+  for (const auto& [name, what] : waits) {
+    return Condition(type, false, std::string(words.not_ready), name + ": " + what);
+  }
+  for (const auto& part : parts) {
+    if (part.state != iri::AttachmentState::kAttached) {
+      return Condition(type, false, std::string(words.not_ready), part.name + ": not attached yet");
+    }
+  }
+  if (parts.size() < wanted) {
+    return Condition(type, false, std::string(words.not_ready), "not all are attached yet");
+  }
+  return Condition(type, true, type);
+}
+
+std::vector<ReportPart> Parts(const std::vector<iri::AttachmentStatus>& parts) {
+  std::vector<ReportPart> out;
+  for (const auto& part : parts) {
+    out.push_back({.name = part.name,
+                   .handle = part.handle,
+                   .state = std::string(iri::AttachmentStateName(part.state))});
+  }
+  return out;
+}
+
+std::string WhyDead(const iri::Machine& machine) {
+  for (const auto& condition : machine.status.conditions) {
+    if (condition.status == "False" && !condition.message.empty()) return condition.message;
+  }
+  return "the guest ended";
+}
+
+ReportCondition MachineReady(const iri::Machine& machine, const Progress& progress) {
+  switch (machine.status.state) {
+    case iri::MachineState::kRunning:
+      if (progress.step.kind == Kind::kStuck) return HeldUp(progress, {}, {});
+      return Condition("Ready", true, "Running", progress.error);
+    case iri::MachineState::kTerminating: return Condition("Ready", false, "Terminating");
+    case iri::MachineState::kTerminated: {
+      const std::string why = WhyDead(machine);
+      if (progress.step.kind == Kind::kWait) {
+        return Condition("Ready", false, progress.step.reason, why);
+      }
+      return HeldUp(progress, "Terminated", why);
+    }
+    case iri::MachineState::kPending: return HeldUp(progress, "Pending", {});
+    case iri::MachineState::kStopped:
+    case iri::MachineState::kSuspended: return HeldUp(progress, "Shutdown", {});
+    case iri::MachineState::kUnknown: break;
+  }
+  return HeldUp(progress, "StateUnknown", "the runtime reports a state that we do not know");
+}
+
+}  // namespace
+
+std::string_view MachineStateWord(iri::MachineState state) {
+  switch (state) {
+    case iri::MachineState::kPending: return "Pending";
+    case iri::MachineState::kRunning: return "Running";
+    case iri::MachineState::kSuspended: return "Shutdown";
+    case iri::MachineState::kTerminated: return "Terminated";
+    case iri::MachineState::kTerminating: return "Terminating";
+    case iri::MachineState::kStopped: return "Shutdown";
+    case iri::MachineState::kUnknown: break;
+  }
+  return "Pending";
+}
+
+ObjectReport ReportMachine(const Desired& desired,
+                           std::span<const iri::Machine> observed,
+                           const Progress& progress) {
+  const auto& machine = std::get<DesiredMachine>(desired.body);
+  ObjectReport report = Begin(desired);
+  report.state = progress.phase == Progress::Phase::kRemoving ? "Terminating" : "Pending";
+  iri::MachineStatus status;
+  ReportCondition ready = HeldUp(progress, "Pending", "not created yet");
+  if (!observed.empty()) {
+    const iri::Machine& there = observed.front();
+    status = there.status;
+    report.runtime_id = RuntimeId(progress, there.metadata.id);
+    if (progress.phase == Progress::Phase::kAssigned) {
+      report.state = MachineStateWord(there.status.state);
+      ready = MachineReady(there, progress);
+    }
+  }
+  if (progress.phase == Progress::Phase::kRemoving) {
+    ready = HeldUp(progress, "Terminating", {});
+  }
+  report.volumes = Parts(status.volumes);
+  report.nics = Parts(status.nics);
+  constexpr PartWords kVolumes = {.condition = "VolumesReady", .not_ready = "VolumeNotReady"};
+  constexpr PartWords kNics = {.condition = "NetworkInterfacesReady",
+                               .not_ready = "NetworkInterfaceNotReady"};
+  report.conditions = {
+      PrerequisitesMet(desired),
+      PartsReady(
+          kVolumes, machine.volume_waits, status.volumes, machine.object.spec.volumes.size()),
+      PartsReady(kNics, machine.nic_waits, status.nics, machine.object.spec.nics.size()),
+      std::move(ready)};
+  return report;
+}
+
+ObjectReport ReportVolume(const Desired& desired,
+                          std::span<const iri::Volume> observed,
+                          const Progress& progress) {
+  ObjectReport report = Begin(desired);
+  report.state = "Pending";
+  ReportCondition ready = HeldUp(progress, "Pending", "not created yet");
+  if (!observed.empty()) {
+    const iri::Volume& there = observed.front();
+    report.runtime_id = RuntimeId(progress, there.metadata.id);
+    report.access = there.status.access;
+    report.storage_bytes = there.status.storage_bytes;
+    if (there.status.state == iri::VolumeState::kAvailable) {
+      report.state = "Available";
+      ready = Condition("Ready", true, "Available", progress.error);
+      if (IsHeldUp(progress.step)) ready.message = progress.step.message;
+    } else if (there.status.state == iri::VolumeState::kError) {
+      report.state = "Error";
+      ready = HeldUp(progress, "Error", "the runtime reports an error");
+    }
+  }
+  if (progress.step.kind == Kind::kStuck) {
+    report.state = "Error";
+    ready = HeldUp(progress, {}, {});
+  }
+  report.conditions = {PrerequisitesMet(desired), std::move(ready)};
+  return report;
+}
+
+ObjectReport ReportBucket(const Desired& desired,
+                          std::span<const iri::Bucket> observed,
+                          const Progress& progress) {
+  ObjectReport report = Begin(desired);
+  report.state = "Pending";
+  ReportCondition ready = HeldUp(progress, "Pending", "not created yet");
+  if (!observed.empty()) {
+    const iri::Bucket& there = observed.front();
+    report.runtime_id = RuntimeId(progress, there.metadata.id);
+    report.bucket_endpoint = there.access.endpoint;
+    report.access.secret_data = there.access.secret_data;
+    if (there.state == iri::BucketState::kAvailable) {
+      report.state = "Available";
+      ready = Condition("Ready", true, "Available", progress.error);
+    } else if (there.state == iri::BucketState::kError) {
+      report.state = "Error";
+      ready = HeldUp(progress, "Error", "the runtime reports an error");
+    }
+  }
+  if (progress.step.kind == Kind::kStuck) {
+    report.state = "Error";
+    ready = HeldUp(progress, {}, {});
+  }
+  report.conditions = {PrerequisitesMet(desired), std::move(ready)};
+  return report;
+}
+
+ObjectReport ReportReservation(const Desired& desired) {
+  ObjectReport report = Begin(desired);
+  report.state = "Accepted";
+  report.conditions = {Condition("Ready", true, "Accepted")};
+  return report;
+}
+
+}  // namespace berth::poollet

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poollet/reconcile/runtime_watch.h"
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
+#include "base/log.h"
+#include "iri/labels.h"
+#include "rt/backoff.h"
+#include "rt/deadline.h"
+#include "rt/sleep.h"
+
+namespace berth::poollet {
+namespace {
+
+std::optional<fleet::ObjectKind> KindOf(iri::ObjectKind kind) {
+  switch (kind) {
+    case iri::ObjectKind::kMachine: return fleet::ObjectKind::kMachine;
+    case iri::ObjectKind::kVolume: return fleet::ObjectKind::kVolume;
+    case iri::ObjectKind::kBucket: return fleet::ObjectKind::kBucket;
+    case iri::ObjectKind::kVolumeSnapshot:
+    case iri::ObjectKind::kUnknown: break;
+  }
+  return std::nullopt;
+}
+
+// Waits for the event, but no longer than `limit`. Cancelled only if the caller is.
+rt::Task<Status> WaitAtMost(rt::Event* event, Duration limit) {
+  const Status waited = co_await rt::WithDeadline(event->Wait(), limit);
+  co_return waited.Is(Reason::kTimeout) ? OkStatus() : waited;
+}
+
+}  // namespace
+
+void RuntimeWatch::Start(Driver& driver, iri::HostRuntime* host, std::string cluster_id) {
+  const Duration interval = host == nullptr ? options_.poll_interval : options_.scan_interval;
+  scope_.Spawn("poollet.scan", ScanLoop(&driver, interval, std::move(cluster_id)));
+  scope_.Spawn("poollet.events", EventLoop(&driver));
+  if (host != nullptr && watched_.insert(host).second) {
+    scope_.Spawn("poollet.watch", WatchLoop(host));
+  }
+}
+
+void RuntimeWatch::ScanNow() {
+  for (rt::Event* wake : wakes_) wake->Set();
+}
+
+rt::Task<Status> RuntimeWatch::ScanLoop(Driver* driver, Duration interval, std::string cluster_id) {
+  rt::Event wake;
+  wakes_.push_back(&wake);
+  rt::Backoff backoff;
+  std::map<std::string, uint64_t> prints;  // by id, of the last scan
+  Status ended;
+  while (ended.ok()) {
+    wake.Reset();
+    auto scan = co_await rt::WithDeadline(driver->Scan(cluster_id), options_.call_limit);
+    Duration pause = interval;
+    if (scan.ok()) {
+      backoff.Reset();
+      std::map<std::string, uint64_t> now;
+      std::set<std::string> changed;
+      for (const Seen& seen : *scan) {
+        const auto before = prints.find(seen.id);
+        if (before == prints.end() || before->second != seen.fingerprint) changed.insert(seen.uid);
+        now[seen.id] = seen.fingerprint;
+      }
+      prints = std::move(now);
+      listener_.Scanned(driver->kind(), *std::move(scan));
+      for (const auto& uid : changed) listener_.Changed(driver->kind(), uid);
+    } else {
+      pause = backoff.Next(loop_.random());
+    }
+    ended = co_await WaitAtMost(&wake, pause);
+  }
+  std::erase(wakes_, &wake);
+  co_return ended;
+}
+
+rt::Task<Status> RuntimeWatch::WatchLoop(iri::HostRuntime* host) {
+  rt::Backoff backoff;
+  std::string cursor;
+  while (true) {
+    auto opened = co_await rt::WithDeadline(host->Watch(cursor), options_.call_limit);
+    if (opened.ok()) {
+      backoff.Reset();
+      std::unique_ptr<iri::ChangeStream> changes = *std::move(opened);
+      const Status ended = co_await ReadChanges(changes.get(), &cursor);
+      const Status closed = co_await changes->Close();
+      if (ended.Is(Reason::kCancelled) || closed.Is(Reason::kCancelled)) co_return Cancelled();
+      LOG_DEBUG("watch of the runtime ended: {}", ended.message());
+    } else if (opened.status().Is(Reason::kMethodNotSupported)) {
+      co_return OkStatus();  // scans have to do
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
+  }
+}
+
+rt::Task<Status> RuntimeWatch::ReadChanges(iri::ChangeStream* changes, std::string* cursor) {
+  while (true) {
+    CO_TRY(const iri::Change change, co_await changes->Next());
+    *cursor = change.cursor;
+    const auto kind = KindOf(change.kind);
+    if (change.type == iri::ChangeType::kResync) {
+      ScanNow();
+    } else if (kind.has_value() && !change.uid.empty()) {
+      listener_.Changed(*kind, change.uid);
+    }
+  }
+}
+
+rt::Task<Status> RuntimeWatch::EventLoop(Driver* driver) {
+  // Times of events are whole seconds: those of the last second are remembered one by one.
+  WallTime from = WallTime::FromSeconds(loop_.WallNow().seconds());
+  std::set<std::tuple<std::string, std::string, std::string>> told;
+  while (true) {
+    CO_TRY_STATUS(co_await rt::Sleep(options_.event_interval));
+    iri::EventFilter filter;
+    filter.from = from;
+    auto events = co_await rt::WithDeadline(driver->Events(std::move(filter)), options_.call_limit);
+    if (!events.ok()) continue;
+    WallTime newest = from;
+    for (const auto& event : *events) newest = std::max(newest, event.time);
+    std::set<std::tuple<std::string, std::string, std::string>> last;
+    for (auto& event : *events) {
+      const auto key = std::tuple(event.involved.id, event.reason, event.message);
+      const bool is_new = event.time > from || !told.contains(key);
+      if (event.time == newest) last.insert(key);
+      if (!is_new) continue;
+      const std::string uid(iri::LabelOf(event.involved, UidLabel(driver->kind())));
+      if (!uid.empty()) listener_.Happened(driver->kind(), uid, std::move(event));
+    }
+    if (newest == from) last.insert(told.begin(), told.end());
+    told = std::move(last);
+    from = newest;
+  }
+}
+
+rt::Task<Status> RuntimeWatch::Close() { co_return co_await scope_.Close(); }
+
+}  // namespace berth::poollet

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poollet/session/session.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "berth/agent/v1/agent.pb.h"
+#include "rt/deadline.h"
+#include "rt/sleep.h"
+
+namespace berth::poollet {
+namespace {
+
+namespace pb = ::berth::agent::v1;
+
+constexpr std::string_view kConnect = "/berth.agent.v1.AgentService/Connect";
+// A server that says nothing for this many heartbeats is gone, whatever the connection looks like.
+constexpr int64_t kSilentHeartbeats = 3;
+constexpr Duration kHeartbeatDefault = Duration::Seconds(2);
+constexpr size_t kRedirectsMax = 16;
+
+Result<pb::ServerMessage> Decode(const std::string& bytes) {
+  pb::ServerMessage message;
+  if (!message.ParseFromString(bytes)) return BadRequest("the server sent what is no message");
+  return message;
+}
+
+Status StatusOfRefusal(const pb::Refused& refused) {
+  Status status(refused.reason() == "Version" ? Reason::kBadRequest : Reason::kForbidden,
+                fmt::format("{}: {}", refused.reason(), refused.message()));
+  if (refused.retry_after_ms() > 0) {
+    status = status.WithRetryAfter(Duration::Millis(
+        static_cast<int64_t>(std::min<uint64_t>(refused.retry_after_ms(), 600'000))));
+  }
+  return status;
+}
+
+}  // namespace
+
+Session::Session(rt::Loop& loop,
+                 net::RpcDialer& dialer,
+                 CredentialSource& credentials,
+                 SessionPeer& peer,
+                 SessionOptions options)
+    : loop_(loop),
+      dialer_(dialer),
+      credentials_(credentials),
+      peer_(peer),
+      options_(options),
+      backoff_(options.backoff),
+      scope_(loop) {}
+
+void Session::Start() { scope_.Spawn("poollet.session", Run()); }
+
+void Session::Wake(Urgency urgency) {
+  soon_.Set();
+  if (urgency == Urgency::kNow) now_.Set();
+}
+
+void Session::Reconnect() {
+  if (stream_ != nullptr) stream_->Abort(Unavailable("the host begins a new session"));
+}
+
+std::string Session::NextServer() {
+  if (!redirected_.empty()) {
+    std::string server = std::move(redirected_.front());
+    redirected_.erase(redirected_.begin());
+    return server;
+  }
+  const auto servers = peer_.Servers();
+  if (servers.empty()) return "";
+  return servers[next_server_++ % servers.size()];
+}
+
+Duration Session::PauseAfter(const Status& status) {
+  if (!redirected_.empty()) return Duration();
+  Duration pause = backoff_.Next(loop_.random());
+  if (status.retry_after().has_value()) pause = std::max(pause, *status.retry_after());
+  return pause;
+}
+
+rt::Task<Status> Session::Run() {
+  while (!leaving_) {
+    const std::string server = NextServer();
+    const Status status = co_await RunOnce(server);
+    stream_ = nullptr;
+    const bool was_synced = synced_;
+    synced_ = false;
+    if (welcomed_) peer_.Ended(status);
+    welcomed_ = false;
+    if (status.Is(Reason::kCancelled)) co_return status;
+    last_error_ = status.message();
+    if (leaving_) break;
+    if (was_synced) backoff_.Reset();
+    if (was_synced || sessions_ == 0) {
+      LOG_WARNING("no session with {}: {}", server, status.message());
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(PauseAfter(status)));
+  }
+  farewell_.Set();
+  co_return OkStatus();
+}
+
+rt::Task<Status> Session::RunOnce(std::string address) {
+  if (address.empty()) co_return Unavailable("no server is known");
+  CO_TRY(auto credentials, co_await credentials_.Current());
+  auto dialled = co_await dialer_.Dial(address, std::move(credentials), options_.dial_limit);
+  if (!dialled.ok()) {
+    if (dialled.status().Is(Reason::kUnauthorized)) credentials_.Rejected(dialled.status());
+    co_return dialled.status().Wrap("dial " + address);
+  }
+  std::unique_ptr<net::RpcChannel> channel = *std::move(dialled);
+  net::RpcOptions options;
+  std::string method(kConnect);
+  auto opened = co_await channel->Open(std::move(method), std::move(options));
+  Status status = opened.status();
+  if (opened.ok()) {
+    std::unique_ptr<net::MessageStream> stream = *std::move(opened);
+    stream_ = stream.get();
+    status = co_await Talk(stream.get());
+    stream_ = nullptr;
+    stream->Abort(Cancelled("the session is over"));
+  }
+  const Status closed = co_await channel->Close();
+  if (!closed.ok()) LOG_DEBUG("close: {}", closed.message());
+  if (status.Is(Reason::kUnauthorized)) credentials_.Rejected(status);
+  co_return status;
+}
+
+rt::Task<Status> Session::Talk(net::MessageStream* stream) {
+  CO_TRY_STATUS(co_await Greet(stream));
+  rt::TaskScope helpers(loop_);
+  helpers.Spawn("poollet.session.write", WriteLoop(stream));
+  helpers.Spawn("poollet.session.heartbeat", HeartbeatLoop(stream));
+  const Status status = co_await ReadLoop(stream);
+  stream->Abort(status.ok() ? Cancelled("the session is over") : status);
+  const Status closed = co_await helpers.Close();
+  CHECK(closed.ok());
+  co_return status;
+}
+
+rt::Task<Status> Session::Greet(net::MessageStream* stream) {
+  std::string hello = peer_.Hello();
+  CO_TRY_STATUS(co_await stream->Write(std::move(hello)));
+  CO_TRY(const auto bytes, co_await rt::WithDeadline(stream->Read(), options_.welcome_limit));
+  if (!bytes.has_value()) co_return Unavailable("the server ended the session before its welcome");
+  CO_TRY(const pb::ServerMessage message, Decode(*bytes));
+  if (!message.has_welcome()) {
+    CO_TRY_STATUS(Dispatch(message, stream));
+    co_return BadRequest("the server's first word is no welcome");
+  }
+  const pb::Welcome& welcome = message.welcome();
+  if (welcome.version() < kProtocolMin || welcome.version() > kProtocolMax) {
+    co_return BadRequest(fmt::format("the server speaks version {}, this poollet {} to {}",
+                                     welcome.version(),
+                                     kProtocolMin,
+                                     kProtocolMax));
+  }
+  CO_TRY_STATUS(peer_.Welcomed(welcome));
+  welcomed_ = true;
+  ++sessions_;
+  session_start_ = welcome.session().start();
+  session_counter_ = welcome.session().counter();
+  heartbeat_every_ = welcome.heartbeat_ms() == 0
+                         ? kHeartbeatDefault
+                         : Duration::Millis(static_cast<int64_t>(welcome.heartbeat_ms()));
+  last_word_ = loop_.Now();
+  for (std::string& chunk : peer_.Announce()) {
+    CO_TRY_STATUS(co_await stream->Write(std::move(chunk)));
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> Session::ReadLoop(net::MessageStream* stream) {
+  while (true) {
+    CO_TRY(const auto bytes, co_await stream->Read());
+    if (!bytes.has_value()) co_return Unavailable("the server ended the session");
+    last_word_ = loop_.Now();
+    CO_TRY(const pb::ServerMessage message, Decode(*bytes));
+    CO_TRY_STATUS(Dispatch(message, stream));
+  }
+}
+
+Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* stream) {
+  switch (message.message_case()) {
+    case pb::ServerMessage::kBatch: peer_.Received(message.batch()); break;
+    case pb::ServerMessage::kSynced:
+      synced_ = true;
+      peer_.Synced(message.synced().revision());
+      Wake(Urgency::kNow);
+      break;
+    case pb::ServerMessage::kGrant:
+      peer_.Granted(message.grant().number(),
+                    Duration::Millis(static_cast<int64_t>(message.grant().ttl_ms())));
+      break;
+    case pb::ServerMessage::kPing: {
+      pb::HostMessage pong;
+      pong.mutable_pong()->set_number(message.ping().number());
+      if (!stream->TryWrite(pong.SerializeAsString())) return Unavailable("the outbox is full");
+      break;
+    }
+    case pb::ServerMessage::kRedirect: {
+      const auto& servers = message.redirect().servers();
+      redirected_.assign(servers.begin(),
+                         servers.begin() + std::min<int>(servers.size(), kRedirectsMax));
+      return Unavailable("redirected: " + message.redirect().reason());
+    }
+    case pb::ServerMessage::kFarewell: farewell_.Set(); break;
+    case pb::ServerMessage::kRefused: return StatusOfRefusal(message.refused());
+    case pb::ServerMessage::kWelcome: return BadRequest("a second welcome");
+    case pb::ServerMessage::MESSAGE_NOT_SET: break;  // a word of a later version
+  }
+  return OkStatus();
+}
+
+rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {
+  while (true) {
+    CO_TRY_STATUS(co_await soon_.Wait());
+    if (now_.is_set()) {
+      // What else is said in this turn goes with it.
+      rt::Yield yield;
+      CO_TRY_STATUS(co_await yield);
+    } else {
+      const Status waited = co_await rt::WithDeadline(now_.Wait(), options_.coalesce);
+      if (waited.Is(Reason::kCancelled)) co_return waited;
+    }
+    soon_.Reset();
+    now_.Reset();
+    while (auto batch = peer_.TakeBatch()) {
+      CO_TRY_STATUS(co_await stream->Write(*std::move(batch)));
+    }
+  }
+}
+
+rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
+  while (true) {
+    const Duration silence = loop_.Now() - last_word_;
+    if (silence > heartbeat_every_ * kSilentHeartbeats) {
+      stream->Abort(Unavailable("the server has been silent for " + FormatDuration(silence)));
+      co_return OkStatus();
+    }
+    pb::HostMessage message;
+    pb::Heartbeat& heartbeat = *message.mutable_heartbeat();
+    heartbeat.mutable_session()->set_start(session_start_);
+    heartbeat.mutable_session()->set_counter(session_counter_);
+    heartbeat.set_number(++heartbeats_);
+    peer_.HeartbeatSent(heartbeats_);
+    if (!stream->TryWrite(message.SerializeAsString())) LOG_DEBUG("heartbeat: the outbox is full");
+    CO_TRY_STATUS(co_await rt::Sleep(heartbeat_every_));
+  }
+}
+
+rt::Task<Status> Session::Leave(LeaveMode mode, rt::Event* drained) {
+  leaving_ = true;
+  if (stream_ != nullptr && synced_) {
+    farewell_.Reset();
+    pb::HostMessage message;
+    message.mutable_goodbye()->set_mode(mode == LeaveMode::kKeep ? pb::Goodbye::KEEP
+                                                                 : pb::Goodbye::DRAIN);
+    if (stream_->TryWrite(message.SerializeAsString())) {
+      if (mode == LeaveMode::kDrain) CO_TRY_STATUS(co_await drained->Wait());
+      const Status said = co_await rt::WithDeadline(farewell_.Wait(), options_.farewell_limit);
+      if (!said.ok()) LOG_INFO("no farewell from the server: {}", said.message());
+    }
+  }
+  co_return co_await Close();
+}
+
+rt::Task<Status> Session::Close() {
+  leaving_ = true;
+  co_return co_await scope_.Close();
+}
+
+}  // namespace berth::poollet

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Session keeps a host in contact with the server: it dials, says hello, announces, and then
+// carries batches both ways until the connection ends; then it begins again. What is said is the
+// peer's business (poollet/host). On-loop only.
+//
+//   dial ── hello ──► welcome ── announce… ──► batches, heartbeats ⇄ grants ──► end ── pause ─┐
+//    ▲────────────────────────────────────────────────────────────────────────────────────────┘
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "net/rpc.h"
+#include "rt/backoff.h"
+#include "rt/event.h"
+#include "rt/loop.h"
+#include "rt/scope.h"
+#include "rt/task.h"
+
+namespace berth::agent::v1 {
+class ServerBatch;
+class ServerMessage;
+class TunnelRequest;
+class Welcome;
+}  // namespace berth::agent::v1
+
+namespace berth::poollet {
+
+// The versions of the session protocol that this poollet speaks.
+inline constexpr uint32_t kProtocolMin = 1;
+inline constexpr uint32_t kProtocolMax = 1;
+
+enum class Urgency : uint8_t {
+  kNow,   // with the end of this turn
+  kSoon,  // within 50 ms, with whatever else there is
+};
+enum class LeaveMode : uint8_t { kKeep, kDrain };
+
+// What the host shows the server; renews itself in time.
+class CredentialSource {
+ public:
+  virtual ~CredentialSource() = default;
+  // Unauthorized: there is no way to get any; a person must look.
+  virtual rt::Task<Result<net::RpcCredentials>> Current() = 0;
+  // The server did not accept them (expired, revoked, another authority).
+  virtual void Rejected(const Status& why) = 0;
+};
+
+// Who speaks on a session. Messages are serialized HostMessages.
+class SessionPeer {
+ public:
+  virtual ~SessionPeer() = default;
+
+  virtual std::string Hello() = 0;
+  // The session begins. An error ends it.
+  virtual Status Welcomed(const agent::v1::Welcome& welcome) = 0;
+  virtual std::vector<std::string> Announce() = 0;
+  virtual void Received(const agent::v1::ServerBatch& batch) = 0;
+  virtual void Synced(uint64_t revision) = 0;
+  // h(n) is now.
+  virtual void HeartbeatSent(uint64_t number) = 0;
+  virtual void Granted(uint64_t number, Duration ttl) = 0;
+  // The next batch; nullopt: nothing to say.
+  virtual std::optional<std::string> TakeBatch() = 0;
+  // After every session that was welcomed.
+  virtual void Ended(const Status& why) = 0;
+  // Where to dial, in order of preference.
+  virtual std::vector<std::string> Servers() const = 0;
+};
+
+struct SessionOptions {
+  Duration dial_limit = Duration::Seconds(5);
+  Duration welcome_limit = Duration::Seconds(15);
+  Duration coalesce = Duration::Millis(50);
+  Duration farewell_limit = Duration::Seconds(2);
+  // The first retry comes within 50 ms.
+  rt::BackoffOptions backoff = {
+      .initial = Duration::Millis(40), .max = Duration::Seconds(5), .factor = 2.0, .jitter = 0.2};
+};
+
+class Session {
+ public:
+  // All references outlive the session.
+  Session(rt::Loop& loop,
+          net::RpcDialer& dialer,
+          CredentialSource& credentials,
+          SessionPeer& peer,
+          SessionOptions options);
+
+  void Start();
+  // There is something to say.
+  void Wake(Urgency urgency);
+  // Breaks the session off and dials again.
+  void Reconnect();
+
+  // Says goodbye. kKeep: waits for the farewell, but not long. kDrain: until `drained` and the
+  // farewell, or the server ends the session. Then nothing is dialled any more.
+  rt::Task<Status> Leave(LeaveMode mode, rt::Event* drained);
+  // Breaks everything off.
+  rt::Task<Status> Close();
+
+  bool is_synced() const { return synced_; }
+  // Why the last attempt or session ended; "" at first.
+  const std::string& last_error() const { return last_error_; }
+  uint64_t sessions() const { return sessions_; }
+
+ private:
+  rt::Task<Status> Run();
+  rt::Task<Status> RunOnce(std::string address);
+  rt::Task<Status> Talk(net::MessageStream* stream);
+  rt::Task<Status> Greet(net::MessageStream* stream);
+  rt::Task<Status> ReadLoop(net::MessageStream* stream);
+  rt::Task<Status> WriteLoop(net::MessageStream* stream);
+  rt::Task<Status> HeartbeatLoop(net::MessageStream* stream);
+  Status Dispatch(const agent::v1::ServerMessage& message, net::MessageStream* stream);
+  std::string NextServer();
+  Duration PauseAfter(const Status& status);
+
+  rt::Loop& loop_;
+  net::RpcDialer& dialer_;
+  CredentialSource& credentials_;
+  SessionPeer& peer_;
+  const SessionOptions options_;
+
+  bool welcomed_ = false;
+  bool synced_ = false;
+  bool leaving_ = false;
+  uint64_t sessions_ = 0;
+  uint64_t session_start_ = 0;  // S
+  uint64_t session_counter_ = 0;
+  uint64_t heartbeats_ = 0;
+  Duration heartbeat_every_;
+  Time last_word_;  // of the server
+  std::string last_error_;
+  size_t next_server_ = 0;
+  std::vector<std::string> redirected_;  // tried first
+  std::optional<Duration> retry_after_;
+  rt::Backoff backoff_;
+  rt::Event soon_;
+  rt::Event now_;
+  rt::Event farewell_;
+  net::MessageStream* stream_ = nullptr;  // while a session is in progress
+  rt::TaskScope scope_;
+};
+
+}  // namespace berth::poollet
