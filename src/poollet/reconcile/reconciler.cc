@@ -82,6 +82,12 @@ void Reconciler::KickAll() {
   for (const auto& [uid, _] : items_) Kick(uid);
 }
 
+void Reconciler::ReportAll() {
+  for (auto& [uid, item] : items_) {
+    if (item.reported.has_value()) owner_.Reported(*item.reported);
+  }
+}
+
 void Reconciler::Start(const std::string& uid, Item& item) {
   if (item.timer.has_value()) loop_.CancelTimer(*item.timer);
   item.timer.reset();

@@ -86,6 +86,8 @@ class Reconciler {
   // Something may have changed: look again soon. Unknown uids are ignored.
   void Kick(const std::string& uid);
   void KickAll();
+  // Says again what was said of every object.
+  void ReportAll();
   bool Has(const std::string& uid) const { return items_.contains(uid); }
 
   // Cancels what is in progress and waits for it. The runtimes keep what they have.

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server says, and what a host does about it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "berth/agent/v1/agent.pb.h"
+#include "poollet/host/breaker.h"
+#include "poollet/host/host.h"
+#include "rt/chaos.h"
+
+namespace berth::poollet {
+namespace {
+
+namespace pb = ::berth::agent::v1;
+using fleet::ObjectKind;
+
+// A hold longer than this is no hold: the host forgets it earlier than the server hopes.
+constexpr Duration kHoldMax = Duration::Minutes(1);
+// 10,000 entries of 200 bytes: what the server did not confirm by then it never will.
+constexpr size_t kGoneMax = 10'000;
+
+std::optional<ObjectKind> KindFromName(std::string_view name) {
+  for (const auto kind :
+       {ObjectKind::kMachine, ObjectKind::kVolume, ObjectKind::kBucket, ObjectKind::kReservation}) {
+    if (fleet::NameOf(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+fleet::OfferItem ToItem(const auto& message) {
+  fleet::OfferItem item;
+  item.pool_uid = message.pool_uid();
+  item.kind = KindFromName(message.kind()).value_or(ObjectKind::kMachine);
+  item.uid = message.uid();
+  item.placement = message.placement();
+  item.class_name = message.class_name();
+  item.resources.insert(message.resources().begin(), message.resources().end());
+  return item;
+}
+
+fleet::Offer ToOffer(const pb::Offer& message) {
+  fleet::Offer offer;
+  offer.id = {.term = message.id().term(), .number = message.id().number()};
+  offer.item = ToItem(message);
+  for (const auto& joint : message.joint()) offer.joint.push_back(ToItem(joint));
+  const auto ms = static_cast<int64_t>(std::min<uint64_t>(message.hold_ms(), 3'600'000));
+  offer.hold_ttl = std::min(Duration::Millis(ms), kHoldMax);
+  offer.reservation_uid = message.reservation_uid();
+  return offer;
+}
+
+bool Moves(const Desired& desired) {
+  const auto* machine = std::get_if<DesiredMachine>(&desired.body);
+  return machine != nullptr && machine->moves;
+}
+
+}  // namespace
+
+void Host::Received(const pb::ServerBatch& batch) {
+  for (const auto& pool : batch.pools()) OnPool(pool);
+  for (const auto& release : batch.releases()) {
+    ledger_.Release({.term = release.term(), .number = release.number()});
+  }
+  for (const auto& message : batch.deletes()) OnDelete(message);
+  for (const auto& offer : batch.offers()) OnOffer(offer);
+  for (const auto& assign : batch.assigns()) OnAssign(assign);
+  for (const auto& confirm : batch.confirms()) OnConfirm(confirm);
+  for (const auto& gone : batch.forget()) OnForget(gone);
+  for (const auto& verdict : batch.orphans()) OnVerdict(verdict);
+  ArmExpiry();
+}
+
+void Host::Say(iri::EventType type,
+               const std::string& uid,
+               ObjectKind kind,
+               std::string reason,
+               std::string message) {
+  outbox_.Event({.uid = uid,
+                 .pool_uid = PoolUidOf(kind),
+                 .type = type,
+                 .reason = std::move(reason),
+                 .message = std::move(message)});
+}
+
+void Host::OnPool(const pb::PoolWelcome& welcome) {
+  if (!welcome.refused().empty()) {
+    LOG_ERROR(
+        "{} {}: refused by the server: {}", welcome.kind(), welcome.name(), welcome.refused());
+    return;
+  }
+  RecordPool pool;
+  pool.kind = welcome.kind();
+  pool.name = welcome.name();
+  pool.uid = welcome.uid();
+  pool.limits.insert(welcome.limits().begin(), welcome.limits().end());
+  const auto found = std::ranges::find_if(host_.pools, [&](const RecordPool& known) {
+    return known.kind == pool.kind && known.name == pool.name;
+  });
+  if (found == host_.pools.end()) {
+    host_.pools.push_back(std::move(pool));
+  } else {
+    *found = std::move(pool);
+  }
+  facts_said_ = 0;
+  ApplyBudgets();
+  SayOrphans();
+  PersistHost();
+}
+
+void Host::OnOffer(const pb::Offer& message) {
+  const fleet::Offer offer = ToOffer(message);
+  if (offer.id.term > host_.term) {  // P1
+    host_.term = offer.id.term;
+    PersistHost();
+  }
+  const auto port = ports_.find(offer.item.kind);
+  if (port != ports_.end() && !port->second.problem.empty()) {
+    fleet::Answer answer;
+    answer.id = offer.id;
+    answer.verdict = fleet::Answer::Verdict::kRejected;
+    answer.reason = "RuntimeUnavailable";
+    answer.message = port->second.problem;
+    answer.ledger = ledger_.version();
+    outbox_.Answer(std::move(answer));
+    return;
+  }
+  fleet::Answer answer = ledger_.Ask(offer, host_.term, loop_.Now());
+  // What is being removed or was refused here is in the record, at its placement.
+  const Item* item = Find(offer.item.uid);
+  if (item != nullptr && item->entry.phase == Phase::kRemoving) {
+    answer.verdict = fleet::Answer::Verdict::kAlreadyHere;
+    answer.placement = item->entry.placement.number;
+  }
+  outbox_.Answer(std::move(answer));
+}
+
+// True if nothing is to be admitted: it is old, being removed, gone, or as it was.
+bool Host::IsSettledBefore(const pb::Assign& assign, Item& item) {
+  const std::string& uid = item.entry.uid;
+  const Placement placement = {.incarnation = assign.incarnation(), .number = assign.placement()};
+  if (placement < item.entry.placement) {  // P6
+    REACHED("poollet.p6.stale_assign");
+    Say(iri::EventType::kWarning,
+        uid,
+        item.entry.kind,
+        "StaleAssignment",
+        fmt::format("ignored an assignment at ({}, {}): this host has seen ({}, {})",
+                    placement.incarnation,
+                    placement.number,
+                    item.entry.placement.incarnation,
+                    item.entry.placement.number));
+    return true;
+  }
+  const bool is_same = placement == item.entry.placement;
+  if (item.entry.phase == Phase::kGone && is_same) {
+    if (item.is_durable) outbox_.Gone(uid, item.entry.placement);
+    return true;
+  }
+  if (item.entry.phase == Phase::kRemoving) {
+    if (!is_same) {
+      // The old copy must go before the new one may come: the server finds another place.
+      outbox_.Refuse(uid, placement, "StillRemoving", "an earlier copy is being removed here", {});
+    }
+    return true;
+  }
+  if (item.entry.phase == Phase::kAssigned && is_same && item.entry.hash == assign.hash() &&
+      !item.secrets_missing) {
+    if (item.is_durable) outbox_.Ack(uid, placement, item.entry.hash);
+    return true;
+  }
+  return false;
+}
+
+void Host::OnAssign(const pb::Assign& assign) {
+  std::string bytes = assign.SerializeAsString();
+  auto parsed = ParseAssign(bytes, host_.cluster_id);
+  const Placement placement = {.incarnation = assign.incarnation(), .number = assign.placement()};
+  if (!parsed.ok()) {
+    const std::string text(parsed.status().message());
+    outbox_.Refuse(assign.uid(), placement, "BadAssignment", text, {});
+    return;
+  }
+  auto desired = std::make_shared<const Desired>(*std::move(parsed));
+  Item* item = Find(desired->uid);
+  if (item != nullptr && IsSettledBefore(assign, *item)) {
+    if (item->entry.phase == Phase::kAssigned && item->entry.placement == placement &&
+        Moves(*desired)) {
+      leases_.Confirm(desired->uid, placement);
+    }
+    return;
+  }
+  Accept(std::move(desired), std::move(bytes));
+}
+
+void Host::Accept(std::shared_ptr<const Desired> desired, std::string assign) {
+  Allocation allocation;
+  allocation.uid = desired->uid;
+  allocation.kind = desired->kind;
+  allocation.pool_uid = desired->pool_uid;
+  allocation.class_name = desired->class_name;
+  allocation.placement = desired->placement.number;
+  allocation.amounts = desired->amounts;
+  allocation.reservation_uid = desired->reservation_uid;
+  const bool is_here = ledger_.IsAllocated(desired->uid);
+  Verdict verdict = ledger_.Admit(allocation, loop_.Now());  // P5
+  if (!verdict.fits && !is_here) {
+    REACHED("poollet.p5.refused");
+    RefuseAssign(*desired,
+                 {.reason = std::move(verdict.reason),
+                  .message = std::move(verdict.message),
+                  .missing = std::move(verdict.missing)});
+    return;
+  }
+  Item& item = items_[desired->uid];
+  if (!verdict.fits) {
+    Say(iri::EventType::kWarning,
+        desired->uid,
+        desired->kind,
+        "UpdateDoesNotFit",
+        std::move(verdict.message));
+  } else {
+    item.entry.amounts = desired->amounts;
+  }
+  auto stripped = WithoutSecrets(assign);
+  CHECK(stripped.ok()) << "it was parsed before";
+  item.entry.uid = desired->uid;
+  item.entry.placement = desired->placement;
+  item.entry.phase = Phase::kAssigned;
+  item.entry.kind = desired->kind;
+  item.entry.pool_uid = desired->pool_uid;
+  item.entry.hash = desired->hash;
+  item.entry.assign = *std::move(stripped);
+  item.entry.had_secrets = desired->had_secrets;
+  item.secrets_missing = false;
+  item.refusal.reset();
+  item.desired = desired;
+  if (Moves(*desired)) {
+    leases_.Confirm(desired->uid, desired->placement);
+  } else {
+    leases_.Withdraw(desired->uid);
+  }
+  Save(desired->uid, item);
+  if (std::erase_if(orphans_, [&](const auto& o) { return o.second.seen.uid == desired->uid; }) >
+      0) {
+    SayOrphans();  // adopted
+  }
+  CheckDrained();
+}
+
+// Never silently dropped, and never taken up again at this placement: by the time that an old
+// message comes once more, the object may run elsewhere.
+void Host::RefuseAssign(const Desired& desired, Item::Refusal refusal) {
+  Item& item = items_[desired.uid];
+  item.entry = RecordEntry();
+  item.entry.uid = desired.uid;
+  item.entry.placement = desired.placement;
+  item.entry.phase = Phase::kGone;
+  item.entry.kind = desired.kind;
+  item.entry.pool_uid = desired.pool_uid;
+  item.desired = nullptr;
+  item.refusal = std::move(refusal);
+  Save(desired.uid, item);
+}
+
+void Host::OnConfirm(const pb::Confirm& confirm) {
+  const Item* item = Find(confirm.uid());
+  const Placement placement = {.incarnation = confirm.incarnation(), .number = confirm.placement()};
+  if (item == nullptr || item->entry.phase != Phase::kAssigned || item->desired == nullptr) return;
+  if (item->entry.placement != placement || !Moves(*item->desired)) return;
+  leases_.Confirm(confirm.uid(), placement);
+}
+
+void Host::OnDelete(const pb::Delete& message) {
+  PendingDelete wanted;
+  wanted.uid = message.uid();
+  wanted.placement = {.incarnation = message.incarnation(), .number = message.placement()};
+  wanted.kind = KindFromName(message.kind()).value_or(ObjectKind::kMachine);
+  wanted.is_approved = message.approved();
+  // Those of a resynchronisation are looked at together when it ends.
+  if (!synced_) {
+    pending_deletes_.push_back(std::move(wanted));
+  } else if (!tripped_ || wanted.is_approved) {
+    Execute(wanted);
+  }
+}
+
+void Host::Synced(uint64_t revision) {
+  synced_ = true;
+  const HistorySeen seen = {.incarnation_known = host_.incarnation,
+                            .incarnation = incarnation_,
+                            .revision_known = host_.revision,
+                            .revision = revision};
+  size_t deletions = 0;
+  for (const auto& wanted : pending_deletes_) {
+    const Item* item = Find(wanted.uid);
+    const bool runs = item != nullptr && item->entry.phase == Phase::kAssigned &&
+                      wanted.placement >= item->entry.placement;
+    if (runs && !wanted.is_approved) ++deletions;
+  }
+  const size_t running = CountIn(Phase::kAssigned);
+  tripped_ = options_.mass_deletion == HostOptions::MassDeletion::kNeedsApproval &&
+             IsSuspicious(seen) && IsMassDeletion(deletions, running);
+  if (tripped_) {
+    REACHED("poollet.breaker.tripped");
+    const std::string text = fmt::format(
+        "history was rewound, and {} of {} objects here should be deleted: nothing is deleted "
+        "until an operator approves it",
+        deletions,
+        running);
+    LOG_ERROR("{}", text);
+    for (const auto& [kind, _] : ports_) {
+      Say(iri::EventType::kWarning, "", kind, "MassDeletionHeld", text);
+    }
+  } else {
+    host_.incarnation = std::max(host_.incarnation, incarnation_);
+    host_.revision = revision;
+    PersistHost();
+  }
+  for (const auto& wanted : std::exchange(pending_deletes_, {})) {
+    if (!tripped_ || wanted.is_approved) Execute(wanted);
+  }
+  // What was said on earlier sessions may have been lost.
+  facts_said_ = 0;
+  reconciler_.ReportAll();
+  for (const auto& [_, item] : items_) {
+    if (item.entry.kind == ObjectKind::kReservation && item.entry.phase == Phase::kAssigned &&
+        item.is_durable && item.desired != nullptr) {
+      outbox_.Report(ReportReservation(*item.desired));
+    }
+  }
+  SayOrphans();
+}
+
+void Host::Execute(const PendingDelete& wanted) {
+  Item* item = Find(wanted.uid);
+  if (item != nullptr && wanted.placement < item->entry.placement) {
+    Say(iri::EventType::kWarning,
+        wanted.uid,
+        item->entry.kind,
+        "StaleDelete",
+        fmt::format("ignored a deletion at ({}, {}): this host has a later placement",
+                    wanted.placement.incarnation,
+                    wanted.placement.number));
+    return;
+  }
+  if (item == nullptr) {
+    item = &items_[wanted.uid];
+    item->entry.uid = wanted.uid;
+    item->entry.kind = wanted.kind;
+  }
+  if (item->entry.phase == Phase::kGone) {
+    item->entry.placement = wanted.placement;
+    if (item->is_durable) outbox_.Gone(wanted.uid, wanted.placement);
+    return;
+  }
+  const bool is_new = item->entry.phase != Phase::kRemoving;
+  item->entry.phase = Phase::kRemoving;
+  item->entry.placement = wanted.placement;
+  if (is_new) Save(wanted.uid, *item);
+}
+
+void Host::OnForget(const pb::Gone& gone) {
+  const Item* item = Find(gone.uid());
+  const Placement placement = {.incarnation = gone.incarnation(), .number = gone.placement()};
+  if (item == nullptr || item->entry.phase != Phase::kGone || item->entry.placement > placement) {
+    return;
+  }
+  items_.erase(gone.uid());
+  scope_.Spawn("poollet.forget", Forget({gone.uid()}));
+  if (CountIn(Phase::kGone) <= kGoneMax) return;
+  for (const auto& [uid, other] : items_) {
+    if (other.entry.phase != Phase::kGone || !other.is_durable) continue;
+    const std::string oldest = uid;
+    items_.erase(oldest);
+    scope_.Spawn("poollet.forget", Forget({oldest}));
+    break;
+  }
+}
+
+rt::Task<Status> Host::Forget(std::vector<std::string> uids) {
+  RecordChange change;
+  change.forgets = std::move(uids);
+  // If this fails, the next announce shows it again.
+  co_return co_await record_->Write(std::move(change));
+}
+
+void Host::OnVerdict(const pb::OrphanVerdict& verdict) {
+  const auto found = orphans_.find(verdict.runtime_id());
+  if (found == orphans_.end() || verdict.verdict() != pb::OrphanVerdict::PURGE) return;
+  if (found->second.seen.uid != verdict.uid()) return;
+  scope_.Spawn("poollet.purge", Purge(found->second.seen.kind, verdict.runtime_id()));
+}
+
+void Host::HeartbeatSent(uint64_t number) { leases_.HeartbeatSent(number); }
+void Host::Granted(uint64_t number, Duration ttl) { leases_.Granted(number, ttl); }
+
+std::optional<std::string> Host::TakeBatch() {
+  SayFacts();
+  return outbox_.Take();
+}
+
+void Host::Ended(const Status& why) {
+  (void)why;
+  in_session_ = false;
+  synced_ = false;
+  tripped_ = false;
+  pending_deletes_.clear();
+  leases_.SessionEnded();
+  outbox_.SessionEnded();
+}
+
+}  // namespace berth::poollet

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the objects of a host: durable first, then acted on.
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "poollet/host/host.h"
+#include "rt/backoff.h"
+#include "rt/deadline.h"
+#include "rt/sleep.h"
+
+namespace berth::poollet {
+namespace {
+
+using fleet::ObjectKind;
+
+// Something of this kind with nothing known but its uid, to be removed.
+std::shared_ptr<const Desired> Nameless(const RecordEntry& entry) {
+  Desired desired;
+  desired.uid = entry.uid;
+  desired.kind = entry.kind;
+  desired.placement = entry.placement;
+  if (entry.kind == ObjectKind::kVolume) desired.body = DesiredVolume();
+  if (entry.kind == ObjectKind::kBucket) desired.body = DesiredBucket();
+  return std::make_shared<const Desired>(std::move(desired));
+}
+
+}  // namespace
+
+void Host::Save(const std::string& uid, Item& item) {
+  scope_.Spawn("poollet.save", Persist(uid, ++item.version));
+}
+
+rt::Task<Status> Host::Persist(std::string uid, uint64_t version) {
+  rt::Backoff backoff;
+  while (true) {
+    Item* item = Find(uid);
+    if (item == nullptr || item->version != version) co_return OkStatus();  // a later one follows
+    RecordChange change;
+    change.puts.push_back(item->entry);
+    const Status written = co_await record_->Write(std::move(change));
+    if (written.Is(Reason::kCancelled)) co_return written;
+    item = Find(uid);
+    if (item == nullptr || item->version != version) co_return OkStatus();
+    if (written.ok()) {
+      item->is_durable = true;
+      Saved(uid, *item);
+      co_return OkStatus();
+    }
+    LOG_ERROR("{}: {}", uid, written.message());
+    if (!item->is_durable && item->entry.phase == Phase::kAssigned) {
+      // P4: what cannot be written down is not begun.
+      ledger_.Free(uid);
+      leases_.Withdraw(uid);
+      outbox_.Refuse(
+          uid, item->entry.placement, "RecordFailed", std::string(written.message()), {});
+      items_.erase(uid);
+      CheckDrained();
+      co_return OkStatus();
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
+  }
+}
+
+void Host::Saved(const std::string& uid, Item& item) {
+  switch (item.entry.phase) {
+    case Phase::kAssigned:
+      outbox_.Ack(uid, item.entry.placement, item.entry.hash);
+      Hand(item);
+      break;
+    case Phase::kRemoving: Hand(item); break;
+    case Phase::kGone:
+      if (item.refusal.has_value()) {
+        outbox_.Refuse(uid,
+                       item.entry.placement,
+                       item.refusal->reason,
+                       item.refusal->message,
+                       item.refusal->missing);
+        item.refusal.reset();
+      } else {
+        outbox_.Gone(uid, item.entry.placement);
+      }
+      break;
+  }
+  CheckDrained();
+}
+
+void Host::Hand(const Item& item) {
+  if (item.entry.kind == ObjectKind::kReservation) {
+    // It is in no runtime: the ledger is all there is.
+    if (item.entry.phase == Phase::kRemoving) {
+      Removed(item.entry.uid);
+    } else if (item.desired != nullptr) {
+      outbox_.Report(ReportReservation(*item.desired));
+    }
+    return;
+  }
+  Target target;
+  target.desired = item.desired != nullptr ? item.desired : Nameless(item.entry);
+  target.phase = item.entry.phase;
+  target.secrets_missing = item.secrets_missing;
+  target.was_available = item.entry.was_available;
+  target.create_begun = item.entry.create_begun;
+  target.storage_allowed = AmountOf(item.entry.amounts, kStorage);
+  reconciler_.Put(std::move(target));
+}
+
+void Host::Reported(ObjectReport report) { outbox_.Report(std::move(report)); }
+
+// Keeps (I, P) and nothing else: secrets go with the body.
+void Host::MakeGone(const std::string& uid, Item& item) {
+  reconciler_.Drop(uid);
+  leases_.Withdraw(uid);
+  ledger_.Free(uid);
+  outbox_.Drop(uid);
+  RecordEntry entry;
+  entry.uid = uid;
+  entry.placement = item.entry.placement;
+  entry.phase = Phase::kGone;
+  entry.kind = item.entry.kind;
+  entry.pool_uid = item.entry.pool_uid;
+  item.entry = std::move(entry);
+  item.desired = nullptr;
+  item.secrets_missing = false;
+  Save(uid, item);
+}
+
+void Host::Removed(const std::string& uid) {
+  if (Item* item = Find(uid); item != nullptr) MakeGone(uid, *item);
+}
+
+void Host::Refused(const std::string& uid, std::string reason, std::string message) {
+  Item* item = Find(uid);
+  if (item == nullptr || item->entry.phase != Phase::kAssigned) return;
+  item->refusal =
+      Item::Refusal{.reason = "RuntimeRefused", .message = reason + ": " + message, .missing = {}};
+  MakeGone(uid, *item);
+}
+
+void Host::BecameAvailable(const std::string& uid) {
+  Item* item = Find(uid);
+  if (item == nullptr || item->entry.was_available || item->entry.kind == ObjectKind::kMachine) {
+    return;
+  }
+  item->entry.was_available = true;
+  Save(uid, *item);
+}
+
+bool Host::HasLease(const std::string& uid) const {
+  const auto found = items_.find(uid);
+  return found != items_.end() && leases_.Covers(uid, found->second.entry.placement);
+}
+
+rt::Task<Status> Host::Cover(std::string uid) { co_return co_await leases_.Cover(std::move(uid)); }
+
+rt::Task<Status> Host::CreateBegins(std::string uid) {
+  Item* item = Find(uid);
+  if (item == nullptr) co_return NotFound("not assigned any more");
+  if (item->entry.create_begun && item->is_durable) co_return OkStatus();
+  item->entry.create_begun = true;
+  RecordChange change;
+  change.puts.push_back(item->entry);
+  co_return co_await record_->Write(std::move(change));
+}
+
+void Host::Changed(ObjectKind kind, const std::string& uid) {
+  (void)kind;
+  if (reconciler_.Has(uid)) {
+    reconciler_.Kick(uid);
+  } else if (!items_.contains(uid)) {
+    watch_.ScanNow();
+  }
+}
+
+void Host::Scanned(ObjectKind kind, std::vector<Seen> all) {
+  std::set<std::string> uids;
+  std::map<std::string, SpokenOrphan> orphans;
+  bool has_suspect = false;
+  std::set<std::string> suspects;
+  for (auto& seen : all) {
+    uids.insert(seen.uid);
+    Item* item = Find(seen.uid);
+    if (item != nullptr && item->entry.phase == Phase::kGone) {
+      // Something of it came late: the proof that let us remove it still holds.
+      item->entry.phase = Phase::kRemoving;
+      Save(seen.uid, *item);
+    }
+    if (item != nullptr) continue;
+    // An orphan is what two scans in a row have shown: one may have begun before it was removed.
+    const std::string id = seen.id;
+    suspects.insert(id);
+    if (!suspects_.contains(id) && !orphans_.contains(id)) {
+      has_suspect = true;
+      continue;
+    }
+    const PoolSetup* setup = SetupOf(kind);
+    orphans.insert_or_assign(
+        id, SpokenOrphan{.seen = std::move(seen), .pool = setup == nullptr ? "" : setup->name});
+  }
+  bool changed = false;
+  for (auto it = orphans_.begin(); it != orphans_.end();) {
+    const bool mine = it->second.seen.kind == kind;
+    if (mine && !suspects.contains(it->first)) suspects_.erase(it->first);
+    const bool over = mine && !orphans.contains(it->first);
+    changed = changed || over;
+    it = over ? orphans_.erase(it) : std::next(it);
+  }
+  for (auto& [id, orphan] : orphans) {
+    const auto known = orphans_.find(id);
+    changed = changed || known == orphans_.end() || known->second.seen.state != orphan.seen.state;
+    orphans_.insert_or_assign(id, std::move(orphan));
+  }
+  suspects_.insert(suspects.begin(), suspects.end());
+  if (changed) SayOrphans();
+  if (has_suspect) watch_.ScanNow();
+  for (const auto& [uid, item] : items_) {
+    if (item.entry.kind == kind && !uids.contains(uid)) reconciler_.Kick(uid);
+  }
+}
+
+void Host::SayOrphans() {
+  std::vector<OrphanUse> uses;
+  std::vector<SpokenOrphan> spoken;
+  for (const auto& [id, orphan] : orphans_) {
+    uses.push_back({.runtime_id = id,
+                    .uid = orphan.seen.uid,
+                    .kind = orphan.seen.kind,
+                    .pool_uid = PoolUidOf(orphan.seen.kind),
+                    .class_name = orphan.seen.class_name,
+                    .amounts = orphan.seen.amounts});
+    spoken.push_back(orphan);
+  }
+  ledger_.SetOrphans(std::move(uses));
+  if (synced_) outbox_.Orphans(std::move(spoken));
+}
+
+void Host::Happened(ObjectKind kind, const std::string& uid, iri::Event event) {
+  const Item* item = Find(uid);
+  if (item == nullptr || item->entry.phase == Phase::kGone) return;
+  Say(event.type, uid, kind, std::move(event.reason), std::move(event.message));
+}
+
+// An operator's word is the proof that lets this one go.
+rt::Task<Status> Host::Purge(ObjectKind kind, std::string id) {
+  rt::Backoff backoff;
+  while (orphans_.contains(id)) {
+    Driver* driver = ports_.at(kind).driver.get();
+    const Status status =
+        co_await rt::WithDeadline(driver->Delete(id), options_.reconcile.call_limit);
+    if (status.Is(Reason::kCancelled)) co_return status;
+    if (status.Is(Reason::kNotFound)) break;
+    CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
+  }
+  watch_.ScanNow();
+  co_return OkStatus();
+}
+
+}  // namespace berth::poollet

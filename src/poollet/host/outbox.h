@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// An Outbox holds what a host has to say and has not said yet. Statuses are kept by object, so a
+// slow or missing session costs no more than the newest one of each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fleet/fleet.h"
+#include "poollet/ledger/amounts.h"
+#include "poollet/reconcile/driver.h"
+#include "poollet/reconcile/report.h"
+#include "poollet/session/session.h"
+
+namespace berth::agent::v1 {
+class HostBatch;
+class Orphan;
+}  // namespace berth::agent::v1
+
+namespace berth::poollet {
+
+// What the server takes; zero: no limit was given.
+struct OutboxLimits {
+  size_t message_bytes = size_t{1024} * 1024;
+  size_t text_bytes = 1024;
+  size_t statuses_per_batch = 512;
+};
+
+struct SpokenEvent {
+  std::string uid;  // "" for the pool itself
+  std::string pool_uid;
+  iri::EventType type = iri::EventType::kNormal;
+  std::string reason;
+  std::string message;
+};
+
+struct SpokenFacts {
+  std::string pool_uid;
+  fleet::LedgerVersion ledger;
+  Amounts capacity;
+  Amounts allocated;
+  Amounts held;
+  bool fence_ready = false;
+  std::string fence_problem;
+  std::optional<std::vector<OfferedClass>> classes;  // if they changed
+  std::string problem;
+};
+
+struct SpokenOrphan {
+  Seen seen;
+  std::string pool;
+};
+
+// 1,024 events * 1 KiB = 1 MiB while the server is away; the oldest go first.
+inline constexpr size_t kEventsMax = 1024;
+
+class Outbox {
+ public:
+  explicit Outbox(std::function<void(Urgency)> wake) : wake_(std::move(wake)) {}
+
+  void SetLimits(OutboxLimits limits) { limits_ = limits; }
+
+  void Answer(fleet::Answer answer);
+  void Ack(const std::string& uid, Placement placement, std::string hash);
+  void Refuse(const std::string& uid,
+              Placement placement,
+              std::string reason,
+              std::string message,
+              Amounts missing);
+  void Report(ObjectReport report);
+  void Gone(const std::string& uid, Placement placement);
+  void Event(SpokenEvent event);
+  void Statistics(std::vector<fleet::Statistics> statistics);
+  void Facts(std::vector<SpokenFacts> facts);
+  void Orphans(std::vector<SpokenOrphan> orphans);
+  // It is gone: nothing more about its state.
+  void Drop(const std::string& uid);
+
+  // What only the session that ended could hear is dropped.
+  void SessionEnded();
+  bool empty() const;
+  // The next serialized HostMessage within the limits; nullopt if there is nothing to say.
+  std::optional<std::string> Take();
+
+ private:
+  struct Refusal {
+    std::string uid;
+    Placement placement;
+    std::string reason;
+    std::string message;
+    Amounts missing;
+  };
+  std::string Short(const std::string& text) const;
+  void TakeWords(agent::v1::HostBatch& batch, size_t& bytes);
+  void TakeStatuses(agent::v1::HostBatch& batch, size_t& bytes);
+  void TakeFigures(agent::v1::HostBatch& batch);
+
+  const std::function<void(Urgency)> wake_;
+  OutboxLimits limits_;
+  std::deque<fleet::Answer> answers_;
+  std::map<std::string, std::pair<Placement, std::string>> acks_;
+  std::map<std::string, Refusal> refusals_;
+  std::map<std::string, Placement> gone_;
+  std::map<std::string, ObjectReport> reports_;
+  std::deque<SpokenEvent> events_;
+  std::vector<fleet::Statistics> statistics_;
+  std::vector<SpokenFacts> facts_;
+  std::optional<std::vector<SpokenOrphan>> orphans_;
+};
+
+namespace internal {
+void FillOrphan(const SpokenOrphan& orphan, agent::v1::Orphan& out);
+}  // namespace internal
+
+}  // namespace berth::poollet
