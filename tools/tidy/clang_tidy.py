@@ -41,6 +41,7 @@ OUTLIVES = {
     'Registry&': 'the same',
     'Authorizer&': 'the same',
     'Authenticator&': 'the same',
+    'Disk&': 'the same, of a poollet',
     'rt::AsioLoop&': 'a loop',
     'rt::Event&': 'lives in the frame that runs the loop (app/serve.cc)',
     'const std::function<void(const Server&)>&': 'the same',

@@ -206,10 +206,12 @@ rt::Task<Status> Host::Refresh() {
     Port& port = ports_.at(kind);
     if (port.problem.empty() != status.ok()) facts_said_ = 0;
     port.problem = status.message();
+    port.is_known = port.is_known || status.ok();
     if (!status.ok()) worst = status;
   }
   if (total.has_value()) ledger_.SetCapacity(*std::move(total));
   ApplyBudgets();
+  TakeEarlyAssigns();
   if (in_session_ && !statistics.empty()) outbox_.Statistics(std::move(statistics));
   co_return worst;
 }

@@ -153,6 +153,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
     std::string runtime_name;
     std::vector<OfferedClass> classes;
     std::string problem = "its runtime has not answered yet";
+    bool is_known = false;  // it has answered once: what it has is known
     bool classes_changed = false;
   };
   struct PendingDelete {
@@ -205,6 +206,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   // host_inbox.cc: what the server says.
   void OnOffer(const agent::v1::Offer& offer);
   void OnAssign(const agent::v1::Assign& assign);
+  void TakeEarlyAssigns();
   bool IsSettledBefore(const agent::v1::Assign& assign, Item& item);
   void Accept(std::shared_ptr<const Desired> desired, std::string assign);
   void RefuseAssign(const Desired& desired, Item::Refusal refusal);
@@ -250,6 +252,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   uint64_t incarnation_ = 0;
   OutboxLimits limits_;
   std::vector<PendingDelete> pending_deletes_;
+  // Assignments to a runtime that has not said yet what it has, serialized, by uid.
+  std::map<std::string, std::string> early_assigns_;
 
   uint64_t facts_said_ = 0;  // the ledger's counter
   std::optional<rt::TimerId> expiry_timer_;

@@ -192,7 +192,20 @@ void Host::OnAssign(const pb::Assign& assign) {
     }
     return;
   }
+  const auto port = ports_.find(desired->kind);
+  if (port != ports_.end() && !port->second.is_known && !ledger_.IsAllocated(desired->uid)) {
+    // What fits cannot be said yet; to refuse it now would be a guess.
+    early_assigns_.insert_or_assign(desired->uid, std::move(bytes));
+    return;
+  }
   Accept(std::move(desired), std::move(bytes));
+}
+
+void Host::TakeEarlyAssigns() {
+  for (const auto& [uid, bytes] : std::exchange(early_assigns_, {})) {
+    pb::Assign assign;
+    if (assign.ParseFromString(bytes)) OnAssign(assign);
+  }
 }
 
 void Host::Accept(std::shared_ptr<const Desired> desired, std::string assign) {
@@ -335,6 +348,7 @@ void Host::Synced(uint64_t revision) {
 }
 
 void Host::Execute(const PendingDelete& wanted) {
+  early_assigns_.erase(wanted.uid);
   Item* item = Find(wanted.uid);
   if (item != nullptr && wanted.placement < item->entry.placement) {
     Say(iri::EventType::kWarning,
@@ -408,6 +422,7 @@ void Host::Ended(const Status& why) {
   synced_ = false;
   tripped_ = false;
   pending_deletes_.clear();
+  early_assigns_.clear();
   leases_.SessionEnded();
   outbox_.SessionEnded();
 }

@@ -14,6 +14,8 @@ using Kind = Step::Kind;
 
 // A pass that needs more steps than any object has is going in circles.
 constexpr int kStepsMax = 100;
+// So many lists in a row without an object that was there: it is gone.
+constexpr int kMissesMax = 4;
 // A guest that ran this long is healthy: its next failure is its first.
 constexpr Duration kHealthyAfter = Duration::Minutes(10);
 
@@ -177,12 +179,16 @@ rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
   }
   auto observed = std::make_shared<const Observation>(*std::move(looked));
   const auto objects = observed->AsRuntimeObjects();
-  for (const auto& object : objects) item->ids.insert(object.id);
+  const bool may_be_hidden = MayBeHidden(*item, objects);
   if (!objects.empty()) item->create_refusals = 0;
   const Situation situation = SituationOf(*item, *port);
   Step step = item->target.phase == Phase::kRemoving
                   ? NextRemovalStep(objects, situation)
                   : port->driver->Next(*item->target.desired, *observed, situation);
+  if (may_be_hidden && (step.kind == Kind::kCreate || step.kind == Kind::kPowerOn)) {
+    Later(uid, *item, options_.relist / 5);
+    co_return Pass::kDone;
+  }
   Report(*item, *port, *observed, step);
   switch (step.kind) {
     case Kind::kSettled:
@@ -193,6 +199,16 @@ rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
       NoteRestart(*item, step, *observed);
       co_return co_await Act(uid, std::move(step), std::move(observed));
   }
+}
+
+// A list may leave something out. Starting another copy because of that would be the worst answer.
+bool Reconciler::MayBeHidden(Item& item, const std::vector<RuntimeObject>& objects) {
+  for (auto& [_, misses] : item.ids) ++misses;
+  for (const auto& object : objects) item.ids[object.id] = 0;
+  if (item.target.phase == Phase::kAssigned) {
+    std::erase_if(item.ids, [](const auto& id) { return id.second >= kMissesMax; });
+  }
+  return std::ranges::any_of(item.ids, [](const auto& id) { return id.second > 0; });
 }
 
 Reconciler::Pass Reconciler::Idle(const std::string& uid, Item& item, const Step& step) {
@@ -294,7 +310,7 @@ rt::Task<Reconciler::Pass> Reconciler::Finish(std::string uid) {
     if (item == nullptr) co_return Pass::kDone;
     if (item->target.phase != Phase::kRemoving) co_return Pass::kAgain;
     if (item->ids.empty()) break;
-    const std::string id = *item->ids.begin();
+    const std::string id = item->ids.begin()->first;
     const Port* port = PortOf(item->target.desired->kind);
     const Status status = co_await rt::WithDeadline(port->driver->Delete(id), options_.call_limit);
     item = Find(uid);

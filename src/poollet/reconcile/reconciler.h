@@ -100,7 +100,7 @@ class Reconciler {
     std::optional<rt::TimerId> timer;
     rt::Backoff backoff;
     std::string error;
-    std::set<std::string> ids;  // of runtime objects that were seen
+    std::map<std::string, int> ids;  // of runtime objects that were seen: lists without it since
     std::optional<Time> create_unknown_until;
     int create_refusals = 0;
     Time restart_at;  // not before
@@ -124,6 +124,8 @@ class Reconciler {
   rt::Task<Pass> Act(std::string uid, Step step, std::shared_ptr<const Observation> observed);
   rt::Task<Status> Prepare(std::string uid, Step step);
   rt::Task<Pass> Finish(std::string uid);
+  // True if something that was seen is missing from too few lists to believe that it is gone.
+  static bool MayBeHidden(Item& item, const std::vector<RuntimeObject>& objects);
   Pass Idle(const std::string& uid, Item& item, const Step& step);
   Pass Judge(const std::string& uid, const Step& step, const Status& status);
   void NoteRestart(Item& item, const Step& step, const Observation& observed);

@@ -190,6 +190,7 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
     case pb::ServerMessage::kSynced:
       synced_ = true;
       peer_.Synced(message.synced().revision());
+      if (draining_ && !SayGoodbye(LeaveMode::kDrain)) return Unavailable("the outbox is full");
       Wake(Urgency::kNow);
       break;
     case pb::ServerMessage::kGrant:
@@ -253,18 +254,29 @@ rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
   }
 }
 
+bool Session::SayGoodbye(LeaveMode mode) {
+  if (stream_ == nullptr || !synced_) return false;
+  farewell_.Reset();
+  pb::HostMessage message;
+  message.mutable_goodbye()->set_mode(mode == LeaveMode::kKeep ? pb::Goodbye::KEEP
+                                                               : pb::Goodbye::DRAIN);
+  return stream_->TryWrite(message.SerializeAsString());
+}
+
 rt::Task<Status> Session::Leave(LeaveMode mode, rt::Event* drained) {
+  bool said = false;
+  if (mode == LeaveMode::kDrain) {
+    draining_ = true;  // a session that begins meanwhile says it again
+    said = SayGoodbye(mode);
+    CO_TRY_STATUS(co_await drained->Wait());
+    said = stream_ != nullptr && synced_;
+    Wake(Urgency::kNow);
+  }
   leaving_ = true;
-  if (stream_ != nullptr && synced_) {
-    farewell_.Reset();
-    pb::HostMessage message;
-    message.mutable_goodbye()->set_mode(mode == LeaveMode::kKeep ? pb::Goodbye::KEEP
-                                                                 : pb::Goodbye::DRAIN);
-    if (stream_->TryWrite(message.SerializeAsString())) {
-      if (mode == LeaveMode::kDrain) CO_TRY_STATUS(co_await drained->Wait());
-      const Status said = co_await rt::WithDeadline(farewell_.Wait(), options_.farewell_limit);
-      if (!said.ok()) LOG_INFO("no farewell from the server: {}", said.message());
-    }
+  if (mode == LeaveMode::kKeep) said = SayGoodbye(mode);
+  if (said) {
+    const Status heard = co_await rt::WithDeadline(farewell_.Wait(), options_.farewell_limit);
+    if (!heard.ok()) LOG_INFO("no farewell from the server: {}", heard.message());
   }
   co_return co_await Close();
 }

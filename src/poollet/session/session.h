@@ -52,6 +52,18 @@ class CredentialSource {
   virtual void Rejected(const Status& why) = 0;
 };
 
+// Credentials that never change: tests, simulations.
+class FixedCredentials final : public CredentialSource {
+ public:
+  explicit FixedCredentials(net::RpcCredentials credentials)
+      : credentials_(std::move(credentials)) {}
+  rt::Task<Result<net::RpcCredentials>> Current() override { co_return credentials_; }
+  void Rejected(const Status&) override {}
+
+ private:
+  const net::RpcCredentials credentials_;
+};
+
 // Who speaks on a session. Messages are serialized HostMessages.
 class SessionPeer {
  public:
@@ -99,8 +111,8 @@ class Session {
   // Breaks the session off and dials again.
   void Reconnect();
 
-  // Says goodbye. kKeep: waits for the farewell, but not long. kDrain: until `drained` and the
-  // farewell, or the server ends the session. Then nothing is dialled any more.
+  // Says goodbye. kKeep: waits for the farewell, but not long. kDrain: stays in contact until
+  // `drained` is set, and then for the farewell. After that nothing is dialled any more.
   rt::Task<Status> Leave(LeaveMode mode, rt::Event* drained);
   // Breaks everything off.
   rt::Task<Status> Close();
@@ -119,6 +131,7 @@ class Session {
   rt::Task<Status> WriteLoop(net::MessageStream* stream);
   rt::Task<Status> HeartbeatLoop(net::MessageStream* stream);
   Status Dispatch(const agent::v1::ServerMessage& message, net::MessageStream* stream);
+  bool SayGoodbye(LeaveMode mode);
   std::string NextServer();
   Duration PauseAfter(const Status& status);
 
@@ -131,6 +144,7 @@ class Session {
   bool welcomed_ = false;
   bool synced_ = false;
   bool leaving_ = false;
+  bool draining_ = false;
   uint64_t sessions_ = 0;
   uint64_t session_start_ = 0;  // S
   uint64_t session_counter_ = 0;
