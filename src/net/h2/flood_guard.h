@@ -16,11 +16,11 @@ class FloodGuard {
       : burst_(burst), per_second_(per_second), tokens_(burst), last_(now) {}
 
   // False once the peer has overdone it.
-  bool Spend(Time now) {
+  bool Spend(Time now, double tokens = 1) {
     const double passed = (now - last_).to_seconds();
     last_ = now;
     tokens_ = std::min(burst_, tokens_ + passed * per_second_);
-    tokens_ -= 1;
+    tokens_ -= tokens;
     return tokens_ >= 0;
   }
   void Earn(double tokens) { tokens_ = std::min(burst_, tokens_ + tokens); }

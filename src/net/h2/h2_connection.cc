@@ -28,7 +28,12 @@ constexpr size_t kStuckFramesMax = 512;
 constexpr int32_t kConnectionWindow = 1024 * 1024;
 constexpr Duration kTickMin = Duration::Millis(10);
 constexpr size_t kGoawayTextMax = 256;
+constexpr size_t kFrameHeadBytes = 9;
 constexpr double kBytesPerToken = 1'024;
+constexpr double kStrayBytesPerToken = 256;
+constexpr double kStrayFrameTokens = 1.0 / 16;
+// Of frames that HTTP/2 lets us ignore, over the life of a connection.
+constexpr uint64_t kIgnoredBytesMax = 1024 * 1024;
 
 std::string_view View(const uint8_t* bytes, size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
@@ -63,7 +68,11 @@ struct H2Callbacks {
   static H2Connection& Of(void* user) { return *static_cast<H2Connection*>(user); }
 
   static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
-    if (!Of(user).OnFrameBegins(head->type, head->length, head->flags)) Of(user).RefuseFlood();
+    const H2Connection::FrameHead begun{.type = head->type,
+                                        .flags = head->flags,
+                                        .stream = head->stream_id,
+                                        .length = head->length};
+    if (!Of(user).OnFrameBegins(begun)) Of(user).RefuseFlood();
     return 0;
   }
 
@@ -287,6 +296,8 @@ Status H2Connection::Receive(std::span<const char> bytes) {
   if (used < 0) {
     return Unavailable(std::string("http/2: ") + nghttp2_strerror(static_cast<int>(used)));
   }
+  received_total_ += bytes.size();
+  if (received_total_ > accounted_bytes_ + kIgnoredBytesMax) RefuseFlood();
   if (!was_ready && ready_.is_set()) stream_->SetReadDeadline(std::nullopt);
   DispatchCalls();
   if (nghttp2_session_want_write(session_) != 0 || IsDone()) WakeWriter();
@@ -483,14 +494,19 @@ H2Connection::Entry* H2Connection::Find(int32_t id) {
 }
 
 // Counts frames that cost us something and give nothing. False if there are too many.
-bool H2Connection::OnFrameBegins(uint8_t type, size_t length, uint8_t flags) {
-  const bool is_data = type == NGHTTP2_DATA && length > 0;
-  if (is_data) {
-    flood_.Earn(1);
-    return true;
+bool H2Connection::OnFrameBegins(const FrameHead& head) {
+  accounted_bytes_ += kFrameHeadBytes + head.length;
+  if (head.type == NGHTTP2_DATA && head.length > 0) {
+    if (Find(head.stream) != nullptr) {
+      flood_.Earn(1);
+      return true;
+    }
+    // For a call that is over. A window full of it may be on its way, in small pieces too.
+    return flood_.Spend(
+        Now(), std::max(kStrayFrameTokens, static_cast<double>(head.length) / kStrayBytesPerToken));
   }
-  const bool is_end = type == NGHTTP2_DATA && (flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  if (is_end || type == NGHTTP2_HEADERS || type == NGHTTP2_GOAWAY) return true;
+  const bool is_end = head.type == NGHTTP2_DATA && (head.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  if (is_end || head.type == NGHTTP2_HEADERS || head.type == NGHTTP2_GOAWAY) return true;
   return flood_.Spend(Now());
 }
 

@@ -75,6 +75,12 @@ class H2Connection final : public CallTransport {
  private:
   friend struct H2Callbacks;
 
+  struct FrameHead {
+    uint8_t type = 0;
+    uint8_t flags = 0;
+    int32_t stream = 0;
+    size_t length = 0;
+  };
   // A call as HTTP/2 sees it.
   struct Entry {
     std::shared_ptr<CallStream> call;
@@ -90,7 +96,7 @@ class H2Connection final : public CallTransport {
   void WakeWriters() override;
 
   // For the callbacks of nghttp2.
-  bool OnFrameBegins(uint8_t type, size_t length, uint8_t flags);
+  bool OnFrameBegins(const FrameHead& head);
   void OnHeadersBegin(int32_t id);
   void OnField(Entry& entry, std::string_view name, std::string_view value);
   void OnHeaders(Entry& entry, bool ends_stream);
@@ -124,6 +130,8 @@ class H2Connection final : public CallTransport {
   std::map<int32_t, Entry> streams_;
   std::vector<std::pair<std::shared_ptr<CallStream>, H2Fields>> calls_;  // heads that just came
   FloodGuard flood_;
+  uint64_t received_total_ = 0;
+  uint64_t accounted_bytes_ = 0;  // of frames that we know
 
   bool draining_ = false;  // we or the peer want no new calls
   bool terminated_ = false;

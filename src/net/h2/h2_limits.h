@@ -10,7 +10,7 @@
 namespace berth::net {
 
 struct H2Limits {
-  // Calls at once on one connection; also handlers that are still ending after a reset.
+  // Calls at once on one connection. As many handlers again may still be ending after resets.
   uint32_t streams_max = 100;
   uint32_t header_list_bytes_max = 16 * 1024;
   // What a peer may send ahead of a reader. 100 streams * 64 KiB = 6.4 MB per connection at worst.

@@ -23,6 +23,8 @@ namespace berth::net {
 namespace {
 
 constexpr std::string_view kAlpn = "h2";
+// Handlers of calls that were reset are still ending when the next calls come.
+constexpr size_t kHandlersPerStream = 2;
 
 // Counts how many of something there are per key, up to a limit.
 class Census {
@@ -63,9 +65,9 @@ class Session {
                     [this](std::shared_ptr<CallStream> call, CallHead head) {
                       service_.Begin(std::move(call), std::move(head));
                     }),
-        service_(
-            connection_.loop(), routes, limits.streams_max, [this] { return connection_.peer(); }) {
-  }
+        service_(connection_.loop(), routes, kHandlersPerStream * limits.streams_max, [this] {
+          return connection_.peer();
+        }) {}
 
   rt::Task<Status> Run() {
     Status status = co_await connection_.Run();
@@ -115,7 +117,7 @@ class H2Server::Body {
   rt::Task<Status> Stop() {
     if (std::exchange(stopped_, true)) co_return OkStatus();
     CO_TRY_STATUS(co_await acceptor_.Stop());
-    for (rt::ChildContext* handshake : handshaking_) handshake->Cancel();
+    while (!handshaking_.empty()) GiveUpOldestHandshake();
     for (Session* session : sessions_) session->Drain();
     const rt::TimerId timer =
         loop_.After("h2.drain", options_.drain_timeout, [this] { connections_.Cancel(); });
@@ -125,6 +127,18 @@ class H2Server::Body {
   }
 
  private:
+  struct Handshake {
+    rt::ChildContext context;
+    bool listed = true;
+  };
+
+  void GiveUpOldestHandshake() {
+    Handshake* oldest = handshaking_.front();
+    handshaking_.pop_front();
+    oldest->listed = false;
+    oldest->context.Cancel();
+  }
+
   void Take(int fd) {
     if (connections_.size() >= options_.connections_max) {
       LOG_DEBUG("{}: refused a connection, the limit is {}",
@@ -133,7 +147,7 @@ class H2Server::Body {
       ::close(fd);
       return;
     }
-    if (handshaking_.size() >= options_.handshakes_max) handshaking_.front()->Cancel();
+    if (handshaking_.size() >= options_.handshakes_max) GiveUpOldestHandshake();
     ConfigureTcp(fd);
     connections_.Spawn("h2.serve", Serve(fd));
   }
@@ -155,12 +169,12 @@ class H2Server::Body {
 
   // Out of line: its frame is for the handshake only.
   [[gnu::noinline]] rt::Task<Result<std::unique_ptr<Stream>>> Shake(OwnedFd* fd) {
-    rt::ChildContext child(co_await rt::CurrentContext());
-    const auto place = handshaking_.insert(handshaking_.end(), &child);
+    Handshake handshake{.context = rt::ChildContext(co_await rt::CurrentContext())};
+    const auto place = handshaking_.insert(handshaking_.end(), &handshake);
     auto shaking =
         TlsStream::Accept(&loop_, fd->Release(), options_.tls, options_.handshake_timeout, &lane_);
-    Result<std::unique_ptr<Stream>> stream = co_await shaking.In(child.context());
-    handshaking_.erase(place);
+    Result<std::unique_ptr<Stream>> stream = co_await shaking.In(handshake.context.context());
+    if (handshake.listed) handshaking_.erase(place);
     if (stream.ok() && (*stream)->alpn() != kAlpn) {
       co_return Unavailable("the client does not ask for h2");
     }
@@ -191,7 +205,7 @@ class H2Server::Body {
   Census by_address_;
   Census by_identity_;
   bool stopped_ = false;
-  std::list<rt::ChildContext*> handshaking_;  // oldest first
+  std::list<Handshake*> handshaking_;  // oldest first
   std::list<Session*> sessions_;
   rt::TaskScope connections_;
   Acceptor acceptor_;
