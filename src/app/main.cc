@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "app/bench_command.h"
+#include "app/runtime/runtime_command.h"
 #include "app/serve_commands.h"
 #include "cli/commands/table.h"
 #include "cli/https/process_environment.h"
+#include "cli/iri/iri_command.h"
 #include "cli/session/program.h"
 
 int main(int argc, char** argv) {
@@ -15,6 +17,8 @@ int main(int argc, char** argv) {
   std::vector<berth::cli::Command> commands = {berth::app::UpCommand(),
                                                berth::app::ServerCommand()};
   for (const auto& command : berth::cli::ClientCommands()) commands.push_back(command);
+  commands.push_back(berth::cli::IriCommand());
+  commands.push_back(berth::app::RuntimeCommand());
   commands.push_back(berth::app::BenchCommand());
   const berth::cli::Command root = {
       .name = "berth",
