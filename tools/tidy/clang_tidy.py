@@ -42,6 +42,7 @@ OUTLIVES = {
     'Authorizer&': 'the same',
     'Authenticator&': 'the same',
     'Disk&': 'the same, of a poollet',
+    'net::RpcDialer&': 'the same',
     'rt::AsioLoop&': 'a loop',
     'rt::Event&': 'lives in the frame that runs the loop (app/serve.cc)',
     'const std::function<void(const Server&)>&': 'the same',
