@@ -34,6 +34,7 @@ struct RequestInfo {
   std::string resource;  // plural
   std::string subresource;
   std::string name;
+  std::string field_selector;            // of list and watch, as sent
   const meta::KindInfo* kind = nullptr;  // null if the resource is not served
 };
 

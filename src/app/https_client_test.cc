@@ -74,6 +74,7 @@ class HttpsUnderTest final : public client::ClientUnderTest {
   }
 
   client::Client& client() override { return *client_; }
+  client::Binder& binder() override { return *client_; }
   Status Run(rt::Task<Status> task) override { return rt::RunTask(loop_, std::move(task)); }
 
  private:

@@ -229,6 +229,7 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the machine.", .cell = meta::Hook<&StateCell>},
 };
 
+constexpr std::string_view kSubresources[] = {"binding"};
 constexpr std::string_view kSelectors[] = {
     "spec.machinePoolRef.name", "spec.machineClassRef.name", "status.placement.poolUID"};
 
@@ -245,6 +246,7 @@ constinit const meta::KindInfo kMachineKind = {
     .name_rule = meta::NameRule::kDnsLabel,
     .type = &meta::TypeInfoOf<Machine>(),
     .has_status = true,
+    .subresources = kSubresources,
     .field_selectors = kSelectors,
     .columns = kColumns,
     .set_defaults = meta::Hook<&SetDefaults>,

@@ -58,6 +58,7 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the bucket.", .cell = meta::Hook<&StateCell>},
 };
 
+constexpr std::string_view kSubresources[] = {"binding"};
 constexpr std::string_view kSelectors[] = {
     "spec.bucketPoolRef.name", "spec.bucketClassRef.name", "status.placement.poolUID"};
 
@@ -73,6 +74,7 @@ constinit const meta::KindInfo kBucketKind = {
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<Bucket>(),
     .has_status = true,
+    .subresources = kSubresources,
     .field_selectors = kSelectors,
     .columns = kColumns,
     .validate = meta::Hook<&Validate>,

@@ -91,6 +91,7 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the volume.", .cell = meta::Hook<&StateCell>},
 };
 
+constexpr std::string_view kSubresources[] = {"binding"};
 constexpr std::string_view kSelectors[] = {
     "spec.volumePoolRef.name", "spec.volumeClassRef.name", "status.placement.poolUID"};
 
@@ -137,6 +138,7 @@ constinit const meta::KindInfo kVolumeKind = {
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<Volume>(),
     .has_status = true,
+    .subresources = kSubresources,
     .field_selectors = kSelectors,
     .columns = kColumns,
     .validate = meta::Hook<&Validate>,

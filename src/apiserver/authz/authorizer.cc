@@ -90,6 +90,11 @@ bool Authorizer::FindGrant(const Identity& identity,
 }
 
 bool Authorizer::Allows(const Identity& identity, const RequestInfo& request) const {
+  return AllowsByRoles(identity, request) ||
+         (pools_ != nullptr && pools_->Allows(identity, request));
+}
+
+bool Authorizer::AllowsByRoles(const Identity& identity, const RequestInfo& request) const {
   if (identity.InGroup(kMasters)) return true;
   Grant grant;
   return FindGrant(identity, request, grant);
@@ -104,7 +109,10 @@ Decision Authorizer::Decide(const Identity& identity, const RequestInfo& request
     return {.allowed = true, .reason = "the group system:masters may do everything"};
   }
   Grant grant;
-  if (!FindGrant(identity, request, grant)) return {};
+  if (!FindGrant(identity, request, grant)) {
+    if (pools_ == nullptr || !pools_->Allows(identity, request)) return {};
+    return {.allowed = true, .reason = "a pool may reach what is bound to it"};
+  }
   const auto& [key, binding, role] = *grant.bound;
   const bool is_cluster = key.namespace_.empty();
   return {.allowed = true,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "apiserver/authz/policy.h"
+#include "apiserver/authz/pool_authorizer.h"
 #include "apiserver/identity.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -34,8 +35,13 @@ class Authorizer {
   Authorizer(const Authorizer&) = delete;
   Authorizer& operator=(const Authorizer&) = delete;
 
+  // Pools have rights beyond roles from now on. `pools` outlives the authorizer.
+  void UsePools(const PoolAuthorizer& pools) { pools_ = &pools; }
+
   // `request.group` is canonical, as the router makes it.
   bool Allows(const Identity& identity, const RequestInfo& request) const;
+  // Without the rights of pools.
+  bool AllowsByRoles(const Identity& identity, const RequestInfo& request) const;
   // Ok, or Forbidden in Kubernetes' words.
   Status Check(const Identity& identity, const RequestInfo& request) const;
   // The same with the reason, for reviews.
@@ -98,6 +104,7 @@ class Authorizer {
   void Unindex(const BoundRole& bound);
 
   const meta::Scheme& scheme_;
+  const PoolAuthorizer* pools_ = nullptr;
   std::map<PolicyKey, std::shared_ptr<RoleSlot>> roles_;
   std::map<PolicyKey, std::unique_ptr<BoundRole>> bindings_;
   ByText<ScopeIndex> scopes_;

@@ -122,6 +122,39 @@ std::vector<PolicyRule> ReaderRules(const meta::Scheme& scheme, Predicate accept
   return rules;
 }
 
+bool IsPlaceable(const meta::KindInfo& kind) {
+  return std::ranges::find(kind.subresources, "binding") != kind.subresources.end();
+}
+
+// Who decides where things are: everything is read but secrets, and what is written are bindings,
+// statuses, leases and events.
+std::vector<PolicyRule> PlacementRules(const meta::Scheme& scheme) {
+  std::vector<PolicyRule> rules = ViewRules(scheme);
+  RuleBuilder bindings(scheme);
+  RuleBuilder statuses(scheme);
+  for (const meta::KindInfo* kind : scheme.kinds()) {
+    if (IsPlaceable(*kind)) bindings.Add(*kind, "binding");
+    if (IsPlaceable(*kind) || IsPool(*kind)) statuses.Add(*kind, "status");
+  }
+  bindings.AppendTo(rules, {"create", "delete"});
+  statuses.AppendTo(rules, {"patch", "update"});
+  rules.push_back({.verbs = {"create", "get", "patch", "update"},
+                   .api_groups = {"coordination.k8s.io"},
+                   .resources = {"leases"}});
+  rules.push_back({.verbs = {"create", "patch", "update"},
+                   .api_groups = {"", "events.k8s.io"},
+                   .resources = {"events"}});
+  return rules;
+}
+
+// Beyond that it deletes and replaces what was lost, and says that hosts are off.
+std::vector<PolicyRule> LifecycleRules(const meta::Scheme& scheme) {
+  std::vector<PolicyRule> rules = PlacementRules(scheme);
+  AddKinds(scheme, kWrite, IsPlaceable, rules);
+  AddKinds(scheme, {"bind", "fence"}, IsPool, rules);
+  return rules;
+}
+
 PolicyRule Paths(Texts paths) { return {.verbs = {"get"}, .non_resource_urls = std::move(paths)}; }
 
 }  // namespace
@@ -163,6 +196,8 @@ std::vector<DefaultRole> DefaultRoles(const meta::Scheme& scheme) {
                "/version",
                "/version/"})}},
       {"system:monitoring", {Paths({"/metrics", "/metrics/*"})}},
+      {"berth:scheduler", PlacementRules(scheme)},
+      {"berth:lifecycle", LifecycleRules(scheme)},
       {"berth:class-reader", ReaderRules(scheme, IsClass)},
       {"berth:pool-reader", ReaderRules(scheme, IsPool)},
   };

@@ -9,6 +9,8 @@
 //   system:basic-user           asking about oneself; bound to everyone authenticated
 //   system:public-info-viewer   health and version; bound to everyone
 //   system:monitoring           metrics; bound to the group of that name
+//   berth:scheduler             deciding where things are: bindings; bound to nobody
+//   berth:lifecycle             that, and ending what was lost; bound to nobody
 //   berth:class-reader, berth:pool-reader   for tenants who choose classes or look at pools
 //
 // At start they are made or completed: rights and subjects that are missing are added, additions of

@@ -113,6 +113,11 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
     }
     co_return co_await handlers_.Scale(call);
   }
+  if (info.subresource == "binding") {
+    if (info.verb == "create") co_return co_await handlers_.Bind(call);
+    if (info.verb == "delete") co_return co_await handlers_.Unbind(call);
+    co_return MethodNotAllowed(*call);
+  }
   const bool on_main = info.subresource.empty();
   if (info.verb == "get") co_return co_await handlers_.Get(call);
   if (info.verb == "list") co_return co_await handlers_.List(call);

@@ -80,6 +80,8 @@ Result<DeleteRequest> ReadDeleteRequest(const Call& call, WriteContext& context)
   if (!options.dry_run.empty()) context.dry_run = DryRun::kYes;
   DeleteRequest request;
   request.propagation = PropagationOf(options);
+  TRY(const bool is_forced, QueryBool(call.query, "force"));
+  if (is_forced) request.force = client::Force::kYes;
   request.grace_period_seconds = options.grace_period_seconds;
   if (options.preconditions.has_value()) {
     request.uid = options.preconditions->uid.value_or("");

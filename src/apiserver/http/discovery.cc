@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "apis/meta_v1/binding.h"
 #include "base/strings.h"
 
 namespace berth::apiserver {
@@ -60,6 +61,14 @@ void AppendResources(const KindInfo& kind, std::vector<Value>& out) {
     out.push_back(std::move(scale));
   }
   for (const auto subresource : kind.subresources) {
+    if (subresource == "binding") {
+      Value binding = Resource(
+          kind, plural + "/binding", apis::meta_v1::kBindingKind, Strings({"create", "delete"}));
+      binding.Set("group", "berth.dev");
+      binding.Set("version", "v1alpha1");
+      out.push_back(std::move(binding));
+      continue;
+    }
     out.push_back(
         Resource(kind, plural + '/' + std::string(subresource), kind.kind, Strings({"update"})));
   }

@@ -11,6 +11,7 @@
 #include "apiserver/http/object_writer.h"
 #include "apiserver/registry.h"
 #include "base/metrics.h"
+#include "client/binder.h"
 #include "meta/object.h"
 #include "meta/scheme.h"
 #include "net/http.h"
@@ -40,6 +41,8 @@ class Handlers {
   Answer Delete(CallPtr call);  // delete.cc
   Answer DeleteCollection(CallPtr call);
   Answer Scale(CallPtr call);  // scale.cc: get, update, patch
+  Answer Bind(CallPtr call);   // binding.cc
+  Answer Unbind(CallPtr call);
 
  private:
   Result<ObjectWriter> WriterFor(const Call& call) const;
@@ -47,6 +50,10 @@ class Handlers {
   Result<WriteContext> ContextFor(Call& call) const;
   // Reads the body as an object of the call's kind and checks it against the path.
   Result<meta::Object> DecodeBody(Call& call) const;
+  // The binding in the body, with the rights to all of its items.
+  Result<client::BindRequest> BindRequestOf(const Call& call) const;
+  // An operator's word for a host needs the right to fence its pool.
+  rt::Task<Status> CheckProof(CallPtr call, client::UnbindRequest request) const;
   Result<net::HttpResponse> AnswerWith(const Call& call, const WriteResult& result) const;
   std::string ServedApiVersion(const Call& call) const;
   rt::Task<Status> StreamList(CallPtr call,

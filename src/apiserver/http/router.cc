@@ -105,7 +105,10 @@ Result<RequestInfo> ParseRequest(const meta::Scheme& scheme,
   ReadResource(parts, info);
   info.kind = scheme.FindResource(info.requested_group, info.version, info.resource);
   info.verb = info.name.empty() ? CollectionVerb(method, query) : ObjectVerb(method);
-  if (info.verb == "list" || info.verb == "watch") info.name = NameFromSelector(query);
+  if (info.verb == "list" || info.verb == "watch") {
+    info.name = NameFromSelector(query);
+    info.field_selector = query.Get("fieldSelector");
+  }
   return info;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
 #include <utility>
 
 #include "apiserver/authz/escalation.h"
+#include "apiserver/authz/pool_authorizer.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/body.h"
@@ -13,9 +15,18 @@ namespace berth::apiserver {
 
 Result<WriteContext> Handlers::ContextFor(Call& call) const {
   TRY(auto context, ReadWriteContext(call));
-  context.guard = [this, identity = call.identity](const meta::Object* before,
-                                                   const meta::Object& after) {
+  // What no role grants was granted to a pool, whose rights end at what it may write.
+  std::optional<PoolIdentity> pool;
+  if (!authorizer_.AllowsByRoles(call.identity, call.info)) {
+    pool = PoolIdentityOf(scheme_, call.identity);
+  }
+  context.guard = [this, identity = call.identity, pool](const meta::Object* before,
+                                                         const meta::Object& after) {
+    if (pool) TRY_STATUS(CheckPoolWrite(*pool, before, after));
     return CheckPrivilegedWrite(authorizer_, identity, before, after);
+  };
+  context.force_guard = [this, identity = call.identity](const meta::Object& object) {
+    return CheckLettingGo(authorizer_, identity, object);
   };
   return context;
 }

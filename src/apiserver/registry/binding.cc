@@ -66,7 +66,8 @@ bool IsOwnedBy(const meta::Object& object, const std::string& uid) {
 
 }  // namespace
 
-rt::Task<Binding::BindVerdicts> Binding::BindBatch(std::vector<client::BindRequest> requests) {
+rt::Task<StoreBinder::BindVerdicts> StoreBinder::BindBatch(
+    std::vector<client::BindRequest> requests) {
   std::vector<Draft> drafts(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     Draft& draft = drafts[i];
@@ -92,7 +93,8 @@ rt::Task<Binding::BindVerdicts> Binding::BindBatch(std::vector<client::BindReque
   co_return verdicts;
 }
 
-rt::Task<std::vector<Status>> Binding::UnbindBatch(std::vector<client::UnbindRequest> requests) {
+rt::Task<std::vector<Status>> StoreBinder::UnbindBatch(
+    std::vector<client::UnbindRequest> requests) {
   std::vector<Draft> drafts(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     Draft& draft = drafts[i];
@@ -120,7 +122,7 @@ rt::Task<std::vector<Status>> Binding::UnbindBatch(std::vector<client::UnbindReq
   co_return verdicts;
 }
 
-rt::Task<std::vector<Result<meta::Object>>> Binding::CreateBoundBatch(
+rt::Task<std::vector<Result<meta::Object>>> StoreBinder::CreateBoundBatch(
     std::vector<meta::Object> objects,
     std::vector<client::BindItem> items,
     std::string holder,
@@ -151,7 +153,7 @@ rt::Task<std::vector<Result<meta::Object>>> Binding::CreateBoundBatch(
   co_return verdicts;
 }
 
-rt::Task<Status> Binding::DecideAll(std::vector<Draft>* drafts) {
+rt::Task<Status> StoreBinder::DecideAll(std::vector<Draft>* drafts) {
   for (;;) {
     std::vector<Chunk> chunks = Divide(*drafts);
     if (chunks.empty()) co_return OkStatus();
@@ -173,7 +175,7 @@ rt::Task<Status> Binding::DecideAll(std::vector<Draft>* drafts) {
 }
 
 // Requests on one pool come together: they share the guard.
-std::vector<Binding::Chunk> Binding::Divide(std::vector<Draft>& drafts) {
+std::vector<StoreBinder::Chunk> StoreBinder::Divide(std::vector<Draft>& drafts) {
   Chunk undecided;
   for (Draft& draft : drafts) {
     if (!draft.verdict) undecided.push_back(&draft);
@@ -198,7 +200,7 @@ std::vector<Binding::Chunk> Binding::Divide(std::vector<Draft>& drafts) {
   return chunks;
 }
 
-rt::Task<Status> Binding::TryCommit(Chunk chunk) {
+rt::Task<Status> StoreBinder::TryCommit(Chunk chunk) {
   PoolTurns::Pools pools;
   for (const Draft* draft : chunk) pools.insert(draft->pools.begin(), draft->pools.end());
   CO_TRY(const PoolGuards::Turn turn, co_await guards_.Enter(pools));
@@ -234,7 +236,7 @@ rt::Task<Status> Binding::TryCommit(Chunk chunk) {
   co_return OkStatus();
 }
 
-bool Binding::Stage(const Chunk& chunk, Freshness freshness, Work& work, Chunk& staged) {
+bool StoreBinder::Stage(const Chunk& chunk, Freshness freshness, Work& work, Chunk& staged) {
   bool is_full = false;
   for (Draft* draft : chunk) {
     if (draft->verdict || is_full) continue;
@@ -254,10 +256,10 @@ bool Binding::Stage(const Chunk& chunk, Freshness freshness, Work& work, Chunk& 
   return true;
 }
 
-Result<Binding::Staged*> Binding::Open(Work& work,
-                                       const meta::KindInfo& kind,
-                                       const client::ObjectKey& key,
-                                       const std::string& uid) {
+Result<StoreBinder::Staged*> StoreBinder::Open(Work& work,
+                                               const meta::KindInfo& kind,
+                                               const client::ObjectKey& key,
+                                               const std::string& uid) {
   std::string store_key = StoreKey(kind, key);
   auto found = work.staged.find(store_key);
   if (found == work.staged.end()) {
@@ -278,9 +280,9 @@ Result<Binding::Staged*> Binding::Open(Work& work,
 }
 
 // The store keys of the volumes that the machine is to claim.
-Result<std::vector<std::string>> Binding::CheckClaims(const client::BindRequest& request,
-                                                      const meta::Object& machine,
-                                                      Work& work) {
+Result<std::vector<std::string>> StoreBinder::CheckClaims(const client::BindRequest& request,
+                                                          const meta::Object& machine,
+                                                          Work& work) {
   std::vector<std::string> claims;
   const meta::ObjectMeta& metadata = machine.metadata();
   for (const VolumeName& volume : VolumesOf(machine)) {
@@ -298,7 +300,7 @@ Result<std::vector<std::string>> Binding::CheckClaims(const client::BindRequest&
   return claims;
 }
 
-Binding::Fit Binding::StageBind(Draft& draft, Work& work, Status& why) {
+StoreBinder::Fit StoreBinder::StageBind(Draft& draft, Work& work, Status& why) {
   const client::BindRequest& request = *draft.bind;
   const auto refuse = [&why](Status status) {
     why = std::move(status);
@@ -370,7 +372,7 @@ Binding::Fit Binding::StageBind(Draft& draft, Work& work, Status& why) {
   return Fit::kStaged;
 }
 
-Binding::Fit Binding::StageUnbind(Draft& draft, Work& work, Status& why) {
+StoreBinder::Fit StoreBinder::StageUnbind(Draft& draft, Work& work, Status& why) {
   const client::UnbindRequest& request = *draft.unbind;
   Result<Staged*> found = Open(work, *request.kind, request.key, request.uid);
   if (!found.ok()) {
@@ -406,7 +408,7 @@ Binding::Fit Binding::StageUnbind(Draft& draft, Work& work, Status& why) {
   return Fit::kStaged;
 }
 
-Result<store::Txn> Binding::MakeTxn(Work& work) {
+Result<store::Txn> StoreBinder::MakeTxn(Work& work) {
   store::Txn txn;
   if (work.term) txn.conditions.push_back(*work.term);
   for (auto& [key, staged] : work.staged) {
@@ -423,7 +425,7 @@ Result<store::Txn> Binding::MakeTxn(Work& work) {
   return txn;
 }
 
-void Binding::OnConflict(const Chunk& staged, const store::TxnResult& result, Work& work) {
+void StoreBinder::OnConflict(const Chunk& staged, const store::TxnResult& result, Work& work) {
   REACHED("bind.retry_after_conflict");
   work.guards.Failed();
   std::set<std::string_view> changed;
@@ -434,7 +436,7 @@ void Binding::OnConflict(const Chunk& staged, const store::TxnResult& result, Wo
   }
 }
 
-void Binding::Settle(const Chunk& staged, store::Revision revision, Work& work) {
+void StoreBinder::Settle(const Chunk& staged, store::Revision revision, Work& work) {
   const std::string version = FormatResourceVersion(revision);
   for (Draft* draft : staged) {
     draft->verdict = OkStatus();

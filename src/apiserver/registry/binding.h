@@ -26,9 +26,9 @@
 
 namespace berth::apiserver {
 
-class Binding final : public client::Binder {
+class StoreBinder final : public client::Binder {
  public:
-  Binding(WriteParts parts, PoolGuards& guards, Creator& creator)
+  StoreBinder(WriteParts parts, PoolGuards& guards, Creator& creator)
       : parts_(parts), guards_(guards), creator_(creator), term_(parts.cache) {}
 
   using BindVerdicts = std::vector<Result<std::vector<meta::Object>>>;

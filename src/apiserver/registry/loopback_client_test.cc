@@ -18,6 +18,7 @@ class LoopbackUnderTest final : public client::ClientUnderTest {
  public:
   explicit LoopbackUnderTest(uint64_t seed) : world_(seed) { world_.MakeNamespace("default"); }
   client::Client& client() override { return world_.client(); }
+  client::Binder& binder() override { return world_.client(); }
   Status Run(rt::Task<Status> task) override { return world_.Run(std::move(task)); }
 
  private:

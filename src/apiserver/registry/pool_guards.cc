@@ -26,22 +26,19 @@ Status Refused(const PoolGuard& guard, std::string field, std::string why) {
           {{.kind = CauseKind::kForbidden, .field = std::move(field), .message = why}}};
 }
 
-void GiveBack(PoolGuard& guard, const apis::Amounts& amounts) {
+// False if less was taken than is given back.
+bool GiveBack(PoolGuard& guard, const apis::Amounts& amounts) {
+  bool is_right = guard.count > 0;
   for (const auto& [name, amount] : amounts) {
     if (amount <= 0) continue;
     const auto found = guard.allocated.find(name);
-    if (found == guard.allocated.end() || found->second < amount) {
-      LOG_ERROR("pool {}: {} of {} given back, less was taken", guard.pool, amount, name);
-    }
+    is_right = is_right && found != guard.allocated.end() && found->second >= amount;
     if (found == guard.allocated.end()) continue;
     found->second -= std::min(amount, found->second);
     if (found->second == 0) guard.allocated.erase(found);
   }
-  if (guard.count == 0) {
-    LOG_ERROR("pool {}: something was released though nothing was bound", guard.pool);
-  } else {
-    --guard.count;
-  }
+  guard.count = std::max<int64_t>(guard.count - 1, 0);
+  return is_right;
 }
 
 rt::Task<Result<PoolGuards::Entry>> Read(store::Store* store, std::string pool_uid) {
@@ -200,7 +197,8 @@ Status GuardChanges::Release(const std::string& pool_uid, const apis::Amounts& a
   if (Find(pool_uid) == nullptr) return OkStatus();
   Change& change = Edit(pool_uid);
   change.is_used = true;
-  GiveBack(*change.guard, amounts);
+  // Most likely the guard is older than the object, and the commit fails.
+  if (!GiveBack(*change.guard, amounts)) change.is_short = true;
   if (change.guard->deleting && change.guard->count == 0) return ReleasePool(pool_uid, change);
   return OkStatus();
 }
@@ -277,6 +275,7 @@ std::vector<std::string> GuardChanges::Committed(store::Revision revision) {
     const PoolGuards::Entry& entry = guards_.Of(pool_uid);
     const store::Revision now = change.guard == entry.guard ? entry.revision : revision;
     if (entry.guard && !change.guard) removed.push_back(pool_uid);
+    if (change.is_short) LOG_ERROR("pool {}: more was given back than was taken", pool_uid);
     guards_.Set(pool_uid, {.guard = std::move(change.guard), .revision = now});
   }
   return removed;

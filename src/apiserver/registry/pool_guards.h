@@ -156,6 +156,7 @@ class GuardChanges {
   struct Change {
     std::optional<PoolGuard> guard;  // nullopt: to be removed, or never there
     bool is_used = false;            // the commit rests on it
+    bool is_short = false;           // more was given back than was taken
     std::string pool_key;            // new or released: bound to the pool's own state, too
     store::Revision pool_revision;
     std::optional<Bytes> pool_at_rest;  // released: the pool without its finalizer; empty: it goes

@@ -59,7 +59,7 @@ class RegistryWorld {
   store::Store& store() { return *store_; }
   WatchCache& cache() { return *cache_; }
   Registry& registry() { return *registry_; }
-  client::Client& client() { return *client_; }
+  LoopbackClient& client() { return *client_; }
 
  private:
   void Start() {

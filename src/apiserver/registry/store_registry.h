@@ -67,7 +67,7 @@ class StoreRegistry final : public Registry {
   Reads reads_;
   Creator creator_;
   Changer changer_;
-  Binding binding_;
+  StoreBinder binding_;
 };
 
 }  // namespace berth::apiserver

@@ -259,6 +259,9 @@ constexpr ClientContract kContracts[] = {
     {"BatchesHaveOneVerdictPerObject", &BatchesHaveOneVerdictPerObject},
     {"WatchesFromAListOn", &WatchesFromAListOn},
     {"AWatchWithoutAStartBeginsWithWhatIsThere", &AWatchWithoutAStartBeginsWithWhatIsThere},
+    {"BindsOnceAndTellsWhyNot", &BindsOnceAndTellsWhyNot},
+    {"UnbindsWithProof", &UnbindsWithProof},
+    {"CreatesAlreadyBound", &CreatesAlreadyBound},
 };
 
 }  // namespace

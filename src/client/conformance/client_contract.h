@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "client/binder.h"
 #include "client/client.h"
 #include "rt/task.h"
 
@@ -19,6 +20,7 @@ class ClientUnderTest {
  public:
   virtual ~ClientUnderTest() = default;
   virtual Client& client() = 0;
+  virtual Binder& binder() = 0;
   // Runs a task to its end.
   virtual Status Run(rt::Task<Status> task) = 0;
 };
@@ -31,6 +33,11 @@ struct ClientContract {
 inline std::ostream& operator<<(std::ostream& out, const ClientContract& contract) {
   return out << contract.name;
 }
+
+// The part of the contract that is about placements; binder_contract.cc.
+void BindsOnceAndTellsWhyNot(ClientUnderTest& on);
+void UnbindsWithProof(ClientUnderTest& on);
+void CreatesAlreadyBound(ClientUnderTest& on);
 
 std::span<const ClientContract> ClientContracts();
 // Checks one contract on a fresh server, with gtest's expectations.

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "client/http/error_body.h"
 #include "client/http/object_stream.h"
+#include "client/http/question.h"
 #include "meta/json.h"
 #include "net/url.h"
 #include "rt/join_all.h"
@@ -22,11 +23,8 @@ using meta::Value;
 
 namespace {
 
-// Requests of one batch in flight: enough to fill the server's commits, few enough for its limits.
-constexpr size_t kBatchInFlight = 16;
 // A list of 100,000 machines in one piece is 150 MB.
 constexpr uint64_t kAnswerBytesMax = 512ULL << 20;
-constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kMetadataList =
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
@@ -101,15 +99,6 @@ Result<ObjectList> ReadList(const KindInfo& kind, std::string_view body, Detail 
 }
 
 }  // namespace
-
-struct HttpsClient::Question {
-  std::string method = "GET";
-  std::string path;
-  net::Query query;
-  std::string_view accept = kJson;
-  std::string_view content_type = kJson;
-  std::string body;
-};
 
 HttpsClient::HttpsClient(net::HttpClient& http,
                          const meta::Scheme& scheme,
@@ -224,16 +213,8 @@ rt::Task<Result<Object>> HttpsClient::Create(Object object, WriteOptions options
 
 rt::Task<std::vector<Result<Object>>> HttpsClient::CreateBatch(std::vector<Object> objects,
                                                                WriteOptions options) {
-  std::vector<Result<Object>> out;
-  out.reserve(objects.size());
-  for (size_t begin = 0; begin < objects.size(); begin += kBatchInFlight) {
-    const size_t end = std::min(begin + kBatchInFlight, objects.size());
-    std::vector<rt::Task<Result<Object>>> tasks;
-    for (size_t i = begin; i < end; ++i) tasks.push_back(Create(std::move(objects[i]), options));
-    auto answers = co_await rt::JoinAll(std::move(tasks));
-    for (Result<Object>& answer : answers) out.push_back(std::move(answer));
-  }
-  co_return out;
+  const auto start = [&](size_t i) { return Create(std::move(objects[i]), options); };
+  co_return co_await InTurns<Result<Object>>(objects.size(), start);
 }
 
 rt::Task<Result<Object>> HttpsClient::Update(Object object, WriteOptions options) {
@@ -268,6 +249,10 @@ rt::Task<Status> HttpsClient::Delete(const KindInfo& kind, ObjectKey key, Delete
   question.method = "DELETE";
   question.path = Path(kind, key.namespace_, key.name, Subresource::kNone);
   question.query = WriteQuery(options.dry_run);
+  if (options.force == Force::kYes) {
+    question.query.Add("gracePeriodSeconds", "0");
+    question.query.Add("force", "true");
+  }
   question.body = BodyOf(options);
   const auto answer = co_await Ask(std::move(question));
   co_return answer.status();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "client/binder.h"
 #include "client/client.h"
 #include "meta/scheme.h"
 #include "net/http_client.h"
@@ -20,7 +21,7 @@ struct HttpsClientOptions {
   Duration deadline = Duration::Seconds(30);  // of one request; watches have none
 };
 
-class HttpsClient final : public Client {
+class HttpsClient final : public Client, public Binder {
  public:
   // Both outlive the client. Runs on the loop of `http`.
   HttpsClient(net::HttpClient& http, const meta::Scheme& scheme, HttpsClientOptions options);
@@ -43,7 +44,23 @@ class HttpsClient final : public Client {
                           ObjectKey key,
                           DeleteOptions options) override;
 
+  // One request per binding, a bounded number at once. All items of one are of one namespace.
+  rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
+      std::vector<BindRequest> requests) override;
+  // Created and then bound; what could not be bound is deleted again.
+  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
+                                                               std::vector<BindItem> items,
+                                                               std::string holder,
+                                                               int64_t term) override;
+  rt::Task<std::vector<Status>> UnbindBatch(std::vector<UnbindRequest> requests) override;
+
  private:
+  rt::Task<Result<std::vector<meta::Object>>> Bind(BindRequest request);
+  rt::Task<Status> Unbind(UnbindRequest request);
+  rt::Task<Result<meta::Object>> CreateBound(meta::Object object,
+                                             BindItem item,
+                                             std::string holder,
+                                             int64_t term);
   struct Question;
   std::string Path(const meta::KindInfo& kind,
                    std::string_view namespace_,

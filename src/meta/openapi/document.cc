@@ -38,6 +38,11 @@ void AddCommonDefinitions(SchemaSet& schemas) {
                         ObjectSchema("A change to an object.", Value::Object()));
   schemas.AddDefinition(std::string(kMetaPrefix) + "DeleteOptions",
                         ObjectSchema("How an object is deleted.", Value::Object()));
+  schemas.AddDefinition(
+      "dev.berth.api.v1alpha1.Binding",
+      ObjectSchema("Objects that get their pools together or not at all.", Value::Object()));
+  schemas.AddDefinition("dev.berth.api.v1alpha1.Unbinding",
+                        ObjectSchema("Why an object loses its pool.", Value::Object()));
   Value status = Value::Object();
   for (const auto* name : {"status", "message", "reason"})
     status.Set(name, StringProperty("See metav1.Status."));

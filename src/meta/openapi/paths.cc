@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meta/openapi/paths.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,7 +33,8 @@ constexpr Parameter kListParameters[] = {
 constexpr Parameter kDeleteParameters[] = {
     {"dryRun", "string", "All: do everything except write."},
     {"gracePeriodSeconds", "integer", "Seconds that the object may take to end."},
-    {"propagationPolicy", "string", "Background, Foreground or Orphan."}};
+    {"propagationPolicy", "string", "Background, Foreground or Orphan."},
+    {"force", "boolean", "Do not wait for the host that the object is bound to."}};
 
 struct Verb {
   std::string_view method;
@@ -57,6 +59,9 @@ constexpr Verb kObject[] = {
 constexpr Verb kSubresource[] = {{"get", "get", "read", kPretty, "", "kind"},
                                  {"put", "put", "replace", kWriteParameters, "kind", "kind"},
                                  {"patch", "patch", "patch", kWriteParameters, "Patch", "kind"}};
+
+constexpr Verb kBindingVerbs[] = {{"post", "post", "create", {}, "Binding", "kind"},
+                                  {"delete", "delete", "delete", {}, "Unbinding", "Status"}};
 
 constexpr std::string_view kPatchTypes[] = {"application/json-patch+json",
                                             "application/merge-patch+json",
@@ -83,6 +88,9 @@ class PathBuilder {
     if (namespaced) Add(root + '/' + plural, kListOnly, "ForAllNamespaces");
     Add(scope + plural + "/{name}", kObject, "");
     if (kind_.has_status) Add(scope + plural + "/{name}/status", kSubresource, "Status");
+    if (std::ranges::find(kind_.subresources, "binding") != kind_.subresources.end()) {
+      Add(scope + plural + "/{name}/binding", kBindingVerbs, "Binding");
+    }
   }
 
  private:
@@ -170,6 +178,7 @@ class PathBuilder {
   Value RefOf(std::string_view name) const {
     if (name == "kind") return refs_.Ref(kind_.type->name);
     if (name == "list") return refs_.Ref(std::string(kind_.type->name) + "List");
+    if (name.ends_with("inding")) return refs_.Ref("dev.berth.api.v1alpha1." + std::string(name));
     return refs_.Ref("io.k8s.apimachinery.pkg.apis.meta.v1." + std::string(name));
   }
 
