@@ -16,10 +16,12 @@
 #include "apiserver/authn/authenticator.h"
 #include "apiserver/authn/request_limiter.h"
 #include "apiserver/authz/authorizer.h"
+#include "apiserver/authz/pool_authorizer.h"
 #include "apiserver/cache/watch_cache.h"
 #include "apiserver/http/api_server.h"
 #include "apiserver/policy/bootstrap.h"
 #include "apiserver/policy/policy_feed.h"
+#include "apiserver/registry/cached_pool_objects.h"
 #include "apiserver/registry/compactor.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
@@ -97,6 +99,8 @@ struct Server::Parts {
 
   apiserver::Authenticator authenticator;
   apiserver::Authorizer authorizer;
+  std::optional<apiserver::CachedPoolObjects> pool_objects;
+  std::optional<apiserver::PoolAuthorizer> pool_authorizer;
   apiserver::RequestLimiter limiter;
   std::unique_ptr<apiserver::AuditLog> audit;
   std::unique_ptr<apiserver::PolicyFeed> policy;
@@ -134,6 +138,9 @@ rt::Task<Status> Server::Parts::StartRegistry() {
   CO_TRY(cache,
          co_await apiserver::WatchCache::Start(loop, *handle, StoredKinds(scheme), cache_options));
   registry = std::make_unique<apiserver::StoreRegistry>(loop, *handle, *cache, scheme);
+  pool_objects.emplace(*cache);
+  pool_authorizer.emplace(scheme, *pool_objects);
+  authorizer.UsePools(*pool_authorizer);
   co_return OkStatus();
 }
 

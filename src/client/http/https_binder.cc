@@ -103,7 +103,8 @@ rt::Task<Result<meta::Object>> HttpsClient::CreateBound(meta::Object object,
                                                         BindItem item,
                                                         std::string holder,
                                                         int64_t term) {
-  CO_TRY(const meta::Object made, co_await Create(std::move(object), {}));
+  const WriteOptions plain;
+  CO_TRY(const meta::Object made, co_await Create(std::move(object), plain));
   item.kind = &made.kind();
   item.key = {.namespace_ = made.metadata().namespace_, .name = made.metadata().name};
   item.uid = made.metadata().uid;
