@@ -44,6 +44,7 @@ struct Attempt {
   std::vector<HostAsked> hosts;
   Time asked;  // when the offers left
   int rounds = 0;
+  std::optional<PoolIndex> left;  // only if nothing else will do
   std::vector<Refusal> refusals;
   bool is_given_up = false;  // the object is gone or needs no place any more
 };

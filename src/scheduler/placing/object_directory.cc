@@ -26,6 +26,7 @@ void ReadPlacement(const std::optional<apis::core::LocalObjectReference>& pool_r
     record.epoch = placement->epoch;
     record.placed_uid = placement->pool_uid;
     record.is_pinned = placement->pinned;
+    if (placement->pool_uid.empty()) record.left_reason = placement->reason;
   }
   if (record.placed_uid.empty() && !record.pool_ref.empty()) record.is_pinned = true;
 }
@@ -95,6 +96,7 @@ ObjectDirectory::Effects ObjectDirectory::OnObject(const meta::Object& now) {
   }
   if (const auto before = records_.find(record.uid); before != records_.end()) {
     Unindex(before->second);
+    NoteLoss(before->second, record, effects);
   }
   const auto place = records_.insert_or_assign(record.uid, std::move(record)).first;
   Index(place->second);
@@ -102,6 +104,26 @@ ObjectDirectory::Effects ObjectDirectory::OnObject(const meta::Object& now) {
   Judge(place->second, effects);
   JudgeRelated(place->second, effects);
   return effects;
+}
+
+void ObjectDirectory::NoteLoss(const ObjectRecord& before,
+                               ObjectRecord& now,
+                               Effects& effects) const {
+  if (!now.placed_uid.empty()) return;
+  if (before.placed_uid.empty()) {
+    now.left_uid = before.left_uid;
+    now.left_reason = before.left_reason;
+    return;
+  }
+  now.left_uid = before.placed_uid;
+  // Everything but what we asked for ourselves is the host's doing.
+  const bool was_asked = now.left_reason == apis::core::kReleaseDrain ||
+                         now.left_reason == apis::core::kReleaseMove ||
+                         now.left_reason == apis::core::kReleaseTaint ||
+                         now.left_reason == apis::core::kReleasePreempted ||
+                         now.left_reason == "HostReleased" || now.left_reason == "PoolLost";
+  const PoolEntry* pool = pools_.FindByUid(now.left_uid);
+  if (!was_asked && pool != nullptr) effects.failing.push_back(pool->index);
 }
 
 ObjectDirectory::Effects ObjectDirectory::OnGone(std::string_view uid) {
@@ -133,6 +155,7 @@ ObjectDirectory::Effects ObjectDirectory::OnMachineClass(const apis::compute::Ma
     Effects of_one = OnObject(machine);
     effects.wanting.merge(of_one.wanting);
     effects.settled.merge(of_one.settled);
+    effects.failing.insert(effects.failing.end(), of_one.failing.begin(), of_one.failing.end());
   }
   return effects;
 }
@@ -213,6 +236,9 @@ std::variant<Ask, NotYet> ObjectDirectory::Prepare(const ObjectRecord& record) c
       return NotYet{.reason = "PoolNotFound", .message = "there is no pool " + record.pool_ref};
     }
     ask.request.pinned = pool->index;
+  }
+  if (record.left_reason == apis::core::kReleaseMove) {
+    if (const PoolEntry* left = pools_.FindByUid(record.left_uid)) ask.left = left->index;
   }
   if (auto not_yet = AddVolumes(record, ask)) return *std::move(not_yet);
   return ask;

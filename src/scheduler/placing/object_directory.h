@@ -40,6 +40,8 @@ struct ObjectRecord {
   int32_t priority = 0;
   std::vector<std::string> volumes;  // of a machine: names in its namespace
   std::string claimed_by;            // of a volume: UID of the machine
+  std::string left_uid;              // the pool that it was last on, until it is placed again
+  std::string left_reason;           // why it lost that
 };
 
 // Why an object cannot be decided on yet: something that it names is not there.
@@ -52,6 +54,7 @@ struct NotYet {
 struct Ask {
   Request request;
   std::vector<const ObjectRecord*> joint;  // in the order of request.joint
+  std::optional<PoolIndex> left;           // rather not there again: it was asked to move away
 };
 
 class ObjectDirectory {
@@ -61,8 +64,9 @@ class ObjectDirectory {
 
   // What a change means for the queue.
   struct Effects {
-    std::set<std::string> wanting;  // UIDs of objects that need a place and may have changed
-    std::set<std::string> settled;  // UIDs of objects that need none (any more)
+    std::set<std::string> wanting;   // UIDs of objects that need a place and may have changed
+    std::set<std::string> settled;   // UIDs of objects that need none (any more)
+    std::vector<PoolIndex> failing;  // pools that gave an object back that they had accepted
   };
   Effects OnObject(const meta::Object& now);
   Effects OnGone(std::string_view uid);
@@ -85,6 +89,7 @@ class ObjectDirectory {
   ObjectRecord Read(const meta::Object& object);
   void SetShape(const Requirements& requirements, ObjectRecord& record);
   void ReadMachine(const meta::Object& object, ObjectRecord& record);
+  void NoteLoss(const ObjectRecord& before, ObjectRecord& now, Effects& effects) const;
   void Settle(const ObjectRecord& record);
   const PoolEntry* PlaceOf(const ObjectRecord& record) const;
   std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;

@@ -68,6 +68,7 @@ void Placer::SetLeadership(std::optional<Leadership> leadership) {
 }
 
 void Placer::Apply(const ObjectDirectory::Effects& effects) {
+  for (const PoolIndex pool : effects.failing) Avoid(pool);
   for (const std::string& uid : effects.settled) {
     reports_.Forget(uid);
     queue_.Remove(uid);
@@ -167,6 +168,7 @@ void Placer::Begin(const std::string& uid) {
   auto attempt = std::make_unique<Attempt>();
   attempt->uid = uid;
   attempt->request = std::move(ask.request);
+  attempt->left = ask.left;
   for (const ObjectRecord* volume : ask.joint) attempt->joint.push_back(volume->uid);
   Attempt& kept = *attempt;
   attempts_.emplace(uid, std::move(attempt));
@@ -176,7 +178,15 @@ void Placer::Begin(const std::string& uid) {
 void Placer::DecideNext(Attempt& attempt) {
   if (attempt.rounds >= options_.rounds_max) return ParkUnschedulable(attempt);
   ++attempt.rounds;
+  if (attempt.left) attempt.request.refused.push_back(*attempt.left);
   board_.Decide(attempt.request, 1, decision_);
+  if (attempt.left) {
+    attempt.request.refused.pop_back();
+    if (decision_.ranked.empty()) {
+      attempt.left.reset();
+      board_.Decide(attempt.request, 1, decision_);
+    }
+  }
   if (decision_.ranked.empty()) return ParkUnschedulable(attempt);
   attempt.candidate = decision_.ranked.front();
   const AssumeVerdict verdict = board_.Assume(attempt.request, attempt.candidate);

@@ -134,16 +134,8 @@ TEST_F(SchedulerTest, D11_FreedRoomIsGivenToWhoWaitsForIt) {
     (world_.PoolOf(name).empty() ? waiting : gone) = name;
   }
   // The host lets go of one: what the gateway does when it is told Gone.
-  const auto machine = world_.GetMachine(gone);
-  client::UnbindRequest unbind;
-  unbind.kind = &apis::compute::kMachineKind;
-  unbind.key = {SchedulerWorld::kNamespace, gone};
-  unbind.uid = machine.metadata.uid;
-  unbind.placement = machine.status.placement->epoch;
-  unbind.reason = "Preempted";
   world_.DeleteMachine(gone);
-  const auto verdicts = world_.api().Run(world_.api().registry().binder().UnbindBatch({unbind}));
-  ASSERT_TRUE(verdicts[0].ok()) << verdicts[0];
+  world_.LetGo(gone, "Deleted");
   EXPECT_TRUE(world_.IsPlaced(waiting));
 }
 
@@ -214,6 +206,45 @@ TEST_F(SchedulerTest, D12_APoolThatAUserNamesIsAskedAndNoOther) {
   world_.MakeMachine(second);
   world_.RunFor(Duration::Seconds(3));
   EXPECT_EQ(world_.PoolOf("second"), "");
+}
+
+TEST_F(SchedulerTest, AMachineThatIsAskedToMoveGoesElsewhereIfItCan) {
+  const std::string alpha = world_.MakePool("alpha");
+  const std::string beta = world_.MakePool("beta");
+  world_.StartScheduler();
+  world_.Join(alpha);
+  world_.Join(beta);
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  const std::string first = world_.PoolOf("web");
+  world_.LetGo("web", "Move");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  EXPECT_NE(world_.PoolOf("web"), first);
+  // With nowhere else to go it comes back.
+  const std::string second = world_.PoolOf("web");
+  world_.Cordon(first);
+  world_.LetGo("web", "Move");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  EXPECT_EQ(world_.PoolOf("web"), second);
+}
+
+TEST_F(SchedulerTest, G2_APoolThatGivesBackWhatItAcceptedComesLastForAWhile) {
+  const std::string alpha = world_.MakePool("alpha");
+  const std::string beta = world_.MakePool("beta");
+  world_.StartScheduler();
+  world_.Join(alpha);
+  world_.Join(beta);
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  const std::string failing = world_.PoolOf("web");
+  world_.LetGo("web", "NoDisk");
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = "m-" + std::to_string(i);
+    world_.MakeMachine(name);
+    ASSERT_TRUE(world_.IsPlaced(name));
+    EXPECT_NE(world_.PoolOf(name), failing);
+  }
+  EXPECT_NE(world_.PoolOf("web"), failing);
 }
 
 TEST_F(SchedulerTest, AVolumeIsPlacedWithTheMachineThatNamesIt) {

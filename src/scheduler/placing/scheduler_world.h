@@ -172,6 +172,18 @@ class SchedulerWorld {
         world_.Run(world_.client().Delete(apis::compute::kMachineKind, {kNamespace, name}, {}));
     CHECK(deleted.ok()) << deleted;
   }
+  // Its host gives it back: what the gateway does when it is told Gone or AssignRefused.
+  void LetGo(const std::string& name, const std::string& reason) {
+    const auto machine = GetMachine(name);
+    client::UnbindRequest unbind;
+    unbind.kind = &apis::compute::kMachineKind;
+    unbind.key = {kNamespace, name};
+    unbind.uid = machine.metadata.uid;
+    unbind.placement = machine.status.placement->epoch;
+    unbind.reason = reason;
+    const auto verdicts = world_.Run(world_.registry().binder().UnbindBatch({unbind}));
+    CHECK(verdicts[0].ok()) << verdicts[0];
+  }
   void Cordon(const std::string& pool) {
     const auto patched = world_.Run(world_.client().Patch(apis::compute::kMachinePoolKind,
                                                           {"", pool},
