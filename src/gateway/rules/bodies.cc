@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/rules/bodies.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "apis/compute/machine.h"
+#include "apis/core/well_known.h"
+#include "apis/placement.h"
+#include "apis/storage/bucket.h"
+#include "base/strings.h"
+#include "pki/digest.h"
+
+namespace berth::gateway {
+namespace {
+
+namespace core = apis::core;
+using apis::compute::kMachineKind;
+using apis::compute::Machine;
+using apis::k8s::kSecretKind;
+using apis::k8s::Secret;
+using apis::networking::kNetworkInterfaceKind;
+using apis::networking::kNetworkKind;
+using apis::networking::Network;
+using apis::networking::NetworkInterface;
+using apis::storage::Bucket;
+using apis::storage::kVolumeKind;
+using apis::storage::kVolumeSnapshotKind;
+using apis::storage::Volume;
+using apis::storage::VolumeSnapshot;
+using MachineVolume = apis::compute::MachineVolume;
+using MachineNic = apis::compute::MachineNetworkInterface;
+
+constexpr size_t kHashBytes = 16;
+// What kubectl keeps of the manifest: long, and nothing that a host needs.
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+std::string VolumeNameOf(const Machine& machine, const MachineVolume& volume) {
+  if (volume.volume_ref) return volume.volume_ref->name;
+  return volume.ephemeral ? machine.metadata.name + "-" + volume.name : std::string();
+}
+
+std::string NicNameOf(const Machine& machine, const MachineNic& nic) {
+  if (nic.network_interface_ref) return nic.network_interface_ref->name;
+  return nic.ephemeral ? machine.metadata.name + "-" + nic.name : std::string();
+}
+
+template <class T>
+const T* Find(const Parts::Named<T>& named, const std::string& name) {
+  const auto found = named.find(name);
+  return found != named.end() && found->second ? &*found->second : nullptr;
+}
+
+bool IsOwnedBy(const meta::ObjectMeta& metadata, const std::string& uid) {
+  return std::ranges::any_of(metadata.owner_references,
+                             [&](const auto& owner) { return owner.uid == uid; });
+}
+
+// Collects what is not in the parts yet.
+class Wanted {
+ public:
+  explicit Wanted(const Parts& parts) : parts_(parts) {}
+
+  void Secret(const std::string& name) { Add(parts_.secrets, kSecretKind, name); }
+  void Volume(const std::string& name) { Add(parts_.volumes, kVolumeKind, name); }
+  void Nic(const std::string& name) { Add(parts_.interfaces, kNetworkInterfaceKind, name); }
+  void Network(const std::string& name) { Add(parts_.networks, kNetworkKind, name); }
+  void Snapshot(const std::string& name) { Add(parts_.snapshots, kVolumeSnapshotKind, name); }
+  std::vector<Need> Take() { return {needs_.begin(), needs_.end()}; }
+
+ private:
+  template <class T>
+  void Add(const Parts::Named<T>& named, const meta::KindInfo& kind, const std::string& name) {
+    if (!name.empty() && !named.contains(name)) needs_.insert({&kind, name});
+  }
+  const Parts& parts_;
+  std::set<Need> needs_;
+};
+
+void AddMachineNeeds(const Machine& machine, const Parts& parts, Wanted& wanted) {
+  if (machine.spec.ignition_ref) wanted.Secret(machine.spec.ignition_ref->name);
+  for (const MachineVolume& item : machine.spec.volumes) {
+    const std::string name = VolumeNameOf(machine, item);
+    wanted.Volume(name);
+    const Volume* volume = Find(parts.volumes, name);
+    if (volume == nullptr) continue;
+    if (volume->status.access && volume->status.access->secret_ref) {
+      wanted.Secret(volume->status.access->secret_ref->name);
+    }
+    if (volume->spec.encryption) wanted.Secret(volume->spec.encryption->secret_ref.name);
+  }
+  for (const MachineNic& item : machine.spec.network_interfaces) {
+    const std::string name = NicNameOf(machine, item);
+    wanted.Nic(name);
+    const NetworkInterface* nic = Find(parts.interfaces, name);
+    if (nic != nullptr) wanted.Network(nic->spec.network_ref.name);
+  }
+}
+
+void AddVolumeNeeds(const Volume& volume, Wanted& wanted) {
+  if (volume.spec.encryption) wanted.Secret(volume.spec.encryption->secret_ref.name);
+  if (volume.spec.data_source && volume.spec.data_source->volume_snapshot_ref) {
+    wanted.Snapshot(volume.spec.data_source->volume_snapshot_ref->name);
+  }
+}
+
+// The encryption key, or what is missing.
+std::string FillEncryption(const Volume& volume,
+                           const Parts& parts,
+                           google::protobuf::Map<std::string, std::string>& out) {
+  if (!volume.spec.encryption) return {};
+  const std::string& name = volume.spec.encryption->secret_ref.name;
+  const Secret* secret = Find(parts.secrets, name);
+  if (secret == nullptr) return "secret " + name + " does not exist";
+  const auto key = secret->data.find(std::string(core::kEncryptionKey));
+  if (key == secret->data.end()) {
+    return "secret " + name + " has no entry " + std::string(core::kEncryptionKey);
+  }
+  out[std::string(core::kEncryptionKey)] = key->second.bytes;
+  return {};
+}
+
+// What keeps the machine from using the volume, or "".
+std::string FillAccess(const Volume& volume,
+                       const Machine& machine,
+                       const Parts& parts,
+                       agent::MachineVolume& out) {
+  const std::string name = volume.metadata.name;
+  if (!volume.spec.claim_ref) return "volume " + name + " is not claimed yet";
+  if (volume.spec.claim_ref->uid != machine.metadata.uid) {
+    return "volume " + name + " is claimed by machine " + volume.spec.claim_ref->name;
+  }
+  if (volume.status.state != "Available" || !volume.status.access) {
+    return "volume " + name + " is not available yet";
+  }
+  const auto& access = *volume.status.access;
+  agent::VolumeAccess& to = *out.mutable_access();
+  to.set_driver(access.driver);
+  to.set_handle(access.handle);
+  for (const auto& [key, value] : access.volume_attributes) (*to.mutable_attributes())[key] = value;
+  if (!access.secret_ref) return {};
+  const Secret* secret = Find(parts.secrets, access.secret_ref->name);
+  if (secret == nullptr) return "secret " + access.secret_ref->name + " does not exist";
+  for (const auto& [key, value] : secret->data) (*to.mutable_secret_data())[key] = value.bytes;
+  return {};
+}
+
+void FillLocalDisk(const MachineVolume& item, agent::MachineVolume& out) {
+  out.set_local_disk(true);
+  const auto& size = item.local_disk ? item.local_disk->size_limit : item.empty_disk->size_limit;
+  if (size) out.set_local_disk_bytes(size->Value());
+  if (item.local_disk) out.set_local_disk_image(item.local_disk->image);
+}
+
+agent::MachineVolume VolumePart(const Machine& machine,
+                                const MachineVolume& item,
+                                const Parts& parts) {
+  agent::MachineVolume out;
+  out.set_name(item.name);
+  if (item.device) out.set_device(*item.device);
+  if (item.local_disk || item.empty_disk) {
+    FillLocalDisk(item, out);
+    return out;
+  }
+  const std::string name = VolumeNameOf(machine, item);
+  const Volume* volume = Find(parts.volumes, name);
+  // A volume that merely has the name of an ephemeral one is somebody else's.
+  if (volume == nullptr || (item.ephemeral && !IsOwnedBy(volume->metadata, machine.metadata.uid))) {
+    out.set_waits_for("volume " + name + " does not exist yet");
+    return out;
+  }
+  out.set_volume_uid(volume->metadata.uid);
+  std::string missing = FillAccess(*volume, machine, parts, out);
+  if (missing.empty()) missing = FillEncryption(*volume, parts, *out.mutable_encryption());
+  if (!missing.empty()) {
+    // Half of it is of no use, and secrets are given only to who needs them.
+    out.clear_access();
+    out.clear_encryption();
+  }
+  out.set_waits_for(missing);
+  const meta::Quantity* size = core::FindResource(volume->status.resources, core::kStorage);
+  if (size == nullptr) size = core::FindResource(volume->spec.resources, core::kStorage);
+  if (size != nullptr) out.set_storage_bytes(size->Value());
+  return out;
+}
+
+std::vector<std::string> AddressesOf(const NetworkInterface& nic) {
+  std::vector<std::string> ips;
+  for (const auto& ip : nic.status.ips) ips.push_back(ip.ToString());
+  if (!ips.empty()) return ips;
+  for (const auto& source : nic.spec.ips) {
+    if (!source.value) return {};  // still to be given out
+    ips.push_back(source.value->ToString());
+  }
+  return ips;
+}
+
+agent::MachineNic NicPart(const Machine& machine, const MachineNic& item, const Parts& parts) {
+  agent::MachineNic out;
+  out.set_name(item.name);
+  const std::string name = NicNameOf(machine, item);
+  const NetworkInterface* nic = Find(parts.interfaces, name);
+  if (nic == nullptr || (item.ephemeral && !IsOwnedBy(nic->metadata, machine.metadata.uid))) {
+    out.set_waits_for("network interface " + name + " does not exist yet");
+    return out;
+  }
+  if (nic->spec.machine_ref && nic->spec.machine_ref->uid != machine.metadata.uid) {
+    out.set_waits_for("network interface " + name + " is used by machine " +
+                      nic->spec.machine_ref->name);
+    return out;
+  }
+  const Network* network = Find(parts.networks, nic->spec.network_ref.name);
+  if (network == nullptr) {
+    out.set_waits_for("network " + nic->spec.network_ref.name + " does not exist");
+    return out;
+  }
+  const std::vector<std::string> ips = AddressesOf(*nic);
+  if (ips.empty()) {
+    out.set_waits_for("network interface " + name + " has no addresses yet");
+    return out;
+  }
+  out.set_network_id(network->spec.provider_id.empty() ? network->metadata.uid
+                                                       : network->spec.provider_id);
+  for (const std::string& ip : ips) out.add_ips(ip);
+  for (const auto& [key, value] : nic->spec.attributes) (*out.mutable_attributes())[key] = value;
+  return out;
+}
+
+void FillIgnition(const Machine& machine, const Parts& parts, agent::MachineBody& body) {
+  if (!machine.spec.ignition_ref) return;
+  const std::string& name = machine.spec.ignition_ref->name;
+  const std::string key = machine.spec.ignition_ref->key.empty() ? std::string(core::kIgnitionKey)
+                                                                 : machine.spec.ignition_ref->key;
+  const Secret* secret = Find(parts.secrets, name);
+  if (secret == nullptr) {
+    body.add_missing("secret " + name + " does not exist");
+    return;
+  }
+  const auto entry = secret->data.find(key);
+  if (entry == secret->data.end()) {
+    body.add_missing("secret " + name + " has no entry " + key);
+    return;
+  }
+  body.set_ignition(entry->second.bytes);
+}
+
+void FillMachine(const Machine& machine, const Parts& parts, agent::MachineBody& body) {
+  body.set_class_name(machine.spec.machine_class_ref.name);
+  body.set_generation(machine.metadata.generation);
+  body.set_power_on(machine.spec.power != apis::compute::kPowerOff);
+  FillIgnition(machine, parts, body);
+  for (const MachineVolume& item : machine.spec.volumes) {
+    *body.add_volumes() = VolumePart(machine, item, parts);
+  }
+  for (const MachineNic& item : machine.spec.network_interfaces) {
+    *body.add_network_interfaces() = NicPart(machine, item, parts);
+  }
+  if (machine.spec.guest_config) body.set_hostname(machine.spec.guest_config->hostname);
+  body.set_on_pool_loss(std::string(core::MovesOnPoolLoss(machine.spec.placement)
+                                        ? core::kOnPoolLossMove
+                                        : core::kOnPoolLossKeep));
+  body.set_restart_policy(std::string(apis::compute::RestartPolicyOf(machine.spec)));
+  for (const auto& [key, value] : machine.metadata.labels) (*body.mutable_labels())[key] = value;
+  for (const auto& [key, value] : machine.metadata.annotations) {
+    if (key != kLastApplied) (*body.mutable_annotations())[key] = value;
+  }
+}
+
+void FillVolume(const Volume& volume, const Parts& parts, agent::VolumeBody& body) {
+  if (volume.spec.volume_class_ref) body.set_class_name(volume.spec.volume_class_ref->name);
+  body.set_generation(volume.metadata.generation);
+  if (const auto* size = core::FindResource(volume.spec.resources, core::kStorage)) {
+    body.set_storage_bytes(size->Value());
+  }
+  if (volume.spec.data_source && volume.spec.data_source->os_image) {
+    body.set_image(volume.spec.data_source->os_image->image);
+    body.set_architecture(volume.spec.data_source->os_image->architecture.value_or(""));
+  }
+  if (volume.spec.data_source && volume.spec.data_source->volume_snapshot_ref) {
+    const std::string& name = volume.spec.data_source->volume_snapshot_ref->name;
+    const VolumeSnapshot* snapshot = Find(parts.snapshots, name);
+    if (snapshot == nullptr || snapshot->status.snapshot_id.empty()) {
+      body.add_missing("volume snapshot " + name + " is not ready");
+    } else {
+      body.set_snapshot_handle(snapshot->status.snapshot_id);
+    }
+  }
+  const std::string missing = FillEncryption(volume, parts, *body.mutable_encryption());
+  if (!missing.empty()) body.add_missing(missing);
+  for (const auto& [key, value] : volume.metadata.labels) (*body.mutable_labels())[key] = value;
+}
+
+// Of the message as it stands; maps are written in order, so equal messages have equal hashes.
+std::string HashOf(const agent::Assign& assign) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    assign.SerializeToCodedStream(&coded);
+  }
+  return pki::Sha256(bytes).substr(0, kHashBytes);
+}
+
+}  // namespace
+
+std::vector<Need> NeedsOf(const meta::Object& object, const Parts& parts) {
+  Wanted wanted(parts);
+  if (&object.kind() == &kMachineKind) AddMachineNeeds(object.as<Machine>(), parts, wanted);
+  if (&object.kind() == &kVolumeKind) AddVolumeNeeds(object.as<Volume>(), wanted);
+  return wanted.Take();
+}
+
+void Put(const Need& need, std::optional<meta::Object> found, Parts& parts) {
+  const auto file = [&]<class T>(Parts::Named<T>& named) {
+    std::optional<T> value;
+    if (found) value = std::move(found->as<T>());
+    named[need.name] = std::move(value);
+  };
+  if (need.kind == &kVolumeKind) file(parts.volumes);
+  if (need.kind == &kNetworkInterfaceKind) file(parts.interfaces);
+  if (need.kind == &kNetworkKind) file(parts.networks);
+  if (need.kind == &kSecretKind) file(parts.secrets);
+  if (need.kind == &kVolumeSnapshotKind) file(parts.snapshots);
+}
+
+agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation) {
+  agent::Assign assign;
+  const core::PlacementStatus& placement = *apis::PlacementOf(object);
+  assign.set_kind(std::string(object.kind().kind));
+  assign.set_namespace_(object.metadata().namespace_);
+  assign.set_name(object.metadata().name);
+  assign.set_uid(object.metadata().uid);
+  ToProto(apis::ToAmounts(placement.resources), *assign.mutable_resources());
+  if (&object.kind() == &kMachineKind) {
+    FillMachine(object.as<Machine>(), parts, *assign.mutable_machine());
+  } else if (&object.kind() == &kVolumeKind) {
+    FillVolume(object.as<Volume>(), parts, *assign.mutable_volume());
+  } else {
+    const auto& bucket = object.as<Bucket>();
+    agent::BucketBody& body = *assign.mutable_bucket();
+    if (bucket.spec.bucket_class_ref) body.set_class_name(bucket.spec.bucket_class_ref->name);
+    body.set_generation(bucket.metadata.generation);
+    for (const auto& [key, value] : bucket.metadata.labels) (*body.mutable_labels())[key] = value;
+  }
+  assign.set_hash(HashOf(assign));
+  assign.set_incarnation(incarnation);
+  assign.set_placement(static_cast<uint64_t>(placement.epoch));
+  assign.set_pool_uid(placement.pool_uid);
+  assign.set_revision(ParseUint(object.metadata().resource_version).value_or(0));
+  return assign;
+}
+
+}  // namespace berth::gateway

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host gets to know of an object: everything that it needs and nothing more. Pure: the
+// objects around it are fetched by the caller, who asks NeedsOf until nothing is missing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apis/k8s/secret.h"
+#include "apis/networking/network.h"
+#include "apis/networking/network_interface.h"
+#include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
+#include "gateway/rules/words.h"
+#include "meta/object.h"
+
+namespace berth::gateway {
+
+// Objects in the namespace of the one that is assembled, by name. nullopt: it does not exist.
+struct Parts {
+  template <class T>
+  using Named = std::map<std::string, std::optional<T>>;
+  Named<apis::storage::Volume> volumes;
+  Named<apis::networking::NetworkInterface> interfaces;
+  Named<apis::networking::Network> networks;
+  Named<apis::k8s::Secret> secrets;
+  Named<apis::storage::VolumeSnapshot> snapshots;
+};
+
+struct Need {
+  const meta::KindInfo* kind = nullptr;
+  std::string name;
+  auto operator<=>(const Need&) const = default;
+};
+// What has to be looked up before the body is whole, given what was looked up already. Never more
+// than a few rounds: a volume leads to its secrets, an interface to its network.
+std::vector<Need> NeedsOf(const meta::Object& object, const Parts& parts);
+// Files what was found (or not) for a need.
+void Put(const Need& need, std::optional<meta::Object> found, Parts& parts);
+
+// REQUIRES: apis::IsPlaceable(object.kind()), it is bound, and NeedsOf(object, parts) is empty.
+agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation);
+
+}  // namespace berth::gateway

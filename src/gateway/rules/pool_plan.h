@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an announcement makes of a pool (PROTOCOL 5.1, 5.2, 5.5), pure. The host says what it has;
+// what the pool is (labels, taints, limits, its host) comes from the token or from the operator.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apis/placement.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "client/records/host_record.h"
+#include "gateway/rules/words.h"
+#include "meta/object.h"
+
+namespace berth::gateway {
+
+// Null for a word that is not the kind of a pool.
+const meta::KindInfo* PoolKindNamed(std::string_view name);
+
+struct Announcer {
+  std::string host;
+  client::HostRecord record;
+  std::string poollet_version;
+};
+
+// The pool as its main resource should be: a new one, or `before` with what was missing.
+// Forbidden if the host may not have the pool, with the reason.
+Result<meta::Object> PlanPool(const agent::PoolAnnounce& announce,
+                              const std::optional<meta::Object>& before,
+                              const Announcer& announcer);
+
+// Sets the status of an announced pool: agent, facts, classes, capacity, Ready=True. FenceReady and
+// Orphans are set where they are known.
+void ApplyAnnounce(const agent::PoolAnnounce& announce,
+                   const agent::HostFacts& host,
+                   const Announcer& announcer,
+                   WallTime now,
+                   meta::Object& pool);
+// Classes and figures that changed during the session; allocatable is what the ledger has left.
+void ApplyFacts(const agent::PoolFacts& facts, meta::Object& pool);
+
+enum class ConditionStatus : uint8_t { kTrue, kFalse, kUnknown };
+struct PoolCondition {
+  std::string_view type;
+  ConditionStatus status = ConditionStatus::kTrue;
+  std::string reason;
+  std::string message;
+};
+// True if anything but times changed; the transition time moves with the status only.
+bool SetPoolCondition(meta::Object& pool, const PoolCondition& condition, WallTime now);
+
+// What of a pool the gateway keeps in memory.
+struct PoolFace {
+  const meta::KindInfo* kind = nullptr;
+  std::string name;
+  std::string uid;
+  std::string host;  // "" if no host has it
+  std::string mode;
+  bool is_deleting = false;
+  apis::Amounts limits;
+  std::string purge;  // annotation kPurgeOrphans
+};
+PoolFace FaceOf(const meta::Object& pool);
+
+// On a pool: UIDs of orphans that the operator has condemned, with commas; "*" for all that are
+// listed now. Removed when they are gone.
+inline constexpr std::string_view kPurgeOrphansAnnotation = "berth.dev/purge-orphans";
+// On a pool whose host wants to leave: everything is to be moved away.
+inline constexpr std::string_view kDrainAnnotation = "berth.dev/drain-requested";
+
+// Cordons the pool and asks for its drain. False if it was so before.
+bool RequestDrain(meta::Object& pool, WallTime now);
+
+}  // namespace berth::gateway
