@@ -38,6 +38,7 @@ OUTLIVES = {
     'Loop&': 'the same, inside rt',
     'store::Store&': 'services are made in app/ and outlive what is built on them',
     'client::Client&': 'the same',
+    'Client&': 'the same, inside client',
     'Registry&': 'the same',
     'Authorizer&': 'the same',
     'Authenticator&': 'the same',
@@ -52,6 +53,8 @@ OUTLIVES = {
     'const MachineTemplate&': 'the same',
     'const ServerProcess&': 'the same',
     'net::HttpClient&': 'the same',
+    'net::MessageStream&': 'lives until its handler has returned, which waits for its tasks (net/rpc.h)',
+    'Session&': 'gateway: lives in the handler that serves it, which waits for its tasks',
 }
 REFERENCE = 'cppcoreguidelines-avoid-reference-coroutine-parameters'
 DIAGNOSTIC = re.compile(r'^(?P<path>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): error: ', re.MULTILINE)

@@ -120,6 +120,11 @@ bool HealthBook::IsReachable(std::string_view pool_uid) const {
   return host != hosts_.end() && host->second.connected && host->second.told == Ready::kYes;
 }
 
+Duration HealthBook::LeaseOf(std::string_view host) const {
+  const auto found = hosts_.find(host);
+  return found == hosts_.end() ? lease() : found->second.lease;
+}
+
 std::vector<HealthBook::Turn> HealthBook::Tick(Time now) {
   std::vector<Turn> turns;
   const bool was_paused = now - last_tick_ > kGraceMin;

@@ -65,6 +65,8 @@ class HealthBook {
   // was paused: all hosts get their grace anew (3.4).
   std::vector<Turn> Tick(Time now);
 
+  // L as it was announced to the host.
+  Duration LeaseOf(std::string_view host) const;
   // L as it would be announced now.
   Duration lease() const { return LeaseFor(hosts_.size(), cores_); }
   size_t hosts() const { return hosts_.size(); }

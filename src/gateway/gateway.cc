@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/gateway.h"
+
+#include "base/log.h"
+#include "client/records/cluster_record.h"
+
+namespace berth::gateway {
+namespace {
+
+// Hosts whose pools are written at once when many come back: the store commits them together.
+constexpr size_t kAdmissionsMax = 64;
+constexpr std::string_view kService = "/berth.agent.v1.AgentService/";
+constexpr size_t kEnrolmentBytesMax = 64 * 1024;
+constexpr size_t kTunnelBytesMax = 256 * 1024;
+
+}  // namespace
+
+Gateway::Gateway(Deps deps, client::ClusterIdentity cluster, GatewayOptions options)
+    : deps_(deps),
+      cluster_(std::move(cluster)),
+      options_(std::move(options)),
+      health_(deps.loop.Now(), options_.cores),
+      admission_(kAdmissionsMax),
+      events_(deps.loop, deps.client, deps.scheme, "berth-gateway"),
+      revocations_(deps.loop, deps.client, [this] { OnRevocations(); }),
+      pool_feed_(deps.loop,
+                 deps.client,
+                 [this](const PoolFace* before, const PoolFace* now) { OnPool(before, now); }),
+      index_(deps.loop, deps.client, *this),
+      enrolment_({deps.loop, deps.client, deps.authority, events_, revocations_.revocations()},
+                 cluster_,
+                 options_.servers),
+      statuses_(deps.loop, deps.client, cluster_.incarnation),
+      releases_(deps.binder, [this](const client::UnbindRequest& request) { OnReleased(request); }),
+      pools_(deps.loop, deps.client),
+      tunnels_(deps.entropy),
+      scope_(deps.loop) {}
+
+Gateway::~Gateway() { deps_.loop.CancelTimer(asks_timer_); }
+
+void Gateway::Start() {
+  index_.Start(scope_);
+  pool_feed_.Start(scope_);
+  scope_.Spawn("gateway.revocations", revocations_.Run());
+  scope_.Spawn("gateway.events", events_.Run());
+  scope_.Spawn("gateway.releases", releases_.Run());
+  scope_.Spawn("gateway.tick", Tick());
+  scope_.Spawn("gateway.cluster", client::PublishCluster(deps_.client, cluster_));
+}
+
+rt::Task<Status> Gateway::Close() {
+  closing_ = true;
+  std::vector<Session*> sessions;
+  for (const auto& [host, session] : table_.hosts()) sessions.push_back(session);
+  for (Session* session : sessions) {
+    session->End({.reason = std::string(kDraining),
+                  .message = "the server stops",
+                  .retry_after = Duration::Millis(50)});
+  }
+  const Status tasks = co_await scope_.Close();
+  const Status statuses = co_await statuses_.Close();
+  const Status pools = co_await pools_.Close();
+  CHECK(tasks.ok() && statuses.ok() && pools.ok());
+  co_return OkStatus();
+}
+
+void Gateway::AddRoutes(net::RpcRoutes& routes) {
+  const std::string service(kService);
+  const net::RpcLimits small{.message_bytes_max = kEnrolmentBytesMax,
+                             .outbox_bytes_max = kEnrolmentBytesMax};
+  routes.unary[service + "Join"] = {.handler =
+                                        [this](net::RpcCall call, std::string request) {
+                                          return enrolment_.Join(std::move(call),
+                                                                 std::move(request));
+                                        },
+                                    .limits = small};
+  routes.unary[service + "Renew"] = {.handler =
+                                         [this](net::RpcCall call, std::string request) {
+                                           return enrolment_.Renew(std::move(call),
+                                                                   std::move(request));
+                                         },
+                                     .limits = small};
+  routes.streams[service + "Connect"] = {
+      .handler = [this](net::RpcCall call,
+                        net::MessageStream& stream) { return Connect(std::move(call), stream); },
+      .limits = {.message_bytes_max = kMessageBytesMax, .outbox_bytes_max = kOutboxBytesMax}};
+  routes.streams[service + "Tunnel"] = {
+      .handler = [this](net::RpcCall call,
+                        net::MessageStream& stream) { return Tunnel(std::move(call), stream); },
+      .limits = {.message_bytes_max = kTunnelBytesMax, .outbox_bytes_max = kTunnelBytesMax * 4}};
+}
+
+}  // namespace berth::gateway

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Gateway is the server side of the poollets' sessions, and the body of Fleet. It terminates
+// sessions, brings assignments out of the store to hosts (G1) and their reports back (G3), and
+// knows who is alive. Health lives in its memory; only transitions are written.
+//
+// One session:
+//
+//   Hello ─► identity, version, duplicate? ─► Welcome ─► Announce… ─► admit pools ─► resync ─►
+//   Synced
+//              │                                                          │
+//              └────────────── Refused, with the reason ◄─────────────────┘ (or at any later time)
+//
+// Invariants:
+//  1. At most one session per host is in the table; a pool is in it only while its session is.
+//  2. Every offer asked is answered exactly once (ask_book.h).
+//  3. What a host says is acted upon only for objects that the store has placed on a pool of its
+//     session, at the same placement and incarnation.
+//  4. Confirming an object on a session and moving it away are decided in one turn of the loop:
+//     after ClaimMove nothing is confirmed or assigned at that placement.
+//
+// All functions run on the loop. Its parts are one file per verb: gateway_connect.cc,
+// gateway_admit.cc, gateway_inbox.cc, gateway_assign.cc, gateway_health.cc, gateway_fleet.cc.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "client/binder.h"
+#include "client/client.h"
+#include "client/cluster.h"
+#include "client/events/event_recorder.h"
+#include "client/tombstones.h"
+#include "fleet/fleet.h"
+#include "fleet/watch_hub.h"
+#include "gateway/desired_index.h"
+#include "gateway/identity/enrolment.h"
+#include "gateway/lease_gate.h"
+#include "gateway/pool_feed.h"
+#include "gateway/pool_writer.h"
+#include "gateway/release_writer.h"
+#include "gateway/revocation_feed.h"
+#include "gateway/rules/ask_book.h"
+#include "gateway/rules/health_book.h"
+#include "gateway/session.h"
+#include "gateway/session_table.h"
+#include "gateway/status_writer.h"
+#include "gateway/tunnels.h"
+#include "meta/scheme.h"
+#include "net/rpc.h"
+#include "pki/certificate_authority.h"
+#include "pki/entropy.h"
+#include "rt/loop.h"
+#include "rt/scope.h"
+#include "rt/task.h"
+
+namespace berth::gateway {
+
+struct GatewayOptions {
+  std::vector<std::string> servers;  // "host:port" of every gateway, for the hosts to remember
+  size_t cores = 2;                  // of this server
+};
+
+class Gateway final : public fleet::Fleet, private DesiredListener {
+ public:
+  // Everything outlives the gateway.
+  struct Deps {
+    rt::Loop& loop;
+    client::Client& client;
+    client::Binder& binder;
+    client::Tombstones& tombstones;
+    const meta::Scheme& scheme;
+    const pki::CertificateAuthority& authority;
+    pki::Entropy& entropy;
+  };
+  // `cluster` counts this start already.
+  Gateway(Deps deps, client::ClusterIdentity cluster, GatewayOptions options);
+  // REQUIRES: Close() was awaited if Start() was called.
+  ~Gateway() override;
+
+  // Begins to follow the store. Sessions are let in once everything was read.
+  void Start();
+  // Ends every session and waits for everything that is in progress.
+  rt::Task<Status> Close();
+  // Adds AgentService to what a server serves. The server must have stopped before Close() ends.
+  void AddRoutes(net::RpcRoutes& routes);
+
+  // Everything that decides about hosts was read once.
+  bool synced() const { return index_.synced() && pool_feed_.synced() && revocations_.synced(); }
+  size_t sessions() const { return table_.size(); }
+
+  void Ask(fleet::Offer offer,
+           Duration answer_limit,
+           std::function<void(fleet::Answer)> done) override;
+  void Release(const std::string& pool_uid, fleet::OfferId offer) override;
+  std::vector<fleet::PoolFacts> Pools() const override;
+  std::unique_ptr<fleet::FleetWatch> Watch() override { return hub_.Watch(); }
+  std::vector<fleet::PoolHealth> Health() const override;
+  fleet::PoolHealth Fence(const std::string& pool_uid) override;
+  bool ClaimMove(const std::string& uid, uint64_t placement) override;
+  void EndMove(const std::string& uid, uint64_t placement, fleet::MoveOutcome outcome) override;
+  void Cut(const std::string& host, const std::string& reason) override;
+  rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> OpenTunnel(
+      std::string pool_uid,
+      std::string uid,
+      uint64_t placement,
+      std::string what,
+      std::map<std::string, std::string> options) override;
+  std::vector<fleet::Statistics> StatisticsOf(const std::string& pool_uid) const override;
+
+ private:
+  using Turn = std::pair<std::string, uint64_t>;  // uid, placement
+
+  // gateway_connect.cc: from the first byte to the end of a session.
+  rt::Task<Status> Connect(net::RpcCall call, net::MessageStream& stream);
+  rt::Task<Status> Tunnel(net::RpcCall call, net::MessageStream& stream);
+  rt::Task<Result<agent::Hello>> ReadHello(net::MessageStream& stream);
+  rt::Task<Result<client::HostRecord>> Examine(std::string host, agent::Hello hello);
+  // Whether the incumbent is dead (5.3); it is not in the table any more then.
+  rt::Task<Result<bool>> Challenge(std::string host);
+  void Welcome(Session& session, uint32_t version);
+  rt::Task<Status> Serve(Session& session);
+  rt::Task<Status> ReadAll(Session& session);
+  void Leave(Session& session);
+
+  // gateway_admit.cc: pools and resynchronisation.
+  void OnAnnounce(Session& session, agent::Announce chunk);
+  rt::Task<Status> Admit(Session& session);
+  rt::Task<Status> AdmitPools(Session& session);
+  rt::Task<Status> ReadTombstones(Session& session);
+  void Resync(Session& session);
+  void ResyncKnown(Session& session, const agent::Known& known);
+  void FinishSync(Session& session);
+
+  // gateway_inbox.cc: what hosts say.
+  void OnMessage(Session& session, agent::HostMessage message);
+  void OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat);
+  void OnGoodbye(Session& session, const agent::Goodbye& goodbye);
+  void OnBatch(Session& session, const agent::HostBatch& batch);
+  void OnAnswer(Session& session, const agent::Answer& answer);
+  void OnAck(Session& session, const agent::AssignAck& ack);
+  void OnAssignRefused(Session& session, const agent::AssignRefused& refused);
+  void OnStatus(Session& session, const agent::ObjectStatus& status);
+  void OnGone(Session& session, const agent::Gone& gone);
+  void OnFacts(Session& session, const agent::PoolFacts& facts);
+  void OnHostEvent(Session& session, const agent::HostEvent& event);
+  void OnOrphans(Session& session, const agent::HostBatch& batch);
+  void OnReleased(const client::UnbindRequest& request);
+  // The entry if the object is on a pool of this session (invariant 3), else null.
+  const DesiredEntry* MineAt(const Session& session,
+                             const std::string& uid,
+                             uint64_t placement) const;
+
+  // gateway_assign.cc: what hosts are told about objects.
+  void OnEntry(const DesiredEntry* before, const DesiredEntry* now, meta::Object* object) override;
+  void OnReferenced(const DesiredEntry& entry) override;
+  rt::Task<Status> Pump(Session& session);
+  rt::Task<Status> AssignOne(Session& session, std::string uid, std::optional<meta::Object> object);
+  rt::Task<Result<Parts>> CollectParts(meta::Object object);
+  rt::Task<Status> SendTombstone(std::string pool_uid, std::string uid);
+  rt::Task<Status> ClearTombstone(std::string host, client::Tombstone tombstone);
+  void AckGone(Session& session, const std::string& uid, uint64_t placement);
+  void SendDelete(Session& session,
+                  const DesiredEntry& entry,
+                  uint64_t placement,
+                  agent::Delete::Why why);
+  bool IsClaimed(const std::string& uid, uint64_t placement) const;
+  void CheckDrained(Session& session);
+
+  // gateway_health.cc: timers and conditions.
+  rt::Task<Status> Tick();
+  void WriteReady(const HealthBook::Turn& turn);
+  void PublishFacts(Session& session);
+  void WriteOrphans(Session& session);
+  void WriteFenceReady(const PoolFace& face, const agent::Facts& facts);
+  void OnPool(const PoolFace* before, const PoolFace* now);
+  void OnRevocations();
+  void SendPurges(Session& session, const PoolFace& face);
+
+  // gateway_fleet.cc
+  void ExpireAsks();
+  void FinishAsks(std::vector<AskBook::Ended> ended, const std::string& reason);
+  void TellPool(fleet::FleetEvent::Type type, const Session::Pool& pool, const std::string& reason);
+
+  Deps deps_;
+  const client::ClusterIdentity cluster_;
+  const GatewayOptions options_;
+  uint64_t last_session_ = 0;
+  uint64_t last_ping_ = 0;
+  bool closing_ = false;
+  int ticks_ = 0;
+
+  SessionTable table_;
+  HealthBook health_;
+  AskBook asks_;
+  rt::TimerId asks_timer_;
+  fleet::WatchHub hub_;
+  LeaseGate admission_;
+  // Moves in progress or committed: not confirmed and not assigned (invariant 4).
+  std::set<Turn> claims_;
+  std::map<std::string, std::string> releasing_;  // UID to the host that has let go of it
+
+  client::EventRecorder events_;
+  RevocationFeed revocations_;
+  PoolFeed pool_feed_;
+  DesiredIndex index_;
+  Enrolment enrolment_;
+  StatusWriter statuses_;
+  ReleaseWriter releases_;
+  PoolWriter pools_;
+  Tunnels tunnels_;
+  rt::TaskScope scope_;
+};
+
+}  // namespace berth::gateway

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host announces: its pools, and everything that it knows of.
+#include "base/log.h"
+#include "gateway/gateway.h"
+#include "gateway/rules/resync.h"
+#include "rt/chaos.h"
+
+namespace berth::gateway {
+namespace {
+
+Refusal Malformed(std::string message) {
+  return {.reason = std::string(kProtocol), .message = std::move(message)};
+}
+
+// A refusal that the host is to hear, as against a server that cannot write now.
+bool IsVerdict(const Status& status) {
+  return status.Is(Reason::kForbidden) || status.Is(Reason::kInvalid) ||
+         status.Is(Reason::kBadRequest);
+}
+
+}  // namespace
+
+void Gateway::OnAnnounce(Session& session, agent::Announce chunk) {
+  if (session.phase != Session::Phase::kAnnouncing) {
+    return session.End(Malformed("a second announcement"));
+  }
+  agent::Announce& all = session.announce;
+  if (static_cast<size_t>(all.pools_size() + chunk.pools_size()) > kPoolsMax ||
+      static_cast<size_t>(all.known_size() + chunk.known_size()) > kKnownMax ||
+      static_cast<size_t>(all.orphans_size() + chunk.orphans_size()) > kOrphansMax) {
+    return session.End({.reason = std::string(kLimits),
+                        .message = "announced more than " + std::to_string(kPoolsMax) + " pools, " +
+                                   std::to_string(kKnownMax) + " objects or " +
+                                   std::to_string(kOrphansMax) + " orphans"});
+  }
+  all.MergeFrom(chunk);
+  if (!chunk.last()) return;
+  session.phase = Session::Phase::kAdmitting;
+  session.scope.Spawn("gateway.admit", Admit(session));
+}
+
+rt::Task<Status> Gateway::Admit(Session& session) {
+  {
+    CO_TRY(LeaseGate::Place place, co_await admission_.Enter(session.lease_left));
+    Status status = co_await AdmitPools(session);
+    if (status.ok()) status = co_await ReadTombstones(session);
+    if (status.Is(Reason::kCancelled)) co_return status;
+    if (!status.ok()) {
+      session.End({.reason = std::string(kUnavailable),
+                   .message = std::string(status.message()),
+                   .retry_after = Duration::Millis(200)});
+      co_return OkStatus();
+    }
+  }
+  if (session.ended()) co_return OkStatus();
+  Resync(session);
+  co_return co_await Pump(session);
+}
+
+rt::Task<Status> Gateway::AdmitPools(Session& session) {
+  for (int i = 0; i < session.announce.pools_size(); ++i) {
+    const agent::PoolAnnounce announce = session.announce.pools(i);
+    auto pool = co_await pools_.Admit(announce, session.announce.host(), session.announcer);
+    agent::PoolWelcome welcome;
+    welcome.set_kind(CleanText(announce.kind(), kWordMax));
+    welcome.set_name(CleanText(announce.name(), kWordMax * 2));
+    if (!pool.ok()) {
+      if (!IsVerdict(pool.status())) co_return pool.status();
+      LOG_WARNING("pool {} of host {} refused: {}",
+                  welcome.name(),
+                  session.host(),
+                  pool.status().message());
+      welcome.set_refused(std::string(pool.status().message()));
+      *session.Queue().add_pools() = std::move(welcome);
+      continue;
+    }
+    Session::Pool known;
+    known.face = FaceOf(*pool);
+    known.said = announce.capacity();
+    known.facts = FromProto(known.face.uid, known.said, known.face.limits);
+    welcome.set_uid(known.face.uid);
+    ToProto(known.face.limits, *welcome.mutable_limits());
+    *session.Queue().add_pools() = std::move(welcome);
+    const std::string uid = known.face.uid;
+    session.pools[uid] = std::move(known);
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> Gateway::ReadTombstones(Session& session) {
+  std::vector<std::string> uids;
+  for (const auto& [uid, pool] : session.pools) uids.push_back(uid);
+  for (const std::string& uid : uids) {
+    CO_TRY(std::vector<client::Tombstone> stones, co_await deps_.tombstones.ListTombstones(uid));
+    for (client::Tombstone& stone : stones) {
+      const std::string object = stone.uid;
+      session.tombstones[object] = std::move(stone);
+    }
+  }
+  co_return OkStatus();
+}
+
+// In one turn of the loop: from here on changes of the index reach the session.
+void Gateway::Resync(Session& session) {
+  session.phase = Session::Phase::kSyncing;
+  for (const auto& [uid, pool] : session.pools) {
+    table_.AddPool(uid, session);
+    health_.Know(uid, session.host());
+  }
+  for (const agent::Known& known : session.announce.known()) ResyncKnown(session, known);
+  for (const auto& [pool_uid, pool] : session.pools) {
+    for (const std::string& uid : index_.OfPool(pool_uid)) {
+      if (session.items.contains(uid)) continue;
+      const DesiredEntry& entry = *index_.Find(uid);
+      if (entry.is_deleting) {
+        SendDelete(session, entry, entry.placement, agent::Delete::DELETED);
+      } else {
+        session.MarkDirty(uid, nullptr);
+      }
+    }
+  }
+  // Whether or not the host has announced them: its answer is the proof.
+  for (const auto& [uid, stone] : session.tombstones) {
+    agent::Delete& gone = *session.Queue().add_deletes();
+    gone.set_uid(uid);
+    gone.set_incarnation(cluster_.incarnation);
+    gone.set_placement(static_cast<uint64_t>(stone.placement));
+    gone.set_why(agent::Delete::TOMBSTONE);
+    gone.set_kind(stone.kind);
+  }
+  for (agent::Orphan& orphan : *session.announce.mutable_orphans()) {
+    session.orphans.push_back(std::move(orphan));
+  }
+  session.announce.Clear();
+}
+
+void Gateway::ResyncKnown(Session& session, const agent::Known& known) {
+  const DesiredEntry* entry = index_.Find(known.uid());
+  ResyncInput input{.known = {.incarnation = known.incarnation(),
+                              .placement = known.placement(),
+                              .hash = known.hash(),
+                              .is_gone = known.gone()},
+                    .desired = std::nullopt,
+                    .is_here = entry != nullptr && session.pools.contains(entry->pool_uid),
+                    .tombstone = std::nullopt,
+                    .incarnation = cluster_.incarnation};
+  if (entry != nullptr) {
+    input.desired = Desired{.pool_uid = entry->pool_uid,
+                            .placement = entry->placement,
+                            .is_deleting = entry->is_deleting,
+                            .hash = entry->hash};
+  }
+  if (const auto stone = session.tombstones.find(known.uid()); stone != session.tombstones.end()) {
+    input.tombstone = static_cast<uint64_t>(stone->second.placement);
+  }
+  Session::Item item{.placement = known.placement(), .hash = known.hash()};
+  switch (DecideResync(input)) {
+    case ResyncStep::kConfirm:
+    case ResyncStep::kConfirmAndCheck:
+      // The pump confirms it, unless a move was claimed, and compares the body.
+      session.items[known.uid()] = std::move(item);
+      session.MarkDirty(known.uid(), nullptr);
+      break;
+    case ResyncStep::kAssign:
+      // Of an older placement or history: whatever its hash, it is assigned anew.
+      item.hash.clear();
+      session.items[known.uid()] = std::move(item);
+      session.MarkDirty(known.uid(), nullptr);
+      break;
+    case ResyncStep::kDelete:
+      session.items[known.uid()] = std::move(item);
+      SendDelete(session, *entry, entry->placement, agent::Delete::DELETED);
+      break;
+    case ResyncStep::kMoved:
+      REACHED("gateway.seq17_moved_away");
+      session.items[known.uid()] = std::move(item);
+      SendDelete(session, *entry, known.placement(), agent::Delete::MOVED);
+      break;
+    case ResyncStep::kTombstone:
+      session.items[known.uid()] = std::move(item);
+      break;  // told with the other tombstones
+    case ResyncStep::kGone: {
+      agent::Gone gone;
+      gone.set_uid(known.uid());
+      gone.set_incarnation(known.incarnation());
+      gone.set_placement(known.placement());
+      session.items[known.uid()] = std::move(item);
+      OnGone(session, gone);
+      break;
+    }
+    case ResyncStep::kForget: AckGone(session, known.uid(), known.placement()); break;
+    case ResyncStep::kQuarantine:
+      REACHED("gateway.seq20_quarantine");
+      LOG_WARNING(
+          "host {} has {} at placement {} of incarnation {}, which the store does not: left alone",
+          session.host(),
+          CleanText(known.uid(), kWordMax),
+          known.placement(),
+          known.incarnation());
+      break;
+  }
+}
+
+void Gateway::FinishSync(Session& session) {
+  session.Flush();
+  agent::ServerMessage message;
+  message.mutable_synced();
+  session.Send(message);
+  session.phase = Session::Phase::kSynced;
+  for (const auto& [uid, pool] : session.pools) {
+    TellPool(fleet::FleetEvent::Type::kJoined, pool, "");
+    WriteFenceReady(pool.face, pool.said);
+    SendPurges(session, pool.face);
+  }
+  WriteOrphans(session);
+  CheckDrained(session);
+}
+
+}  // namespace berth::gateway

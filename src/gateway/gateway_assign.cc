@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hosts are told about objects. Everything comes out of the store (G1): the index says what
+// has changed, and the pump of each session brings it to its host, one body at a time.
+#include "apis/placement.h"
+#include "base/log.h"
+#include "gateway/gateway.h"
+#include "rt/chaos.h"
+#include "rt/sleep.h"
+
+namespace berth::gateway {
+namespace {
+
+constexpr int kBurst = 16;  // bodies assembled before others get their turn
+constexpr Duration kOutboxPause = Duration::Millis(20);
+constexpr Duration kRetryPause = Duration::Millis(200);
+constexpr int kRoundsMax = 4;  // an object, its volumes, their secrets
+
+}  // namespace
+
+bool Gateway::IsClaimed(const std::string& uid, uint64_t placement) const {
+  return claims_.contains({uid, placement});
+}
+
+void Gateway::OnEntry(const DesiredEntry* before, const DesiredEntry* now, meta::Object* object) {
+  const std::string uid = now != nullptr ? now->uid : before->uid;
+  // A placement that is over needs no claim any more.
+  for (auto at = claims_.lower_bound({uid, 0}); at != claims_.end() && at->first == uid;) {
+    at = now == nullptr || at->second < now->placement ? claims_.erase(at) : std::next(at);
+  }
+  if (before != nullptr && !before->pool_uid.empty() &&
+      (now == nullptr || now->pool_uid != before->pool_uid)) {
+    Session* left = table_.OfPool(before->pool_uid);
+    if (left != nullptr && left->items.contains(uid)) {
+      if (now == nullptr) {
+        scope_.Spawn("gateway.tombstone", SendTombstone(before->pool_uid, uid));
+      } else {
+        SendDelete(*left, *before, before->placement, agent::Delete::MOVED);
+      }
+    }
+    if (left != nullptr) {
+      left->statistics.erase(uid);
+      CheckDrained(*left);
+    }
+  }
+  if (now == nullptr || now->pool_uid.empty()) return;
+  Session* session = table_.OfPool(now->pool_uid);
+  if (session == nullptr) return;
+  if (!now->is_deleting) return session->MarkDirty(uid, object);
+  const auto item = session->items.find(uid);
+  if (item != session->items.end() && item->second.is_deleting) return;
+  SendDelete(*session, *now, now->placement, agent::Delete::DELETED);
+}
+
+void Gateway::OnReferenced(const DesiredEntry& entry) {
+  Session* session = table_.OfPool(entry.pool_uid);
+  if (session != nullptr && !entry.is_deleting) session->MarkDirty(entry.uid, nullptr);
+}
+
+void Gateway::SendDelete(Session& session,
+                         const DesiredEntry& entry,
+                         uint64_t placement,
+                         agent::Delete::Why why) {
+  session.items[entry.uid].is_deleting = true;
+  session.dirty().erase(entry.uid);
+  agent::Delete& message = *session.Queue().add_deletes();
+  message.set_uid(entry.uid);
+  message.set_incarnation(cluster_.incarnation);
+  message.set_placement(placement);
+  message.set_why(why);
+  message.set_kind(std::string(entry.kind->kind));
+}
+
+// An object left the store although its host had it. If that was by force there is a tombstone; if
+// not, nobody may remove what runs.
+rt::Task<Status> Gateway::SendTombstone(std::string pool_uid, std::string uid) {
+  CO_TRY(std::vector<client::Tombstone> stones, co_await deps_.tombstones.ListTombstones(pool_uid));
+  Session* session = table_.OfPool(pool_uid);
+  if (session == nullptr) co_return OkStatus();
+  for (client::Tombstone& stone : stones) {
+    if (stone.uid != uid) continue;
+    agent::Delete& message = *session->Queue().add_deletes();
+    message.set_uid(uid);
+    message.set_incarnation(cluster_.incarnation);
+    message.set_placement(static_cast<uint64_t>(stone.placement));
+    message.set_why(agent::Delete::TOMBSTONE);
+    message.set_kind(stone.kind);
+    session->tombstones[uid] = std::move(stone);
+    break;
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> Gateway::Pump(Session& session) {
+  int assigned = 0;
+  for (;;) {
+    while (!session.dirty().empty()) {
+      if (session.outbox_bytes() > kAssignOutboxBytes) {
+        // A slow host waits for its own bodies, not in our memory.
+        CO_TRY_STATUS(co_await rt::Sleep(kOutboxPause));
+        continue;
+      }
+      auto node = session.dirty().extract(session.dirty().begin());
+      const std::string uid = node.key();
+      const Status status = co_await AssignOne(session, uid, std::move(node.mapped()));
+      if (status.Is(Reason::kCancelled)) co_return status;
+      if (!status.ok()) {
+        LOG_WARNING("assigning {} to host {}: {}", uid, session.host(), status.ToString());
+        session.MarkDirty(uid, nullptr);
+        CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
+      }
+      if (++assigned % kBurst == 0) CO_TRY_STATUS(co_await rt::Yield());
+    }
+    if (session.phase == Session::Phase::kSyncing) FinishSync(session);
+    session.dirty_event().Reset();
+    if (!session.dirty().empty()) continue;
+    CO_TRY_STATUS(co_await session.dirty_event().Wait());
+  }
+}
+
+rt::Task<Status> Gateway::AssignOne(Session& session,
+                                    std::string uid,
+                                    std::optional<meta::Object> object) {
+  const DesiredEntry* entry = index_.Find(uid);
+  if (entry == nullptr || entry->is_deleting || !session.pools.contains(entry->pool_uid)) {
+    co_return OkStatus();
+  }
+  const uint64_t placement = entry->placement;
+  const std::string pool_uid = entry->pool_uid;
+  const uint64_t touches = entry->touches;
+  std::string hash = entry->hash;
+  agent::Assign assign;
+  if (hash.empty() || !session.items.contains(uid) || session.items[uid].hash != hash ||
+      session.items[uid].placement != placement) {
+    if (!object) {
+      const client::ObjectKey key = entry->key;
+      auto read = co_await deps_.client.Get(*entry->kind, key);
+      if (read.status().Is(Reason::kNotFound)) co_return OkStatus();
+      if (!read.ok()) co_return read.status();
+      object = *std::move(read);
+    }
+    const auto epoch = static_cast<uint64_t>(apis::EpochOf(*object));
+    // Newer than the index: its event is on the way. Older: to be read again.
+    if (object->metadata().uid != uid || epoch > placement) co_return OkStatus();
+    if (epoch < placement || !apis::IsBound(*object))
+      co_return Unavailable("an old state was read");
+    CO_TRY(const Parts parts, co_await CollectParts(*object));
+    assign = AssembleAssign(*object, parts, cluster_.incarnation);
+    hash = assign.hash();
+    index_.SetHash(uid, touches, hash);
+  }
+  // The world may have changed while parts were read.
+  entry = index_.Find(uid);
+  if (entry == nullptr || entry->is_deleting || entry->placement != placement ||
+      entry->pool_uid != pool_uid || session.ended()) {
+    co_return OkStatus();
+  }
+  if (IsClaimed(uid, placement)) co_return OkStatus();  // invariant 4; EndMove comes back to it
+  Session::Item& item = session.items[uid];
+  if (item.placement == placement && item.hash == hash) {
+    if (!item.is_confirmed) {
+      item.is_confirmed = true;
+      agent::Confirm& confirm = *session.Queue().add_confirms();
+      confirm.set_uid(uid);
+      confirm.set_incarnation(cluster_.incarnation);
+      confirm.set_placement(placement);
+    }
+    co_return OkStatus();
+  }
+  item = {.placement = placement, .hash = hash, .is_confirmed = true};
+  session.QueueAssign(std::move(assign));
+  co_return OkStatus();
+}
+
+rt::Task<Result<Parts>> Gateway::CollectParts(meta::Object object) {
+  Parts parts;
+  const client::ObjectKey own{.namespace_ = object.metadata().namespace_,
+                              .name = object.metadata().name};
+  for (int round = 0; round < kRoundsMax; ++round) {
+    const std::vector<Need> needs = NeedsOf(object, parts);
+    if (round == 0 || !needs.empty()) {
+      // Noted before they are read, so that no change between is missed.
+      for (const Need& need : needs) Put(need, std::nullopt, parts);
+      index_.SetReferences(object.metadata().uid, own, parts);
+    }
+    if (needs.empty()) break;
+    for (const Need& need : needs) {
+      const client::ObjectKey key{.namespace_ = own.namespace_, .name = need.name};
+      auto found = co_await deps_.client.Get(*need.kind, key);
+      if (found.ok()) {
+        std::optional<meta::Object> part(*std::move(found));
+        Put(need, std::move(part), parts);
+      } else if (!found.status().Is(Reason::kNotFound)) {
+        co_return found.status();
+      }
+    }
+  }
+  co_return parts;
+}
+
+void Gateway::CheckDrained(Session& session) {
+  if (!session.is_draining || session.said_goodbye || session.phase != Session::Phase::kSynced) {
+    return;
+  }
+  for (const auto& [uid, pool] : session.pools) {
+    if (!index_.OfPool(uid).empty()) return;
+  }
+  session.said_goodbye = true;
+  health_.Goodbye(session.host(), deps_.loop.Now());
+  session.Flush();
+  agent::ServerMessage farewell;
+  farewell.mutable_farewell();
+  session.Send(farewell);
+}
+
+}  // namespace berth::gateway

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timers and conditions: what people and the scheduler see of a host's health.
+#include <algorithm>
+#include <set>
+
+#include "apis/core/pool_parts.h"
+#include "base/strings.h"
+#include "gateway/gateway.h"
+#include "rt/sleep.h"
+
+namespace berth::gateway {
+namespace {
+
+namespace core = apis::core;
+
+constexpr Duration kTick = Duration::Millis(500);
+constexpr int kPublishTicks = 20;    // figures are shown at most every 10 s
+constexpr size_t kOrphansNamed = 5;  // in a condition's message
+constexpr std::string_view kAllOrphans = "*";
+
+PoolCondition ConditionOf(HealthBook::Ready ready) {
+  switch (ready) {
+    case HealthBook::Ready::kYes:
+      return {.type = core::kPoolReady,
+              .status = ConditionStatus::kTrue,
+              .reason = "Connected",
+              .message = "the host is connected"};
+    case HealthBook::Ready::kAway:
+      return {.type = core::kPoolReady,
+              .status = ConditionStatus::kFalse,
+              .reason = "PlannedAbsence",
+              .message = "the host has said goodbye and is expected back"};
+    case HealthBook::Ready::kUnknown: break;
+  }
+  return {.type = core::kPoolReady,
+          .status = ConditionStatus::kUnknown,
+          .reason = "Silent",
+          .message = "the host has not been heard of for the grace time"};
+}
+
+}  // namespace
+
+rt::Task<Status> Gateway::Tick() {
+  for (;;) {
+    CO_TRY_STATUS(co_await rt::Sleep(kTick));
+    for (const HealthBook::Turn& turn : health_.Tick(deps_.loop.Now())) WriteReady(turn);
+    if (++ticks_ % kPublishTicks != 0) continue;
+    for (const auto& [host, session] : table_.hosts()) PublishFacts(*session);
+  }
+}
+
+void Gateway::WriteReady(const HealthBook::Turn& turn) {
+  const bool is_ready = turn.ready == HealthBook::Ready::kYes;
+  Session* session = table_.OfPool(turn.pool_uid);
+  if (session != nullptr && session->phase == Session::Phase::kSynced) {
+    // Connected but silent: not asked until it speaks again.
+    const auto pool = session->pools.find(turn.pool_uid);
+    if (pool != session->pools.end()) {
+      TellPool(is_ready ? fleet::FleetEvent::Type::kJoined : fleet::FleetEvent::Type::kLeft,
+               pool->second,
+               is_ready ? "" : "Silent");
+    }
+  }
+  const PoolFace* face = pool_feed_.Find(turn.pool_uid);
+  if (face == nullptr) return;
+  const WallTime now = deps_.loop.WallNow();
+  pools_.Change(*face,
+                PoolWriter::Part::kStatus,
+                [condition = ConditionOf(turn.ready), now](meta::Object& pool) {
+                  return SetPoolCondition(pool, condition, now);
+                });
+}
+
+void Gateway::PublishFacts(Session& session) {
+  for (auto& [uid, pool] : session.pools) {
+    if (!std::exchange(pool.is_unpublished, false)) continue;
+    agent::PoolFacts facts;
+    facts.set_pool_uid(uid);
+    *facts.mutable_facts() = pool.said;
+    pools_.Change(pool.face, PoolWriter::Part::kStatus, [facts](meta::Object& object) {
+      const meta::Object before = object;
+      ApplyFacts(facts, object);
+      return !(object == before);
+    });
+  }
+}
+
+void Gateway::WriteOrphans(Session& session) {
+  const WallTime now = deps_.loop.WallNow();
+  for (const auto& [uid, pool] : session.pools) {
+    std::vector<std::string> names;
+    size_t count = 0;
+    for (const agent::Orphan& orphan : session.orphans) {
+      if (orphan.pool() != pool.face.name) continue;
+      ++count;
+      if (names.size() >= kOrphansNamed) continue;
+      names.push_back(CleanText(orphan.kind(), kWordMax) + " " +
+                      CleanText(orphan.namespace_(), kWordMax) + "/" +
+                      CleanText(orphan.name(), kWordMax) + " (" +
+                      CleanText(orphan.uid(), kWordMax) + ")");
+    }
+    const bool has_any = count > 0;
+    const PoolCondition condition{
+        .type = core::kPoolOrphans,
+        .status = has_any ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+        .reason = has_any ? "Quarantined" : "None",
+        .message = has_any ? std::to_string(count) + " left alone: " + Join(names, ", ")
+                           : "nothing on the host is unknown to the server"};
+    pools_.Change(pool.face, PoolWriter::Part::kStatus, [condition, now](meta::Object& object) {
+      return SetPoolCondition(object, condition, now);
+    });
+    SendPurges(session, pool.face);
+  }
+}
+
+void Gateway::WriteFenceReady(const PoolFace& face, const agent::Facts& facts) {
+  const WallTime now = deps_.loop.WallNow();
+  const PoolCondition condition{
+      .type = core::kPoolFenceReady,
+      .status = facts.fence_ready() ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+      .reason = facts.fence_ready() ? "Armed" : "NotArmed",
+      .message = facts.fence_ready() ? "machines that may move can be placed here"
+                                     : CleanText(facts.fence_problem(), kTextMax)};
+  pools_.Change(face, PoolWriter::Part::kStatus, [condition, now](meta::Object& object) {
+    return SetPoolCondition(object, condition, now);
+  });
+}
+
+// The operator has condemned orphans in an annotation: the host is told, and the annotation goes
+// when none of them is left.
+void Gateway::SendPurges(Session& session, const PoolFace& face) {
+  if (face.purge.empty() || session.phase != Session::Phase::kSynced) return;
+  std::set<std::string_view> condemned;
+  for (std::string_view uid : Split(face.purge, ',')) condemned.insert(Trim(uid));
+  bool any_left = false;
+  for (const agent::Orphan& orphan : session.orphans) {
+    if (orphan.pool() != face.name) continue;
+    if (!condemned.contains(kAllOrphans) && !condemned.contains(orphan.uid())) continue;
+    any_left = true;
+    agent::OrphanVerdict& verdict = *session.Queue().add_orphans();
+    verdict.set_uid(orphan.uid());
+    verdict.set_runtime_id(orphan.runtime_id());
+    verdict.set_verdict(agent::OrphanVerdict::PURGE);
+  }
+  if (any_left) return;
+  pools_.Change(face, PoolWriter::Part::kMain, [said = face.purge](meta::Object& pool) {
+    const auto found = pool.metadata().annotations.find(std::string(kPurgeOrphansAnnotation));
+    // Something else may have been condemned meanwhile.
+    if (found == pool.metadata().annotations.end() || found->second != said) return false;
+    pool.metadata().annotations.erase(found);
+    return true;
+  });
+}
+
+void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
+  if (now == nullptr) {
+    health_.Forget(before->uid);
+    Session* session = table_.OfPool(before->uid);
+    if (session != nullptr) {
+      session->End({.reason = std::string(kUnavailable),
+                    .message = "pool " + before->name + " was deleted"});
+    }
+    return;
+  }
+  if (now->mode == core::kPoolModeSession && !now->host.empty()) health_.Know(now->uid, now->host);
+  Session* session = table_.OfPool(now->uid);
+  if (session == nullptr) return;
+  Session::Pool& pool = session->pools[now->uid];
+  const bool limits_changed = pool.face.limits != now->limits;
+  const bool purge_changed = pool.face.purge != now->purge;
+  pool.face = *now;
+  if (limits_changed) {
+    pool.facts = FromProto(now->uid, pool.said, now->limits);
+    if (session->phase == Session::Phase::kSynced) {
+      TellPool(fleet::FleetEvent::Type::kFacts, pool, "");
+    }
+  }
+  if (purge_changed) SendPurges(*session, pool.face);
+}
+
+void Gateway::OnRevocations() {
+  std::vector<Session*> revoked;
+  for (const auto& [host, session] : table_.hosts()) {
+    const HostIdentity& identity = session->identity();
+    if (revocations_.revocations().Covers(host, identity.serial, identity.issued)) {
+      revoked.push_back(session);
+    }
+  }
+  for (Session* session : revoked) {
+    session->End({.reason = std::string(kRevoked),
+                  .message = "the certificate of host " + session->host() + " was revoked"});
+    Leave(*session);
+  }
+}
+
+}  // namespace berth::gateway

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hosts say. Nothing here trusts a number that a host has written: every object is looked up
+// in the index and must be on a pool of the session that speaks (invariant 3).
+#include <algorithm>
+
+#include "base/log.h"
+#include "gateway/gateway.h"
+#include "rt/chaos.h"
+
+namespace berth::gateway {
+namespace {
+
+// One word that a condition may carry.
+std::string SafeWord(std::string_view word, std::string_view otherwise) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  if (word.empty() || word.size() > kWordMax || !std::ranges::all_of(word, allowed)) {
+    return std::string(otherwise);
+  }
+  return std::string(word);
+}
+
+client::EventSubject SubjectOf(const PoolFace& face) {
+  return {.kind = face.kind, .key = {.namespace_ = "", .name = face.name}, .uid = face.uid};
+}
+
+}  // namespace
+
+void Gateway::OnMessage(Session& session, agent::HostMessage message) {
+  switch (message.message_case()) {
+    case agent::HostMessage::kAnnounce:
+      return OnAnnounce(session, std::move(*message.mutable_announce()));
+    case agent::HostMessage::kHeartbeat: return OnHeartbeat(session, message.heartbeat());
+    case agent::HostMessage::kPong: return;  // any word is an answer to a ping
+    case agent::HostMessage::kGoodbye: return OnGoodbye(session, message.goodbye());
+    case agent::HostMessage::kBatch:
+      if (session.phase == Session::Phase::kSyncing || session.phase == Session::Phase::kSynced) {
+        return OnBatch(session, message.batch());
+      }
+      break;
+    default: break;
+  }
+  session.End(
+      {.reason = std::string(kProtocol),
+       .message = "message " + std::to_string(message.message_case()) + " does not belong here"});
+}
+
+void Gateway::OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat) {
+  if (heartbeat.session().start() != cluster_.start ||
+      heartbeat.session().counter() != session.number()) {
+    return session.End(
+        {.reason = std::string(kProtocol), .message = "a heartbeat of another session"});
+  }
+  if (!health_.Grant(session.host(), deps_.loop.Now())) {
+    return session.End({.reason = std::string(kFenced),
+                        .message = "this session gets no more grants: connect again"});
+  }
+  agent::ServerMessage message;
+  message.mutable_grant()->set_number(heartbeat.number());
+  message.mutable_grant()->set_ttl_ms(
+      static_cast<uint64_t>(health_.LeaseOf(session.host()).millis()));
+  session.Send(message);
+}
+
+void Gateway::OnGoodbye(Session& session, const agent::Goodbye& goodbye) {
+  if (goodbye.mode() == agent::Goodbye::DRAIN) {
+    session.is_draining = true;
+    const WallTime now = deps_.loop.WallNow();
+    for (const auto& [uid, pool] : session.pools) {
+      pools_.Change(pool.face, PoolWriter::Part::kMain, [now](meta::Object& object) {
+        return RequestDrain(object, now);
+      });
+    }
+    return CheckDrained(session);
+  }
+  session.said_goodbye = true;
+  health_.Goodbye(session.host(), deps_.loop.Now());
+  session.Flush();
+  agent::ServerMessage farewell;
+  farewell.mutable_farewell();
+  session.Send(farewell);
+}
+
+void Gateway::OnBatch(Session& session, const agent::HostBatch& batch) {
+  const Time now = deps_.loop.Now();
+  for (const agent::Answer& answer : batch.answers()) OnAnswer(session, answer);
+  for (const agent::AssignAck& ack : batch.acks()) OnAck(session, ack);
+  for (const agent::AssignRefused& refused : batch.refusals()) OnAssignRefused(session, refused);
+  for (const agent::ObjectStatus& status : batch.statuses()) {
+    if (session.AdmitStatus(now)) {
+      OnStatus(session, status);
+    } else {
+      session.Strike("statuses faster than allowed");
+    }
+  }
+  for (const agent::Gone& gone : batch.gone()) OnGone(session, gone);
+  for (const agent::PoolFacts& facts : batch.facts()) OnFacts(session, facts);
+  const WallTime wall = deps_.loop.WallNow();
+  for (const agent::Statistics& statistics : batch.statistics()) {
+    const DesiredEntry* entry = index_.Find(statistics.uid());
+    const bool is_mine =
+        statistics.uid().empty() || (entry != nullptr && session.pools.contains(entry->pool_uid));
+    if (is_mine) session.statistics[statistics.uid()] = FromProto(statistics, wall);
+  }
+  for (const agent::HostEvent& event : batch.events()) OnHostEvent(session, event);
+  if (batch.orphans_changed()) OnOrphans(session, batch);
+}
+
+void Gateway::OnAnswer(Session& session, const agent::Answer& answer) {
+  fleet::Answer words = FromProto(answer);
+  AskBook::Found found = asks_.Take(words.id, session.number());
+  switch (found.match) {
+    case AskBook::Match::kTaken: return found.done(std::move(words));
+    case AskBook::Match::kForeign: return session.Strike("answers to offers of other hosts");
+    case AskBook::Match::kLate: break;
+  }
+  if (words.verdict != fleet::Answer::Verdict::kAccepted) return;
+  REACHED("gateway.s6_late_answer");
+  agent::OfferId& release = *session.Queue().add_releases();
+  release.set_term(words.id.term);
+  release.set_number(words.id.number);
+}
+
+const DesiredEntry* Gateway::MineAt(const Session& session,
+                                    const std::string& uid,
+                                    uint64_t placement) const {
+  const DesiredEntry* entry = index_.Find(uid);
+  if (entry == nullptr || entry->placement != placement) return nullptr;
+  return session.pools.contains(entry->pool_uid) ? entry : nullptr;
+}
+
+void Gateway::OnAck(Session& session, const agent::AssignAck& ack) {
+  if (MineAt(session, ack.uid(), ack.placement()) == nullptr) {
+    session.Strike("words about objects that are not its own");
+  }
+}
+
+void Gateway::OnAssignRefused(Session& session, const agent::AssignRefused& refused) {
+  const DesiredEntry* entry = MineAt(session, refused.uid(), refused.placement());
+  if (entry == nullptr) return;  // another placement by now: nothing to undo
+  REACHED("gateway.g2_assign_refused");
+  const std::string reason = SafeWord(refused.reason(), "Refused");
+  const std::string message =
+      "host " + session.host() + " cannot take it: " + CleanText(refused.message(), kTextMax);
+  const auto pool = session.pools.find(entry->pool_uid);
+  session.items.erase(refused.uid());
+  events_.Record({.kind = entry->kind, .key = entry->key, .uid = entry->uid},
+                 client::EventType::kWarning,
+                 "AssignRefused",
+                 "Assign",
+                 message);
+  TellPool(fleet::FleetEvent::Type::kRefused, pool->second, reason);
+  releases_.Release({.kind = entry->kind,
+                     .key = entry->key,
+                     .uid = entry->uid,
+                     .placement = static_cast<int64_t>(entry->placement),
+                     .proof = client::UnbindProof::kHostReleased,
+                     .reason = reason,
+                     .message = message});
+}
+
+void Gateway::OnStatus(Session& session, const agent::ObjectStatus& status) {
+  const DesiredEntry* entry = MineAt(session, status.uid(), status.placement());
+  if (entry == nullptr || status.incarnation() != cluster_.incarnation) {
+    REACHED("gateway.g3_status_refused");
+    return session.Strike("words about objects that are not its own");
+  }
+  if (status.kind() != entry->kind->kind) return session.Strike("statuses of another kind");
+  statuses_.Report(*entry->kind, entry->key, entry->pool_uid, status);
+}
+
+void Gateway::OnGone(Session& session, const agent::Gone& gone) {
+  const auto stone = session.tombstones.find(gone.uid());
+  if (stone != session.tombstones.end() &&
+      gone.placement() <= static_cast<uint64_t>(stone->second.placement)) {
+    scope_.Spawn("gateway.tombstone", ClearTombstone(session.host(), stone->second));
+    session.tombstones.erase(stone);
+    return;
+  }
+  const DesiredEntry* entry = MineAt(session, gone.uid(), gone.placement());
+  if (entry == nullptr || gone.incarnation() != cluster_.incarnation) {
+    // A copy that nobody wants any more, or never did.
+    return AckGone(session, gone.uid(), gone.placement());
+  }
+  releasing_[entry->uid] = session.host();
+  session.items.erase(entry->uid);
+  releases_.Release({.kind = entry->kind,
+                     .key = entry->key,
+                     .uid = entry->uid,
+                     .placement = static_cast<int64_t>(entry->placement),
+                     .proof = client::UnbindProof::kHostReleased,
+                     .reason = "HostReleased",
+                     .message = "host " + session.host() + " has removed it"});
+}
+
+void Gateway::OnReleased(const client::UnbindRequest& request) {
+  auto node = releasing_.extract(request.uid);
+  if (node.empty()) return;
+  Session* session = table_.OfHost(node.mapped());
+  if (session != nullptr) {
+    AckGone(*session, request.uid, static_cast<uint64_t>(request.placement));
+  }
+}
+
+void Gateway::AckGone(Session& session, const std::string& uid, uint64_t placement) {
+  const auto item = session.items.find(uid);
+  if (item != session.items.end() && item->second.placement <= placement) {
+    session.items.erase(item);
+  }
+  agent::Gone& ack = *session.Queue().add_forget();
+  ack.set_uid(uid);
+  ack.set_incarnation(cluster_.incarnation);
+  ack.set_placement(placement);
+}
+
+rt::Task<Status> Gateway::ClearTombstone(std::string host, client::Tombstone tombstone) {
+  const std::vector<std::string> uids = {tombstone.uid};
+  CO_TRY_STATUS(co_await deps_.tombstones.ClearTombstones(tombstone.pool_uid, uids));
+  Session* session = table_.OfHost(host);
+  if (session != nullptr) {
+    AckGone(*session, tombstone.uid, static_cast<uint64_t>(tombstone.placement));
+  }
+  co_return OkStatus();
+}
+
+void Gateway::OnFacts(Session& session, const agent::PoolFacts& facts) {
+  const auto found = session.pools.find(facts.pool_uid());
+  if (found == session.pools.end()) {
+    return session.Strike("words about pools that are not its own");
+  }
+  Session::Pool& pool = found->second;
+  const fleet::Vector before = pool.facts.capacity;
+  const bool fence_changed = pool.said.fence_ready() != facts.facts().fence_ready() ||
+                             pool.said.fence_problem() != facts.facts().fence_problem();
+  pool.said = facts.facts();
+  pool.facts = FromProto(facts.pool_uid(), pool.said, pool.face.limits);
+  TellPool(fleet::FleetEvent::Type::kFacts, pool, "");
+  if (fence_changed) WriteFenceReady(pool.face, pool.said);
+  if (!facts.classes_changed() && before == pool.facts.capacity) {
+    pool.is_unpublished = true;  // written with the next round
+    return;
+  }
+  // Bindings are checked against the capacity in the store.
+  pool.is_unpublished = false;
+  pools_.Change(pool.face, PoolWriter::Part::kStatus, [facts](meta::Object& object) {
+    ApplyFacts(facts, object);
+    return true;
+  });
+}
+
+void Gateway::OnHostEvent(Session& session, const agent::HostEvent& event) {
+  if (!session.AdmitEvent(deps_.loop.Now())) return;
+  client::EventSubject subject;
+  if (event.uid().empty()) {
+    const auto pool = session.pools.find(event.pool_uid());
+    if (pool == session.pools.end()) return session.Strike("events of pools that are not its own");
+    subject = SubjectOf(pool->second.face);
+  } else {
+    const DesiredEntry* entry = index_.Find(event.uid());
+    if (entry == nullptr || !session.pools.contains(entry->pool_uid)) {
+      return session.Strike("words about objects that are not its own");
+    }
+    subject = {.kind = entry->kind, .key = entry->key, .uid = entry->uid};
+  }
+  events_.Record(
+      subject,
+      event.type() == "Normal" ? client::EventType::kNormal : client::EventType::kWarning,
+      SafeWord(event.reason(), "HostEvent"),
+      "Report",
+      CleanText(event.message(), kTextMax));
+}
+
+void Gateway::OnOrphans(Session& session, const agent::HostBatch& batch) {
+  session.orphans.clear();
+  for (const agent::Orphan& orphan : batch.orphans()) {
+    if (session.orphans.size() >= kOrphansMax) break;
+    session.orphans.push_back(orphan);
+  }
+  WriteOrphans(session);
+}
+
+}  // namespace berth::gateway

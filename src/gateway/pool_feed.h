@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PoolFeed follows the pools of all three kinds and keeps a few words of each.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/cache/reflector.h"
+#include "client/client.h"
+#include "gateway/rules/pool_plan.h"
+#include "rt/loop.h"
+#include "rt/scope.h"
+
+namespace berth::gateway {
+
+class PoolFeed {
+ public:
+  // `before` is null for a new pool, `now` for one that is gone.
+  using OnChange = std::function<void(const PoolFace* before, const PoolFace* now)>;
+  PoolFeed(rt::Loop& loop, client::Client& client, OnChange on_change);
+  ~PoolFeed();
+
+  void Start(rt::TaskScope& scope);
+  bool synced() const;
+  // Null if there is none.
+  const PoolFace* Find(std::string_view uid) const;
+
+ private:
+  class Kind;
+  void Put(const meta::Object& object);
+  void Remove(const std::string& uid);
+
+  const OnChange on_change_;
+  std::map<std::string, PoolFace, std::less<>> pools_;  // by UID
+  std::vector<std::unique_ptr<Kind>> kinds_;
+};
+
+}  // namespace berth::gateway

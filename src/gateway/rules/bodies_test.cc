@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host gets everything that a machine needs, and nothing before it may have it.
+#include "gateway/rules/bodies.h"
+
+#include <gtest/gtest.h>
+
+#include "apis/compute/machine.h"
+#include "meta/ip.h"
+
+namespace berth::gateway {
+namespace {
+
+using apis::compute::Machine;
+using apis::k8s::Secret;
+using apis::storage::Volume;
+
+class BodiesTest : public testing::Test {
+ protected:
+  BodiesTest() {
+    machine_.metadata.namespace_ = "default";
+    machine_.metadata.name = "web";
+    machine_.metadata.uid = "m-uid";
+    machine_.status.placement = apis::core::PlacementStatus{.pool_uid = "p", .epoch = 4};
+    volume_.metadata.name = "data";
+    volume_.metadata.uid = "v-uid";
+    volume_.spec.claim_ref = apis::core::LocalUidReference{.name = "web", .uid = "m-uid"};
+    volume_.spec.encryption = apis::storage::VolumeEncryption{.secret_ref = {.name = "crypt"}};
+    volume_.status.state = "Available";
+    volume_.status.access.emplace();
+    volume_.status.access->driver = "test";
+    volume_.status.access->handle = "disk-1";
+    volume_.status.access->secret_ref = apis::core::LocalObjectReference{.name = "auth"};
+    auth_.data["user"].bytes = "u";
+    crypt_.data["encryptionKey"].bytes = "k";
+    crypt_.data["note"].bytes = "private";
+  }
+  // Looks everything up as the gateway does.
+  agent::Assign Assemble() {
+    const meta::Object object = meta::Object::Of(apis::compute::kMachineKind, machine_);
+    Parts parts;
+    for (auto needs = NeedsOf(object, parts); !needs.empty(); needs = NeedsOf(object, parts)) {
+      for (const Need& need : needs) {
+        const auto found = world_.find(need.name);
+        Put(need, found == world_.end() ? std::nullopt : std::optional(found->second), parts);
+        asked_.insert(need.name);
+      }
+    }
+    return AssembleAssign(object, parts, 1);
+  }
+  void UseVolume() {
+    apis::compute::MachineVolume disk;
+    disk.name = "root";
+    disk.volume_ref = apis::core::LocalObjectReference{.name = "data"};
+    machine_.spec.volumes.push_back(disk);
+  }
+  void Have(const std::string& name, meta::Object object) { world_[name] = std::move(object); }
+  void HaveAll() {
+    Have("data", meta::Object::Of(apis::storage::kVolumeKind, volume_));
+    Have("auth", meta::Object::Of(apis::k8s::kSecretKind, auth_));
+    Have("crypt", meta::Object::Of(apis::k8s::kSecretKind, crypt_));
+  }
+
+  Machine machine_;
+  Volume volume_;
+  Secret auth_;
+  Secret crypt_;
+  std::map<std::string, meta::Object> world_;
+  std::set<std::string> asked_;
+};
+
+TEST_F(BodiesTest, AVolumeComesWithItsAccessAndItsKey) {
+  UseVolume();
+  HaveAll();
+  const auto part = Assemble().machine().volumes(0);
+  EXPECT_EQ(part.waits_for(), "");
+  EXPECT_EQ(part.access().driver(), "test");
+  EXPECT_EQ(part.access().secret_data().at("user"), "u");
+  EXPECT_EQ(part.encryption().at("encryptionKey"), "k");
+  EXPECT_FALSE(part.encryption().contains("note"));
+  EXPECT_EQ(part.volume_uid(), "v-uid");
+}
+
+TEST_F(BodiesTest, R6_3_AVolumeThatAnotherClaimsIsNotGivenAway) {
+  UseVolume();
+  volume_.spec.claim_ref->uid = "another";
+  HaveAll();
+  const agent::Assign assign = Assemble();
+  EXPECT_NE(assign.machine().volumes(0).waits_for(), "");
+  EXPECT_FALSE(assign.machine().volumes(0).has_access());
+  EXPECT_TRUE(assign.machine().volumes(0).encryption().empty());
+}
+
+TEST_F(BodiesTest, EveryMissingPrerequisiteIsNamed) {
+  UseVolume();
+  EXPECT_NE(Assemble().machine().volumes(0).waits_for().find("data"), std::string::npos);
+  HaveAll();
+  volume_.spec.claim_ref.reset();
+  Have("data", meta::Object::Of(apis::storage::kVolumeKind, volume_));
+  EXPECT_NE(Assemble().machine().volumes(0).waits_for().find("not claimed"), std::string::npos);
+  volume_.spec.claim_ref = apis::core::LocalUidReference{.name = "web", .uid = "m-uid"};
+  volume_.status.state = "Pending";
+  Have("data", meta::Object::Of(apis::storage::kVolumeKind, volume_));
+  EXPECT_NE(Assemble().machine().volumes(0).waits_for().find("not available"), std::string::npos);
+  volume_.status.state = "Available";
+  HaveAll();
+  world_.erase("crypt");
+  const auto part = Assemble().machine().volumes(0);
+  EXPECT_NE(part.waits_for().find("crypt"), std::string::npos);
+  EXPECT_FALSE(part.has_access()) << "half of it is of no use";
+}
+
+TEST_F(BodiesTest, Defect6_AnEmptyDiskIsALocalDisk) {
+  apis::compute::MachineVolume disk;
+  disk.name = "scratch";
+  disk.empty_disk.emplace();
+  disk.empty_disk->size_limit = meta::Quantity(1024);
+  machine_.spec.volumes.push_back(disk);
+  const auto part = Assemble().machine().volumes(0);
+  EXPECT_TRUE(part.local_disk());
+  EXPECT_EQ(part.local_disk_bytes(), 1024);
+  EXPECT_EQ(part.waits_for(), "");
+}
+
+TEST_F(BodiesTest, Defect7_PowerOffIsOffFromTheBeginning) {
+  EXPECT_TRUE(Assemble().machine().power_on());
+  machine_.spec.power = "Off";
+  EXPECT_FALSE(Assemble().machine().power_on());
+}
+
+TEST_F(BodiesTest, AVolumeThatOnlyHasTheNameOfAnEphemeralOneIsSomebodyElses) {
+  apis::compute::MachineVolume disk;
+  disk.name = "root";
+  disk.ephemeral.emplace();
+  machine_.spec.volumes.push_back(disk);
+  volume_.metadata.name = "web-root";
+  HaveAll();
+  Have("web-root", meta::Object::Of(apis::storage::kVolumeKind, volume_));
+  EXPECT_NE(Assemble().machine().volumes(0).waits_for(), "");
+  meta::OwnerReference owner;
+  owner.uid = "m-uid";
+  volume_.metadata.owner_references.push_back(owner);
+  Have("web-root", meta::Object::Of(apis::storage::kVolumeKind, volume_));
+  EXPECT_EQ(Assemble().machine().volumes(0).waits_for(), "");
+}
+
+TEST_F(BodiesTest, AnInterfaceNeedsANetworkAndAddresses) {
+  apis::compute::MachineNetworkInterface item;
+  item.name = "eth0";
+  item.network_interface_ref = apis::core::LocalObjectReference{.name = "nic"};
+  machine_.spec.network_interfaces.push_back(item);
+  apis::networking::NetworkInterface nic;
+  nic.spec.network_ref.name = "net";
+  Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
+  EXPECT_NE(Assemble().machine().network_interfaces(0).waits_for(), "");
+  apis::networking::Network network;
+  network.spec.provider_id = "net://1";
+  Have("net", meta::Object::Of(apis::networking::kNetworkKind, network));
+  EXPECT_NE(Assemble().machine().network_interfaces(0).waits_for().find("addresses"),
+            std::string::npos);
+  nic.status.ips.push_back(*meta::IpAddress::Parse("10.0.0.1"));
+  Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
+  const auto part = Assemble().machine().network_interfaces(0);
+  EXPECT_EQ(part.waits_for(), "");
+  EXPECT_EQ(part.network_id(), "net://1");
+  EXPECT_EQ(part.ips(0), "10.0.0.1");
+}
+
+TEST_F(BodiesTest, TheHashIsOfTheBodyAndNotOfThePlacement) {
+  machine_.metadata.labels = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
+  const agent::Assign first = Assemble();
+  machine_.status.placement->epoch = 9;
+  machine_.metadata.resource_version = "77";
+  machine_.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}";
+  EXPECT_EQ(Assemble().hash(), first.hash());
+  EXPECT_EQ(Assemble().placement(), 9);
+  machine_.metadata.labels["a"] = "x";
+  EXPECT_NE(Assemble().hash(), first.hash());
+  EXPECT_EQ(Assemble().SerializeAsString().find("last-applied"), std::string::npos);
+}
+
+TEST_F(BodiesTest, NothingIsReadThatIsNotNamed) {
+  HaveAll();
+  Assemble();
+  EXPECT_TRUE(asked_.empty());
+}
+
+}  // namespace
+}  // namespace berth::gateway

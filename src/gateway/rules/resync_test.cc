@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of the resynchronisation: what the host has against what the store wants.
+#include "gateway/rules/resync.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::gateway {
+namespace {
+
+struct Row {
+  const char* name;
+  ResyncInput input;
+  ResyncStep step;
+};
+
+ResyncInput Input(KnownItem known, std::optional<Desired> desired, bool is_here) {
+  return {.known = std::move(known),
+          .desired = std::move(desired),
+          .is_here = is_here,
+          .tombstone = std::nullopt,
+          .incarnation = 2};
+}
+
+TEST(Resync, EveryRowOfTheTable) {
+  const KnownItem at3{.incarnation = 2, .placement = 3, .hash = "h"};
+  const KnownItem gone3{.incarnation = 2, .placement = 3, .hash = "h", .is_gone = true};
+  const KnownItem older{.incarnation = 1, .placement = 9, .hash = "h"};
+  const Desired here3{.pool_uid = "p", .placement = 3, .hash = "h"};
+  const Desired here5{.pool_uid = "p", .placement = 5, .hash = "h"};
+  const Desired here2{.pool_uid = "p", .placement = 2, .hash = "h"};
+  const Desired deleting{.pool_uid = "p", .placement = 3, .is_deleting = true};
+  const Desired nowhere4{.pool_uid = "", .placement = 4};
+  ResyncInput stone = Input(at3, std::nullopt, false);
+  stone.tombstone = 3;
+  ResyncInput stone_gone = Input(gone3, std::nullopt, false);
+  stone_gone.tombstone = 3;
+  ResyncInput stone_older = Input(at3, std::nullopt, false);
+  stone_older.tombstone = 2;
+  const Row rows[] = {
+      {"as it should be", Input(at3, here3, true), ResyncStep::kConfirm},
+      {"Seq10: another body", Input({2, 3, "x"}, here3, true), ResyncStep::kConfirmAndCheck},
+      {"body not assembled yet",
+       Input(at3, Desired{.pool_uid = "p", .placement = 3}, true),
+       ResyncStep::kConfirmAndCheck},
+      {"rebound to the same pool", Input(at3, here5, true), ResyncStep::kAssign},
+      {"P6: a placement that was never given out",
+       Input(at3, here2, true),
+       ResyncStep::kQuarantine},
+      {"deleted meanwhile", Input(at3, deleting, true), ResyncStep::kDelete},
+      {"gone as it should", Input(gone3, deleting, true), ResyncStep::kGone},
+      {"gone by itself", Input(gone3, here3, true), ResyncStep::kGone},
+      {"gone, but bound here again", Input(gone3, here5, true), ResyncStep::kAssign},
+      {"Seq17: moved away", Input(at3, nowhere4, false), ResyncStep::kMoved},
+      {"forged: at the placement of another host", Input(at3, here3, false), ResyncStep::kMoved},
+      {"forged: a later placement of another's", Input(at3, here2, false), ResyncStep::kQuarantine},
+      {"Seq20: older history, bound here", Input(older, here3, true), ResyncStep::kAssign},
+      {"Seq20: older history, bound nowhere",
+       Input(older, nowhere4, false),
+       ResyncStep::kQuarantine},
+      {"Seq20: unknown to the store", Input(at3, std::nullopt, false), ResyncStep::kQuarantine},
+      {"R4_3: tombstone", stone, ResyncStep::kTombstone},
+      {"R4_3: tombstone of a lower placement", stone_older, ResyncStep::kQuarantine},
+      {"tombstone, and gone", stone_gone, ResyncStep::kGone},
+      {"gone, and nobody asks", Input(gone3, std::nullopt, false), ResyncStep::kForget},
+      {"gone, and moved", Input(gone3, nowhere4, false), ResyncStep::kForget},
+  };
+  for (const Row& row : rows) EXPECT_EQ(DecideResync(row.input), row.step) << row.name;
+}
+
+}  // namespace
+}  // namespace berth::gateway

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who gets a session, who does not, and what the refused one hears (PROTOCOL 5.3, 9.1; C15, C16).
+#include <gtest/gtest.h>
+
+#include "gateway/gateway_world.h"
+
+namespace berth::gateway {
+namespace {
+
+class SessionTest : public testing::Test {
+ protected:
+  GatewayWorld world_;
+};
+
+TEST_F(SessionTest, AWelcomeSaysEverythingThatTheHostNeeds) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_TRUE(host.Connect());
+  const agent::Welcome welcome = *host.welcome();
+  EXPECT_EQ(welcome.version(), 1);
+  EXPECT_EQ(welcome.session().start(), 1);
+  EXPECT_EQ(welcome.incarnation(), 1);
+  EXPECT_EQ(welcome.cluster_id(), world_.identity().id);
+  EXPECT_EQ(welcome.lease_ms(), 8000);
+  EXPECT_EQ(welcome.heartbeat_ms(), 2000);
+  EXPECT_EQ(welcome.servers(0), "server:7443");
+  EXPECT_GT(welcome.limits().message_bytes(), 0);
+}
+
+TEST_F(SessionTest, C15_WithoutAHostsCertificateThereIsNoSession) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  host.UseCredentials({});
+  EXPECT_FALSE(host.Connect());
+  EXPECT_EQ(host.refused(), kNoCertificate);
+  const auto admin = world_.authority().IssueClient(
+      {.user = "berth-admin", .groups = {"system:masters"}}, world_.loop().WallNow());
+  host.UseCredentials(*admin);
+  EXPECT_FALSE(host.Connect());
+  EXPECT_EQ(host.refused(), kNotAHost);
+}
+
+TEST_F(SessionTest, C15_AnExpiredCertificateIsRefusedByName) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  world_.Pass(Duration::Hours(25));
+  EXPECT_FALSE(host.Connect());
+  EXPECT_EQ(host.refused(), kExpired);
+  ASSERT_TRUE(host.end().has_value());
+  EXPECT_TRUE(host.end()->Is(Reason::kUnauthorized)) << *host.end();
+}
+
+TEST_F(SessionTest, AHostThatWasRemovedIsRefused) {
+  TestHost host(world_, "never-joined");
+  EXPECT_FALSE(host.Connect());
+  EXPECT_EQ(host.refused(), kRemoved);
+}
+
+TEST_F(SessionTest, R9_1_ARevocationCutsALiveSessionWithinASecondAndKeepsItOut) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_NE(host.Join("pool-a"), "");
+  ASSERT_TRUE(world_.Run(client::RevokeHost(world_.client(), "a", world_.loop().WallNow())).ok());
+  EXPECT_TRUE(world_.Until([&] { return host.refused() == kRevoked; }, Duration::Seconds(1)));
+  EXPECT_EQ(world_.gateway().sessions(), 0);
+  EXPECT_FALSE(host.Connect());
+  EXPECT_EQ(host.refused(), kRevoked);
+  // With a certificate that was issued later it is welcome again.
+  world_.Pass(Duration::Seconds(2));
+  host.UseCredentials(world_.CredentialsOf("a"));
+  EXPECT_TRUE(host.Connect());
+}
+
+TEST_F(SessionTest, AVersionThatIsNotSpokenIsRefusedWithBothRanges) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  host.hello.mutable_versions()->set_min(7);
+  host.hello.mutable_versions()->set_max(9);
+  EXPECT_FALSE(host.Connect());
+  EXPECT_EQ(host.refused(), kVersion);
+  host.hello.mutable_versions()->set_min(0);
+  EXPECT_TRUE(host.Connect());
+}
+
+TEST_F(SessionTest, Seq20_AHostThatHasSeenALaterHistoryStaysAway) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  host.hello.set_incarnation(2);
+  EXPECT_FALSE(host.Connect());
+  EXPECT_EQ(host.refused(), kOlderHistory);
+}
+
+TEST_F(SessionTest, MalformedAndMisplacedMessagesEndTheSessionWithTheReason) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_TRUE(host.Open().ok());
+  host.SendRaw("\xff\xff\xff");
+  EXPECT_TRUE(host.WaitRefused());
+  EXPECT_EQ(host.refused(), kProtocol);
+
+  ASSERT_TRUE(host.Connect());
+  host.SendRaw("\xff\xff\xff");
+  EXPECT_TRUE(host.WaitRefused());
+  EXPECT_EQ(host.refused(), kProtocol);
+
+  ASSERT_TRUE(host.Connect());
+  host.Say([](agent::HostBatch& batch) { batch.add_acks(); });  // before any announcement
+  EXPECT_TRUE(host.WaitRefused());
+  EXPECT_EQ(host.refused(), kProtocol);
+
+  ASSERT_NE(host.Join("pool-a"), "");
+  agent::Announce again;
+  again.set_last(true);
+  host.Announce(again);
+  EXPECT_TRUE(host.WaitRefused());
+  EXPECT_EQ(host.refused(), kProtocol);
+}
+
+TEST_F(SessionTest, AHostThatSaysNothingIsNotWaitedFor) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_TRUE(host.Open().ok());
+  EXPECT_TRUE(host.WaitRefused());
+  EXPECT_EQ(host.refused(), kProtocol);
+}
+
+TEST_F(SessionTest, R5_3_ALiveDuplicateIsRefusedAndTheIncumbentStays) {
+  world_.Enrol("a");
+  TestHost first(world_, "a", "node-1");
+  TestHost second(world_, "a", "node-2");
+  ASSERT_NE(first.Join("pool-a"), "");
+  EXPECT_FALSE(second.Connect());
+  EXPECT_EQ(second.refused(), kAlreadyConnected);
+  EXPECT_TRUE(second.end()->Is(Reason::kAlreadyExists)) << *second.end();
+  EXPECT_EQ(first.refused(), "");
+  EXPECT_EQ(world_.gateway().sessions(), 1);
+}
+
+TEST_F(SessionTest, R5_3_AnIncumbentThatDoesNotAnswerIsSuperseded) {
+  world_.Enrol("a");
+  TestHost first(world_, "a", "node-1");
+  TestHost second(world_, "a", "node-2");
+  ASSERT_NE(first.Join("pool-a"), "");
+  world_.network().Isolate("node-1");  // half open: nobody's TCP has noticed
+  const Time asked = world_.loop().Now();
+  EXPECT_NE(second.Join("pool-a"), "");
+  EXPECT_GE(world_.loop().Now() - asked, kChallenge);
+  EXPECT_EQ(world_.gateway().sessions(), 1);
+  world_.network().HealAll();
+  EXPECT_TRUE(world_.Until([&] { return first.refused() == kSuperseded; }));
+}
+
+TEST_F(SessionTest, C16_TheSameIdentityMayReturnAfterItsSessionEnded) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  const std::string uid = host.Join("pool-a");
+  ASSERT_NE(uid, "");
+  const uint64_t before = host.welcome()->session().counter();
+  host.Leave();
+  EXPECT_TRUE(world_.Until([&] { return world_.gateway().sessions() == 0; }));
+  EXPECT_EQ(host.Join("pool-a"), uid);
+  EXPECT_GT(host.welcome()->session().counter(), before);
+}
+
+TEST_F(SessionTest, SessionsOfALaterServerAreLarger) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_NE(host.Join("pool-a"), "");
+  const agent::SessionId before = host.welcome()->session();
+  world_.RestartGateway();
+  EXPECT_EQ(host.refused(), "");
+  ASSERT_NE(host.Join("pool-a"), "");
+  EXPECT_GT(host.welcome()->session().start(), before.start());
+}
+
+TEST_F(SessionTest, AHostileHostIsCutOffAndSlowsNobodyElse) {
+  world_.Enrol("a");
+  world_.Enrol("b");
+  TestHost bad(world_, "a");
+  TestHost good(world_, "b");
+  ASSERT_NE(bad.Join("pool-a"), "");
+  ASSERT_NE(good.Join("pool-b"), "");
+  for (int i = 0; i < 5000; ++i) {
+    bad.Say([](agent::HostBatch& batch) { batch.add_acks()->set_uid("nobody's"); });
+  }
+  EXPECT_TRUE(world_.Until([&] { return bad.refused() == kLimits; }));
+  const size_t before = good.grants();
+  world_.Pass(Duration::Seconds(5));
+  EXPECT_GT(good.grants(), before);
+  EXPECT_EQ(good.refused(), "");
+}
+
+}  // namespace
+}  // namespace berth::gateway
