@@ -231,6 +231,35 @@ TEST_F(AssignTest, WhatIsMovedAwayFromALiveHostIsTakenFromItAtOnce) {
   EXPECT_EQ(host_.deletes()[0].uid(), assign.uid());
 }
 
+TEST_F(AssignTest, WhatIsAskedToLeaveIsRemovedByItsHostAndThenUnbound) {
+  const agent::Assign assign = Place(host_, "web", host_.Join("pool"));
+  ASSERT_TRUE(world_
+                  .Patch(machine_,
+                         R"({"status":{"placement":{"release":"Drain"}}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  ASSERT_TRUE(host_.WaitDeletes(1));
+  EXPECT_EQ(host_.deletes()[0].why(), agent::Delete::MOVED);
+  EXPECT_EQ(host_.deletes()[0].placement(), 1);
+  EXPECT_EQ(Now().status.placement->epoch, 1) << "until the host has said so";
+  host_.SayGone(assign.uid(), 1);
+  ASSERT_TRUE(world_.Until([&] { return Now().status.placement->epoch == 2; }));
+  EXPECT_EQ(Now().status.placement->reason, "Drain");
+}
+
+TEST_F(AssignTest, R4_3_AnApprovalIsPassedOnWithEveryDeletion) {
+  Place(host_, "web", host_.Join("pool"));
+  ASSERT_TRUE(world_.Delete(machine_).ok());
+  ASSERT_TRUE(host_.WaitDeletes(1));
+  EXPECT_FALSE(host_.deletes()[0].approved());
+  ASSERT_TRUE(world_
+                  .Patch(world_.Pool("pool"),
+                         R"({"metadata":{"annotations":{"berth.dev/approve-deletions":"true"}}})")
+                  .ok());
+  ASSERT_TRUE(host_.WaitDeletes(2));
+  EXPECT_TRUE(host_.deletes()[1].approved());
+}
+
 TEST_F(AssignTest, Seq18_AClaimedMoveIsNotConfirmedUntilItWasAbandoned) {
   const std::string pool = host_.Join("pool");
   host_.Remember(Place(host_, "web", pool));

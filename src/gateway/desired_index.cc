@@ -63,6 +63,7 @@ DesiredEntry EntryOf(const meta::Object& object) {
   if (const auto& placement = apis::PlacementOf(object)) {
     entry.pool_uid = placement->pool_uid;
     entry.placement = static_cast<uint64_t>(placement->epoch);
+    if (!placement->pool_uid.empty()) entry.release = placement->release;
   }
   entry.is_deleting = object.metadata().deletion_timestamp.has_value();
   entry.fingerprint = FingerprintOf(object);
@@ -206,7 +207,7 @@ void DesiredIndex::Put(meta::Object object) {
   }
   DesiredEntry& entry = found->second;
   const bool is_same = entry.pool_uid == fresh.pool_uid && entry.placement == fresh.placement &&
-                       entry.is_deleting == fresh.is_deleting &&
+                       entry.is_deleting == fresh.is_deleting && entry.release == fresh.release &&
                        entry.fingerprint == fresh.fingerprint;
   if (is_same) return;
   DesiredEntry before = entry;

@@ -29,6 +29,9 @@ struct DesiredEntry {
   std::string pool_uid;  // "": bound nowhere
   uint64_t placement = 0;
   bool is_deleting = false;
+  std::string release;  // why it has to leave its pool; "" if it has not
+  // Its host is to remove it.
+  bool must_go() const { return is_deleting || !release.empty(); }
   uint64_t fingerprint = 0;  // of what a body is made of, as far as the object itself goes
   std::string hash;          // of the body as it was last assembled; "" if that is out of date
   uint64_t touches = 0;      // how often anything of it changed

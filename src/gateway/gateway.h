@@ -164,7 +164,11 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   rt::Task<Status> Pump(Session& session);
   rt::Task<Status> AssignOne(Session& session, std::string uid, std::optional<meta::Object> object);
   rt::Task<Result<Parts>> CollectParts(meta::Object object);
-  rt::Task<Status> SendTombstone(std::string pool_uid, std::string uid);
+  rt::Task<Status> FindTombstone(std::string pool_uid, std::string uid);
+  void SendTombstone(Session& session, const client::Tombstone& stone);
+  void SendApproved(Session& session, const PoolFace& face);
+  static bool IsApproved(const Session& session, const std::string& pool_uid);
+  static agent::Delete::Why WhyOf(const DesiredEntry& entry);
   rt::Task<Status> ClearTombstone(std::string host, client::Tombstone tombstone);
   void AckGone(Session& session, const std::string& uid, uint64_t placement);
   void SendDelete(Session& session,
@@ -177,6 +181,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   // gateway_health.cc: timers and conditions.
   rt::Task<Status> Tick();
   void WriteReady(const HealthBook::Turn& turn);
+  // A pool whose runtime is away is not asked, and says so.
+  void SetProblem(Session::Pool& pool, const std::string& problem);
   void PublishFacts(Session& session);
   void WriteOrphans(Session& session);
   void WriteFenceReady(const PoolFace& face, const agent::Facts& facts);

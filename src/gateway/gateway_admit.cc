@@ -112,22 +112,15 @@ void Gateway::Resync(Session& session) {
     for (const std::string& uid : index_.OfPool(pool_uid)) {
       if (session.items.contains(uid)) continue;
       const DesiredEntry& entry = *index_.Find(uid);
-      if (entry.is_deleting) {
-        SendDelete(session, entry, entry.placement, agent::Delete::DELETED);
+      if (entry.must_go()) {
+        SendDelete(session, entry, entry.placement, WhyOf(entry));
       } else {
         session.MarkDirty(uid, nullptr);
       }
     }
   }
   // Whether or not the host has announced them: its answer is the proof.
-  for (const auto& [uid, stone] : session.tombstones) {
-    agent::Delete& gone = *session.Queue().add_deletes();
-    gone.set_uid(uid);
-    gone.set_incarnation(cluster_.incarnation);
-    gone.set_placement(static_cast<uint64_t>(stone.placement));
-    gone.set_why(agent::Delete::TOMBSTONE);
-    gone.set_kind(stone.kind);
-  }
+  for (const auto& [uid, stone] : session.tombstones) SendTombstone(session, stone);
   for (agent::Orphan& orphan : *session.announce.mutable_orphans()) {
     session.orphans.push_back(std::move(orphan));
   }
@@ -147,7 +140,7 @@ void Gateway::ResyncKnown(Session& session, const agent::Known& known) {
   if (entry != nullptr) {
     input.desired = Desired{.pool_uid = entry->pool_uid,
                             .placement = entry->placement,
-                            .is_deleting = entry->is_deleting,
+                            .is_deleting = entry->must_go(),
                             .hash = entry->hash};
   }
   if (const auto stone = session.tombstones.find(known.uid()); stone != session.tombstones.end()) {
@@ -169,7 +162,7 @@ void Gateway::ResyncKnown(Session& session, const agent::Known& known) {
       break;
     case ResyncStep::kDelete:
       session.items[known.uid()] = std::move(item);
-      SendDelete(session, *entry, entry->placement, agent::Delete::DELETED);
+      SendDelete(session, *entry, entry->placement, WhyOf(*entry));
       break;
     case ResyncStep::kMoved:
       REACHED("gateway.seq17_moved_away");

@@ -32,7 +32,7 @@ void Gateway::OnEntry(const DesiredEntry* before, const DesiredEntry* now, meta:
     Session* left = table_.OfPool(before->pool_uid);
     if (left != nullptr && left->items.contains(uid)) {
       if (now == nullptr) {
-        scope_.Spawn("gateway.tombstone", SendTombstone(before->pool_uid, uid));
+        scope_.Spawn("gateway.tombstone", FindTombstone(before->pool_uid, uid));
       } else {
         SendDelete(*left, *before, before->placement, agent::Delete::MOVED);
       }
@@ -45,15 +45,15 @@ void Gateway::OnEntry(const DesiredEntry* before, const DesiredEntry* now, meta:
   if (now == nullptr || now->pool_uid.empty()) return;
   Session* session = table_.OfPool(now->pool_uid);
   if (session == nullptr) return;
-  if (!now->is_deleting) return session->MarkDirty(uid, object);
+  if (!now->must_go()) return session->MarkDirty(uid, object);
   const auto item = session->items.find(uid);
   if (item != session->items.end() && item->second.is_deleting) return;
-  SendDelete(*session, *now, now->placement, agent::Delete::DELETED);
+  SendDelete(*session, *now, now->placement, WhyOf(*now));
 }
 
 void Gateway::OnReferenced(const DesiredEntry& entry) {
   Session* session = table_.OfPool(entry.pool_uid);
-  if (session != nullptr && !entry.is_deleting) session->MarkDirty(entry.uid, nullptr);
+  if (session != nullptr && !entry.must_go()) session->MarkDirty(entry.uid, nullptr);
 }
 
 void Gateway::SendDelete(Session& session,
@@ -68,22 +68,49 @@ void Gateway::SendDelete(Session& session,
   message.set_placement(placement);
   message.set_why(why);
   message.set_kind(std::string(entry.kind->kind));
+  message.set_approved(IsApproved(session, entry.pool_uid));
+}
+
+void Gateway::SendTombstone(Session& session, const client::Tombstone& stone) {
+  agent::Delete& message = *session.Queue().add_deletes();
+  message.set_uid(stone.uid);
+  message.set_incarnation(cluster_.incarnation);
+  message.set_placement(static_cast<uint64_t>(stone.placement));
+  message.set_why(agent::Delete::TOMBSTONE);
+  message.set_kind(stone.kind);
+  message.set_approved(IsApproved(session, stone.pool_uid));
+}
+
+// The operator has said yes after all: everything that is to go is told again.
+void Gateway::SendApproved(Session& session, const PoolFace& face) {
+  if (!face.approves_deletions) return;
+  for (const std::string& uid : index_.OfPool(face.uid)) {
+    const DesiredEntry& entry = *index_.Find(uid);
+    if (entry.must_go()) SendDelete(session, entry, entry.placement, WhyOf(entry));
+  }
+  for (const auto& [uid, stone] : session.tombstones) {
+    if (stone.pool_uid == face.uid) SendTombstone(session, stone);
+  }
+}
+
+bool Gateway::IsApproved(const Session& session, const std::string& pool_uid) {
+  const auto pool = session.pools.find(pool_uid);
+  return pool != session.pools.end() && pool->second.face.approves_deletions;
+}
+
+agent::Delete::Why Gateway::WhyOf(const DesiredEntry& entry) {
+  return entry.is_deleting ? agent::Delete::DELETED : agent::Delete::MOVED;
 }
 
 // An object left the store although its host had it. If that was by force there is a tombstone; if
 // not, nobody may remove what runs.
-rt::Task<Status> Gateway::SendTombstone(std::string pool_uid, std::string uid) {
+rt::Task<Status> Gateway::FindTombstone(std::string pool_uid, std::string uid) {
   CO_TRY(std::vector<client::Tombstone> stones, co_await deps_.tombstones.ListTombstones(pool_uid));
   Session* session = table_.OfPool(pool_uid);
   if (session == nullptr) co_return OkStatus();
   for (client::Tombstone& stone : stones) {
     if (stone.uid != uid) continue;
-    agent::Delete& message = *session->Queue().add_deletes();
-    message.set_uid(uid);
-    message.set_incarnation(cluster_.incarnation);
-    message.set_placement(static_cast<uint64_t>(stone.placement));
-    message.set_why(agent::Delete::TOMBSTONE);
-    message.set_kind(stone.kind);
+    SendTombstone(*session, stone);
     session->tombstones[uid] = std::move(stone);
     break;
   }
@@ -121,7 +148,7 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
                                     std::string uid,
                                     std::optional<meta::Object> object) {
   const DesiredEntry* entry = index_.Find(uid);
-  if (entry == nullptr || entry->is_deleting || !session.pools.contains(entry->pool_uid)) {
+  if (entry == nullptr || entry->must_go() || !session.pools.contains(entry->pool_uid)) {
     co_return OkStatus();
   }
   const uint64_t placement = entry->placement;
@@ -150,7 +177,7 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
   }
   // The world may have changed while parts were read.
   entry = index_.Find(uid);
-  if (entry == nullptr || entry->is_deleting || entry->placement != placement ||
+  if (entry == nullptr || entry->must_go() || entry->placement != placement ||
       entry->pool_uid != pool_uid || session.ended()) {
     co_return OkStatus();
   }

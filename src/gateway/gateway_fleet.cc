@@ -19,6 +19,7 @@ void Gateway::Ask(fleet::Offer offer,
                   std::function<void(fleet::Answer)> done) {
   Session* session = table_.OfPool(offer.item.pool_uid);
   bool is_askable = CanBeAsked(session) && health_.IsReachable(offer.item.pool_uid);
+  is_askable = is_askable && session->pools.at(offer.item.pool_uid).problem.empty();
   for (const fleet::OfferItem& item : offer.joint) {
     is_askable = is_askable && session->pools.contains(item.pool_uid);
   }
@@ -72,7 +73,7 @@ std::vector<fleet::PoolFacts> Gateway::Pools() const {
   for (const auto& [host, session] : table_.hosts()) {
     if (!CanBeAsked(session)) continue;
     for (const auto& [uid, pool] : session->pools) {
-      if (health_.IsReachable(uid)) pools.push_back(pool.facts);
+      if (pool.problem.empty() && health_.IsReachable(uid)) pools.push_back(pool.facts);
     }
   }
   return pools;
@@ -116,7 +117,7 @@ void Gateway::EndMove(const std::string& uid, uint64_t placement, fleet::MoveOut
   claims_.erase({uid, placement});
   if (entry == nullptr) return;
   Session* session = table_.OfPool(entry->pool_uid);
-  if (session != nullptr && !entry->is_deleting) session->MarkDirty(uid, nullptr);
+  if (session != nullptr && !entry->must_go()) session->MarkDirty(uid, nullptr);
 }
 
 void Gateway::Cut(const std::string& host, const std::string& reason) {

@@ -71,6 +71,26 @@ void Gateway::WriteReady(const HealthBook::Turn& turn) {
                 });
 }
 
+void Gateway::SetProblem(Session::Pool& pool, const std::string& problem) {
+  if (pool.problem == problem) return;
+  using Type = fleet::FleetEvent::Type;
+  const bool was_well = pool.problem.empty();
+  pool.problem = problem;
+  if (was_well != problem.empty()) {
+    TellPool(problem.empty() ? Type::kJoined : Type::kLeft, pool, problem.empty() ? "" : "Runtime");
+  }
+  PoolCondition condition = ConditionOf(HealthBook::Ready::kYes);
+  if (!problem.empty()) {
+    condition.status = ConditionStatus::kFalse;
+    condition.reason = "Runtime";
+    condition.message = problem;
+  }
+  const WallTime now = deps_.loop.WallNow();
+  pools_.Change(pool.face, PoolWriter::Part::kStatus, [condition, now](meta::Object& object) {
+    return SetPoolCondition(object, condition, now);
+  });
+}
+
 void Gateway::PublishFacts(Session& session) {
   for (auto& [uid, pool] : session.pools) {
     if (!std::exchange(pool.is_unpublished, false)) continue;
@@ -168,6 +188,7 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
   Session::Pool& pool = session->pools[now->uid];
   const bool limits_changed = pool.face.limits != now->limits;
   const bool purge_changed = pool.face.purge != now->purge;
+  const bool approval_changed = pool.face.approves_deletions != now->approves_deletions;
   pool.face = *now;
   if (limits_changed) {
     pool.facts = FromProto(now->uid, pool.said, now->limits);
@@ -176,6 +197,7 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
     }
   }
   if (purge_changed) SendPurges(*session, pool.face);
+  if (approval_changed) SendApproved(*session, pool.face);
 }
 
 void Gateway::OnRevocations() {

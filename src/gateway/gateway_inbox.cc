@@ -190,7 +190,7 @@ void Gateway::OnGone(Session& session, const agent::Gone& gone) {
                      .uid = entry->uid,
                      .placement = static_cast<int64_t>(entry->placement),
                      .proof = client::UnbindProof::kHostReleased,
-                     .reason = "HostReleased",
+                     .reason = entry->release.empty() ? "HostReleased" : entry->release,
                      .message = "host " + session.host() + " has removed it"});
 }
 
@@ -235,7 +235,8 @@ void Gateway::OnFacts(Session& session, const agent::PoolFacts& facts) {
                              pool.said.fence_problem() != facts.facts().fence_problem();
   pool.said = facts.facts();
   pool.facts = FromProto(facts.pool_uid(), pool.said, pool.face.limits);
-  TellPool(fleet::FleetEvent::Type::kFacts, pool, "");
+  SetProblem(pool, CleanText(facts.problem(), kTextMax));
+  if (pool.problem.empty()) TellPool(fleet::FleetEvent::Type::kFacts, pool, "");
   if (fence_changed) WriteFenceReady(pool.face, pool.said);
   if (!facts.classes_changed() && before == pool.facts.capacity) {
     pool.is_unpublished = true;  // written with the next round

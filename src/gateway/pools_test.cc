@@ -132,6 +132,27 @@ TEST_F(PoolsTest, NewFactsReachTheSchedulerAtOnceAndTheStoreIfCapacityChanged) {
   EXPECT_EQ(Pool("pool").status.allocatable.at("cpu"), meta::Quantity::Milli(4500));
 }
 
+TEST_F(PoolsTest, APoolWhoseRuntimeIsAwayIsNotAskedAndSaysWhy) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  const std::string uid = host.Join("pool");
+  ASSERT_NE(uid, "");
+  const auto say = [&](const std::string& problem) {
+    host.Say([&](agent::HostBatch& batch) {
+      batch.add_facts()->set_pool_uid(uid);
+      batch.mutable_facts(0)->set_problem(problem);
+      (*batch.mutable_facts(0)->mutable_facts()->mutable_capacity())["cpu"] = 8000;
+    });
+    world_.Pass(Duration::Seconds(1));
+  };
+  say("the machine runtime does not answer");
+  EXPECT_TRUE(world_.gateway().Pools().empty());
+  EXPECT_EQ(world_.Condition("pool", "Ready"), "False Runtime");
+  say("");
+  EXPECT_EQ(world_.gateway().Pools().size(), 1);
+  EXPECT_EQ(world_.Condition("pool", "Ready"), "True Connected");
+}
+
 TEST_F(PoolsTest, OrphansAndTheFencerAreShownAsConditions) {
   world_.Enrol("a");
   TestHost host(world_, "a");

@@ -80,9 +80,8 @@ bool Session::Admit(size_t bytes, Time now) {
 }
 
 void Session::Strike(std::string_view what) {
-  if (++strikes_ < kStrikesMax) return;
-  End({.reason = std::string(kLimits),
-       .message = std::to_string(kStrikesMax) + " times " + std::string(what)});
+  if (strikes_.Take(loop_.Now())) return;
+  End({.reason = std::string(kLimits), .message = "too often " + std::string(what)});
 }
 
 void Session::MarkDirty(const std::string& uid, meta::Object* object) {

@@ -41,6 +41,7 @@ class Session {
     agent::Facts said;            // as the host said it
     fleet::PoolFacts facts;       // the same, capped by the pool's limits
     bool is_unpublished = false;  // the pool's status does not show them yet
+    std::string problem;          // why it can take nothing now; "" if it can
   };
   enum class Phase : uint8_t { kAnnouncing, kAdmitting, kSyncing, kSynced };
 
@@ -120,7 +121,7 @@ class Session {
   Bucket bytes_{kBytesPerSecond * 2, kBytesPerSecond};
   Bucket statuses_{kStatusesPerSecond * 2, kStatusesPerSecond};
   Bucket events_{kEventsPerSecond * 2, kEventsPerSecond};
-  int strikes_ = 0;
+  Bucket strikes_{kStrikesMax, kStrikesPerSecond};
   std::map<std::string, std::optional<meta::Object>> dirty_;
   rt::Event dirty_event_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -53,12 +53,14 @@ inline constexpr size_t kAttributesMax = 64;    // of one volume's access
 inline constexpr size_t kSecretBytesMax = 64 * 1024;
 inline constexpr size_t kTunnelsMax = 64;  // of one host, at a time
 
-// Per session, refilled every second; a burst is twice as much. What is beyond is not acted upon,
-// and a session that goes on for kStrikesMax messages is ended.
+// Per session, refilled every second; a burst is twice as much. What is beyond is not acted upon
+// and is a strike, as is every word about what is not the host's own. Honest hosts earn a few, when
+// something was moved under their hands; who goes on loses the session.
 inline constexpr double kMessagesPerSecond = 500;
 inline constexpr double kStatusesPerSecond = 2000;
 inline constexpr double kEventsPerSecond = 10;
 inline constexpr double kBytesPerSecond = 8 * 1024 * 1024;
-inline constexpr int kStrikesMax = 100;
+inline constexpr double kStrikesMax = 100;
+inline constexpr double kStrikesPerSecond = 1;
 
 }  // namespace berth::gateway

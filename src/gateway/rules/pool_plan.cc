@@ -306,6 +306,8 @@ PoolFace FaceOf(const meta::Object& pool) {
       found != annotations.end()) {
     face.purge = found->second;
   }
+  const auto approval = annotations.find(std::string(kApproveDeletionsAnnotation));
+  face.approves_deletions = approval != annotations.end() && approval->second == "true";
   WithPool(pool, [&](const auto& it) {
     if (it.spec.host_ref) face.host = it.spec.host_ref->name;
     if (it.status.agent) face.mode = it.status.agent->mode;

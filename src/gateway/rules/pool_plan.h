@@ -61,13 +61,17 @@ struct PoolFace {
   std::string mode;
   bool is_deleting = false;
   apis::Amounts limits;
-  std::string purge;  // annotation kPurgeOrphans
+  std::string purge;                // kPurgeOrphansAnnotation
+  bool approves_deletions = false;  // kApproveDeletionsAnnotation
 };
 PoolFace FaceOf(const meta::Object& pool);
 
 // On a pool: UIDs of orphans that the operator has condemned, with commas; "*" for all that are
 // listed now. Removed when they are gone.
 inline constexpr std::string_view kPurgeOrphansAnnotation = "berth.dev/purge-orphans";
+// On a pool, "true": its host carries out deletions that it had held back because history was
+// rewound (PROTOCOL 4.3, the breaker).
+inline constexpr std::string_view kApproveDeletionsAnnotation = "berth.dev/approve-deletions";
 // On a pool whose host wants to leave: everything is to be moved away.
 inline constexpr std::string_view kDrainAnnotation = "berth.dev/drain-requested";
 
