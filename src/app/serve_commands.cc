@@ -39,6 +39,13 @@ constexpr std::array kFlags = {
          .help = "(network) Where to serve HTTPS; port 0 takes a free one.",
          .fallback = kDefaultListen,
          .variable = "BERTH_LISTEN"},
+    Flag{.name = "gateway-listen",
+         .kind = FlagKind::kText,
+         .value_name = "ADDR:PORT",
+         .help =
+             "(network) Where poollets connect. Port 7444 beside --listen, or a free one if that "
+             "takes a free one.",
+         .variable = "BERTH_GATEWAY_LISTEN"},
     Flag{.name = "tls-name",
          .kind = FlagKind::kCommaList,
          .value_name = "NAME",
@@ -92,6 +99,7 @@ Result<ServerOptions> ReadOptions(const Arguments& arguments, const cli::Environ
   options.data_dir = arguments.Text("data-dir");
   if (options.data_dir.empty()) options.data_dir = DefaultDataDir(environment);
   TRY_STATUS(ParseListen(arguments.Text("listen"), options));
+  TRY_STATUS(ParseGatewayListen(arguments.Text("gateway-listen"), options));
   TRY_STATUS(ParseDomains(arguments.Text("domains"), options));
   options.names = arguments.List("tls-name");
   options.commit_trace = arguments.Text("debug-commit-trace");
@@ -104,9 +112,11 @@ Status RunUp(Session& session, const Arguments& arguments) {
   return Serve(std::move(options), [&session](const Server& server) {
     session.out() << fmt::format(
         "Berth serves {}\n"
+        "poollets      {}\n"
         "kubeconfig    {}\n"
         "next          export KUBECONFIG={}; kubectl get namespaces\n",
         server.url(),
+        server.gateway_address(),
         server.kubeconfig_path(),
         server.kubeconfig_path());
     session.out().flush();

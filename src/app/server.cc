@@ -22,10 +22,12 @@
 #include "apiserver/policy/bootstrap.h"
 #include "apiserver/policy/policy_feed.h"
 #include "apiserver/registry/cached_pool_objects.h"
+#include "apiserver/registry/cluster_identity.h"
 #include "apiserver/registry/compactor.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
 #include "app/commit_trace.h"
+#include "app/fleet_server.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "controller/builtin/builtin_controllers.h"
@@ -92,6 +94,7 @@ struct Server::Parts {
 
   std::unique_ptr<CommitTrace> commit_trace;
   std::optional<pki::CertificateAuthority> authority;
+  pki::Credentials credentials;
   std::unique_ptr<store::RocksStore> store;
   std::unique_ptr<store::Store> handle;
   std::unique_ptr<apiserver::WatchCache> cache;
@@ -107,6 +110,7 @@ struct Server::Parts {
   std::unique_ptr<apiserver::LoopbackClient> client;
   std::unique_ptr<controller::BuiltinControllers> controllers;
   std::unique_ptr<apiserver::Compactor> compactor;
+  std::unique_ptr<FleetServer> fleet;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::HttpServer> http;
   rt::TaskScope scope;  // controllers
@@ -116,7 +120,9 @@ struct Server::Parts {
   rt::Task<Status> StartPolicy();
   void StartControllers();
   Status StartHttp();
+  Status LoadAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
+  rt::Task<Status> StartFleet();
   rt::Task<Status> StartAll();
   rt::Task<Status> StopAll();
 };
@@ -164,21 +170,46 @@ void Server::Parts::StartControllers() {
   scope.Spawn("store.recovery", store::RecoverAfterFullDisk(store.get()));
 }
 
-Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
+Status Server::Parts::LoadAuthority() {
   const WallTime now = loop.WallNow();
   TRY(authority, pki::CertificateAuthority::LoadOrCreate(options.data_dir + "/pki", now));
   std::vector<std::string> names = options.names;
-  if (IsWildcard(options.host)) {
+  if (IsWildcard(options.host) || IsWildcard(options.gateway_host)) {
     for (auto& address : pki::HostAddresses()) names.push_back(std::move(address));
   }
-  TRY(const auto credentials,
+  if (!IsWildcard(options.gateway_host)) names.push_back(options.gateway_host);
+  TRY(credentials,
       authority->ServerCredentials(pki::ServerNamesFor(options.host, HostName(), names), now));
+  return OkStatus();
+}
+
+Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
   net::TlsServerOptions tls;
   tls.certificate_pem = credentials.certificate_pem;
   tls.key_pem = credentials.key_pem;
   tls.client_certificates = net::ClientCertificates::kOptional;
   tls.client_ca_pem = authority->certificate_pem();
   return net::TlsContext::NewServer(tls);
+}
+
+rt::Task<Status> Server::Parts::StartFleet() {
+  CO_TRY(auto cluster, co_await apiserver::CountStart(loop, *handle));
+  FleetServerOptions fleet_options;
+  fleet_options.host = options.gateway_host;
+  fleet_options.port = options.gateway_port;
+  fleet_options.certificate_pem = credentials.certificate_pem;
+  fleet_options.key_pem = credentials.key_pem;
+  fleet_options.names = options.names;
+  if (fleet_options.names.empty() && IsWildcard(options.gateway_host)) {
+    fleet_options.names = pki::HostAddresses();
+  }
+  const FleetServer::Deps deps{.loop = loop,
+                               .client = *client,
+                               .scheme = scheme,
+                               .authority = *authority,
+                               .metrics = metrics};
+  CO_TRY(fleet, co_await FleetServer::Start(deps, std::move(cluster), std::move(fleet_options)));
+  co_return OkStatus();
 }
 
 Status Server::Parts::StartHttp() {
@@ -209,13 +240,16 @@ rt::Task<Status> Server::Parts::StartAll() {
   CO_TRY_STATUS(OpenStore());
   CO_TRY_STATUS(co_await StartRegistry());
   CO_TRY_STATUS(co_await StartPolicy());
+  CO_TRY_STATUS(LoadAuthority());
   StartControllers();
+  CO_TRY_STATUS(co_await StartFleet());
   co_return StartHttp();
 }
 
 rt::Task<Status> Server::Parts::StopAll() {
   // Each step has nothing above it that still uses it.
   if (http != nullptr) CO_TRY_STATUS(co_await http->Stop());
+  if (fleet != nullptr) CO_TRY_STATUS(co_await fleet->Stop());
   CO_TRY_STATUS(co_await scope.Close());
   if (policy != nullptr) CO_TRY_STATUS(co_await policy->Close());
   if (audit != nullptr) CO_TRY_STATUS(co_await audit->Close());
@@ -241,6 +275,7 @@ Server::~Server() = default;
 
 rt::Task<Status> Server::Stop() { co_return co_await parts_->StopAll(); }
 const std::string& Server::url() const { return parts_->url; }
+const std::string& Server::gateway_address() const { return parts_->fleet->address(); }
 const std::string& Server::kubeconfig_path() const { return parts_->kubeconfig_path; }
 
 }  // namespace berth::app

@@ -26,6 +26,7 @@ class Server {
   rt::Task<Status> Stop();
 
   const std::string& url() const;              // "https://127.0.0.1:7443"
+  const std::string& gateway_address() const;  // "127.0.0.1:7444"
   const std::string& kubeconfig_path() const;  // of the administrator
 
  private:

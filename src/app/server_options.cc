@@ -9,7 +9,14 @@
 
 namespace berth::app {
 
-Status ParseListen(std::string_view text, ServerOptions& options) {
+namespace {
+
+struct Endpoint {
+  std::string host;
+  uint16_t port = 0;
+};
+
+Result<Endpoint> ParseEndpoint(std::string_view text) {
   // Port 0 means that the kernel chooses, so it must be written.
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
@@ -23,8 +30,27 @@ Status ParseListen(std::string_view text, ServerOptions& options) {
     return BadRequest("listen address " + Quote(text) + " is not ADDRESS:PORT, as in " +
                       std::string(kDefaultListen) + "; ports are 0 (any) to 65535");
   }
-  options.host = host;
-  options.port = static_cast<uint16_t>(*port);
+  return Endpoint{.host = std::string(host), .port = static_cast<uint16_t>(*port)};
+}
+
+}  // namespace
+
+Status ParseListen(std::string_view text, ServerOptions& options) {
+  TRY(const Endpoint endpoint, ParseEndpoint(text));
+  options.host = endpoint.host;
+  options.port = endpoint.port;
+  return OkStatus();
+}
+
+Status ParseGatewayListen(std::string_view text, ServerOptions& options) {
+  if (text.empty()) {
+    options.gateway_host = options.host;
+    options.gateway_port = options.port == 0 ? 0 : kDefaultGatewayPort;
+    return OkStatus();
+  }
+  TRY(const Endpoint endpoint, ParseEndpoint(text));
+  options.gateway_host = endpoint.host;
+  options.gateway_port = endpoint.port;
   return OkStatus();
 }
 

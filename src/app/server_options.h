@@ -13,12 +13,15 @@
 namespace berth::app {
 
 inline constexpr std::string_view kDefaultListen = "127.0.0.1:7443";
+inline constexpr uint16_t kDefaultGatewayPort = 7444;
 inline constexpr std::string_view kDefaultDomains = "ironcore.dev,OpenKCM.dev";
 
 struct ServerOptions {
   std::string data_dir;
-  std::string host = "127.0.0.1";  // numeric
-  uint16_t port = 7443;            // 0: the kernel chooses
+  std::string host = "127.0.0.1";          // numeric
+  uint16_t port = 7443;                    // 0: the kernel chooses
+  std::string gateway_host = "127.0.0.1";  // where poollets connect; numeric
+  uint16_t gateway_port = kDefaultGatewayPort;
   std::vector<std::string> names;  // further names and addresses that clients use
   std::vector<std::string> domains;
   // Not empty: a file of 16 bytes that is told when commits begin and end, for crash tests.
@@ -27,6 +30,9 @@ struct ServerOptions {
 
 // Reads "ADDR:PORT" into host and port. BadRequest names the text.
 Status ParseListen(std::string_view text, ServerOptions& options);
+// The same for where poollets connect. "": beside `listen`, on port 7444, or on any free one if
+// `listen` is on any free one.
+Status ParseGatewayListen(std::string_view text, ServerOptions& options);
 // Reads "ironcore.dev,OpenKCM.dev". BadRequest for a domain that is none, or one that is named
 // twice.
 Status ParseDomains(std::string_view text, ServerOptions& options);

@@ -264,6 +264,7 @@ class Server:
         self._arguments = arguments
         self._env = env or {}
         self._listen = '127.0.0.1:0'
+        self._gateway_listen = '127.0.0.1:0'
 
     # Life
 
@@ -274,7 +275,8 @@ class Server:
             os.unlink(self.kubeconfig_path)  # of an earlier server on this folder: its port is not ours
         with open(self.log_path, 'ab') as log:
             self.process = subprocess.Popen(
-                [self.binary, 'up', '--data-dir', self.data_dir, '--listen', self._listen, *self._arguments],
+                [self.binary, 'up', '--data-dir', self.data_dir, '--listen', self._listen,
+                 '--gateway-listen', self._gateway_listen, *self._arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home, env={**os.environ, **self._env},
                 start_new_session=True)
         if wait:
@@ -297,6 +299,9 @@ class Server:
         except Failure as failure:
             raise Failure(f'{failure}\n{self.log_tail()}') from None
         self._listen = f'127.0.0.1:{self.port}'
+        gateway = re.findall(r'^poollets\s+(\S+)', self.log(), re.MULTILINE)
+        if gateway:
+            self._gateway_listen = gateway[-1]
 
     def stop(self):
         """SIGTERM. The server must end by itself with 0, which under a sanitizer also means: without a report."""

@@ -75,7 +75,11 @@ class Sessions(berth_fixture.ServerTestCase):
         self.assertRegex(text, r'Name:\s+web')
         self.assertRegex(text, r'Kind:\s+Machine')
         self.assertIn('registry.example.org/debian:12', text)
-        self.assertRegex(text, r'Events:\s+<none>')
+        self.assertIn('Events:', text)
+        # Nothing has announced a pool, and the machine says so.
+        berth_fixture.eventually(
+            30, lambda: 'FailedScheduling' in self.kubectl('describe', 'machine', 'web', '-n', 'shop').stdout,
+            'an event that says why the machine has no place')
 
     def test_explain_describes_every_field(self):
         text = self.kubectl('explain', 'machine.spec.volumes', '--recursive').stdout

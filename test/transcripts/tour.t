@@ -66,7 +66,7 @@ Spec:
       name: data
 Status:
   state: Pending
-Events:       <none>
+…
 $ berth explain machine.spec.power
 GROUP:      compute.ironcore.dev
 KIND:       Machine

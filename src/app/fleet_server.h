@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a server that hosts talk to and that places things on them: gateway, scheduler and
+// what acts when hosts fall silent. Put together here; each part gets what it needs handed in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apiserver/registry/loopback_client.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "client/cluster.h"
+#include "fleet/fleet.h"
+#include "meta/scheme.h"
+#include "pki/certificate_authority.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/task.h"
+
+namespace berth::app {
+
+struct FleetServerOptions {
+  std::string host = "127.0.0.1";  // numeric
+  uint16_t port = 0;               // 0: the kernel chooses
+  std::string certificate_pem;     // of the server; the authority's is added
+  std::string key_pem;
+  std::vector<std::string> names;  // by which hosts reach the server, the first is shown
+};
+
+class FleetServer {
+ public:
+  // Everything outlives it.
+  struct Deps {
+    rt::AsioLoop& loop;
+    apiserver::LoopbackClient& client;
+    const meta::Scheme& scheme;
+    const pki::CertificateAuthority& authority;
+    metrics::Registry& metrics;
+  };
+  // Hosts can connect when it returns; nothing is left running if it fails.
+  static rt::Task<Result<std::unique_ptr<FleetServer>>> Start(Deps deps,
+                                                              client::ClusterIdentity cluster,
+                                                              FleetServerOptions options);
+  // REQUIRES: Stop() was awaited.
+  ~FleetServer();
+  rt::Task<Status> Stop();
+
+  // "host:port" where poollets connect.
+  const std::string& address() const;
+  fleet::Fleet& fleet();
+
+ private:
+  struct Parts;
+  explicit FleetServer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth::app

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two real hosts join a server with tokens; machines and volumes are placed, run, move and survive."""
+
+import json
+import unittest
+
+import berth_fixture
+import fleet_fixture
+
+CLASSES = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachineClass
+metadata: {name: small}
+capabilities: {cpu: 1, memory: 1Gi}
+---
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumeClass
+metadata: {name: fast}
+capabilities: {tps: 100, iops: 100}
+'''
+
+MACHINE = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {{name: {name}, namespace: default}}
+spec:
+  machineClassRef: {{name: small}}
+'''
+
+WITH_VOLUME = '''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {name: data, namespace: default}
+spec:
+  volumeClassRef: {name: fast}
+  resources: {storage: 1Gi}
+---
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {name: db, namespace: default}
+spec:
+  machineClassRef: {name: small}
+  volumes:
+  - name: data
+    volumeRef: {name: data}
+'''
+
+
+class Fleet(berth_fixture.ServerTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.kubectl('apply', '-f', '-', input=CLASSES)
+        cls.hosts = {}
+        for name in ('alpha', 'beta'):
+            host = fleet_fixture.Host(cls.server, name, labels=(f'zone={name}',))
+            cls.addClassCleanup(host.close)
+            cls.hosts[name] = host.start()
+
+    def run(self, result=None):
+        before = (len(result.failures), len(result.errors))
+        super().run(result)
+        if (len(result.failures), len(result.errors)) != before:
+            for host in self.hosts.values():
+                print(host.logs(), flush=True)
+        return result
+
+    def setUp(self):
+        for name in self.hosts:
+            berth_fixture.eventually(60, lambda name=name: self.pool_is_ready(name), f'pool {name} is ready')
+
+    def get(self, kind, name, *more):
+        return json.loads(self.server.kubectl('get', kind, name, '-o', 'json', *more).stdout)
+
+    def pool_is_ready(self, name):
+        found = self.server.kubectl('get', 'machinepool', name, '--ignore-not-found', '-o', 'json').stdout
+        if not found:
+            return False
+        conditions = json.loads(found).get('status', {}).get('conditions', [])
+        return any(c['type'] == 'Ready' and c['status'] == 'True' for c in conditions)
+
+    def state_of(self, machine):
+        return self.get('machine', machine).get('status', {}).get('state')
+
+    def pool_of(self, machine):
+        return self.get('machine', machine)['spec'].get('machinePoolRef', {}).get('name')
+
+    def create(self, name):
+        self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name=name))
+
+    def runs(self, name):
+        return lambda: self.state_of(name) == 'Running'
+
+    def delete(self, *names):
+        self.server.kubectl('delete', 'machine', *names, '--timeout=60s', timeout=90)
+
+    def test_1_pools_announce_themselves(self):
+        pool = self.get('machinepool', 'alpha')
+        self.assertEqual(pool['metadata']['labels']['zone'], 'alpha')
+        self.assertEqual(pool['status']['agent']['mode'], 'Session')
+        self.assertIn({'name': 'small'}, pool['status']['availableMachineClasses'])
+        self.assertEqual(pool['status']['capacity']['cpu'], '8')
+        self.assertEqual(self.server.kubectl('get', 'volumepool', 'alpha-disks', '-o', 'name').returncode, 0)
+
+    def test_2_a_machine_is_placed_and_runs(self):
+        self.create('web')
+        berth_fixture.eventually(60, self.runs('web'), 'web runs')
+        machine = self.get('machine', 'web')
+        self.assertIn(machine['spec']['machinePoolRef']['name'], self.hosts)
+        self.assertEqual(machine['status']['placement']['epoch'], 1)
+        self.assertIn(machine['metadata']['uid'], self.hosts[self.pool_of('web')].machines())
+        self.delete('web')
+
+    def test_3_a_volume_goes_with_its_machine(self):
+        self.server.kubectl('apply', '-f', '-', input=WITH_VOLUME)
+        berth_fixture.eventually(60, self.runs('db'), 'db runs')
+        volume = self.get('volume', 'data')
+        self.assertTrue(volume['spec']['volumePoolRef']['name'].endswith('-disks'))
+        self.assertEqual(volume['status']['state'], 'Available')
+        self.assertEqual(volume['spec']['claimRef']['name'], 'db')
+        self.delete('db')
+        self.server.kubectl('delete', 'volume', 'data', '--timeout=60s', timeout=90)
+
+    def test_4_drain_moves_machines_to_the_other_host(self):
+        self.create('mover')
+        berth_fixture.eventually(60, self.runs('mover'), 'mover runs')
+        first = self.pool_of('mover')
+        self.server.berth('drain', first, '--timeout=60s', timeout=90)
+        berth_fixture.eventually(60, self.runs('mover'), 'mover runs again')
+        self.assertNotEqual(self.pool_of('mover'), first)
+        uid = self.get('machine', 'mover')['metadata']['uid']
+        self.assertNotIn(uid, self.hosts[first].machines())
+        self.server.berth('uncordon', first)
+        self.delete('mover')
+
+    def test_5_killed_processes_lose_nothing_and_run_nothing_twice(self):
+        names = [f'survivor-{i}' for i in range(4)]
+        for name in names:
+            self.create(name)
+        for name in names:
+            berth_fixture.eventually(60, self.runs(name), f'{name} runs')
+        before = {name: (self.get('machine', name)['metadata']['uid'], self.pool_of(name)) for name in names}
+        self.server.kill()
+        self.hosts['alpha'].poollet.kill()
+        self.hosts['alpha'].poollet.start()
+        self.hosts['beta'].runtime.kill()
+        self.hosts['beta'].runtime.start()
+        self.server.start()
+        for name in self.hosts:
+            berth_fixture.eventually(60, lambda name=name: self.pool_is_ready(name), f'pool {name} is ready again')
+        self.create('afterwards')
+        berth_fixture.eventually(60, self.runs('afterwards'), 'a new machine runs')
+        for name, (uid, pool) in before.items():
+            berth_fixture.eventually(60, self.runs(name), f'{name} runs still')
+            self.assertEqual((self.get('machine', name)['metadata']['uid'], self.pool_of(name)), (uid, pool))
+            copies = sum(host.machines().count(f'"{uid}"') > 0 for host in self.hosts.values())
+            self.assertEqual(copies, 1, name)
+        self.delete(*names, 'afterwards')
+
+    def test_6_a_machine_that_fits_nowhere_says_why(self):
+        self.server.kubectl('apply', '-f', '-', input=CLASSES.split('---')[0].replace('small', 'giant').replace(
+            'cpu: 1', 'cpu: 64'))
+        self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='big').replace('small', 'giant'))
+
+        def explained():
+            conditions = self.get('machine', 'big').get('status', {}).get('conditions', [])
+            return any(c['type'] == 'Scheduled' and c['status'] == 'False' and '2 ' in c['message'] for c in conditions)
+
+        berth_fixture.eventually(60, explained, 'a condition that says why')
+        self.delete('big')
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
