@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "net/grpc_order.h"
 #include "net/grpc_status.h"
 #include "rt/leaf.h"
 #include "rt/loop.h"
@@ -35,6 +36,7 @@ class GrpcClientReader {
   using Start = std::function<void(grpc::ClientContext*, Reactor*)>;
 
   GrpcClientReader(rt::Loop& loop, const Start& start) : loop_(loop), reactor_(*this) {
+    const IntoGrpc into(&reactor_);
     start(&context_, &reactor_);
     reactor_.AddHold();  // we start reads outside of reactions
     reactor_.StartCall();
@@ -50,6 +52,7 @@ class GrpcClientReader {
     while (!ready_.has_value() && !done_) {
       if (!read_started_ && !ended_) {
         read_started_ = true;
+        const IntoGrpc into(&reactor_);
         reactor_.StartRead(&incoming_);
       }
       CO_TRY_STATUS(co_await readers_.Wait());
@@ -81,9 +84,11 @@ class GrpcClientReader {
    public:
     explicit OnGrpcThreads(GrpcClientReader& reader) : reader_(reader) {}
     void OnReadDone(bool ok) override {
+      FromGrpcOf(this);
       reader_.loop_.Post("net.grpc.read", [&r = reader_, ok] { r.ReadEnded(ok); });
     }
     void OnDone(const grpc::Status& status) override {
+      FromGrpcOf(this);
       reader_.loop_.Post("net.grpc.done",
                          [&r = reader_, ours = FromGrpc(status)] { r.CallEnded(ours); });
     }
@@ -111,7 +116,9 @@ class GrpcClientReader {
     if (closer_ != nullptr) closer_->Complete(OkStatus());
   }
   void ReleaseHold() {
-    if (std::exchange(held_, false)) reactor_.RemoveHold();
+    if (!std::exchange(held_, false)) return;
+    const IntoGrpc into(&reactor_);
+    reactor_.RemoveHold();
   }
 
   rt::Loop& loop_;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "net/grpc_order.h"
 #include "net/grpc_status.h"
 #include "rt/child_context.h"
 #include "rt/leaf.h"
@@ -35,6 +36,7 @@ class WriteServerReactor final : public grpc::ServerWriteReactor<Response>,
   using Handler = std::function<rt::Task<Status>(GrpcServerWriter<Response>&)>;
   WriteServerReactor(rt::TaskScope& scope, Handler handler)
       : loop_(scope.loop()), handler_(std::move(handler)) {
+    ToGrpcOf(this);
     loop_.Post("net.grpc", [this, &scope] { scope.Spawn("net.grpc.stream", Run()); });
   }
 
@@ -46,7 +48,10 @@ class WriteServerReactor final : public grpc::ServerWriteReactor<Response>,
     rt::Task<Status> task = handler_(*this);
     const Status status = co_await task.In(child.context());
     child_ = nullptr;
-    this->Finish(ToGrpc(status));
+    {
+      const IntoGrpc into(this);
+      this->Finish(ToGrpc(status));
+    }
     co_return OkStatus();
   }
 
@@ -57,19 +62,24 @@ class WriteServerReactor final : public grpc::ServerWriteReactor<Response>,
     // Not to be cut short: gRPC refers to the message until it is taken.
     rt::Leaf<Status, rt::Cancellable::kNo> taken;
     writer_ = &taken;
-    this->StartWrite(&outgoing_);
+    {
+      const IntoGrpc into(this);
+      this->StartWrite(&outgoing_);
+    }
     Status status = co_await taken;
     writer_ = nullptr;
     co_return status;
   }
 
   void OnWriteDone(bool ok) override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.write", [this, ok] {
       broken_ = !ok;
       writer_->Complete(ok ? OkStatus() : Unavailable("the client is gone"));
     });
   }
   void OnCancel() override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.cancel", [this] {
       cancelled_ = true;
       if (child_ != nullptr) child_->Cancel();
@@ -77,6 +87,7 @@ class WriteServerReactor final : public grpc::ServerWriteReactor<Response>,
   }
   // The last reaction: what it posts runs after all that others posted.
   void OnDone() override {
+    FromGrpcOf(this);
     loop_.Post("net.grpc.done", [this] { delete this; });
   }
 
@@ -97,6 +108,7 @@ class WriteServerReactor final : public grpc::ServerWriteReactor<Response>,
 template <class Response>
 grpc::ServerWriteReactor<Response>* ServeWriter(
     rt::TaskScope& scope, std::function<rt::Task<Status>(GrpcServerWriter<Response>&)> handler) {
+  FromGrpcOf(&kGrpcServerTag);
   return new internal::WriteServerReactor<Response>(scope, std::move(handler));
 }
 
