@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/bench_command.h"
+#include "app/poollet/poollet_command.h"
 #include "app/runtime/runtime_command.h"
 #include "app/serve_commands.h"
 #include "cli/commands/table.h"
@@ -14,8 +15,8 @@
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is an error, not a death
-  std::vector<berth::cli::Command> commands = {berth::app::UpCommand(),
-                                               berth::app::ServerCommand()};
+  std::vector<berth::cli::Command> commands = {
+      berth::app::UpCommand(), berth::app::ServerCommand(), berth::app::PoolletCommand()};
   for (const auto& command : berth::cli::ClientCommands()) commands.push_back(command);
   commands.push_back(berth::cli::IriCommand());
   commands.push_back(berth::app::RuntimeCommand());

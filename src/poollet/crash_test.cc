@@ -118,7 +118,8 @@ TEST(PoolletCrash, D15_LostAnswersOfAForeignRuntimeLeaveOneObject) {
         running += copies;
       }
       return running == 5;
-    })) << "seed " << seed << Describe(world);
+    })) << "seed "
+        << seed << Describe(world);
     world.host.fake().state().options().faults = {};
     world.host.fake().state().options().lies = {};
     EXPECT_TRUE(world.Until([&] {

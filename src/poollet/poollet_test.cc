@@ -293,6 +293,23 @@ TEST(Poollet, Seq20_UnderAnOlderStoreNothingIsDeletedAndTheUnknownIsQuarantined)
   world.loop.RunFor(Duration::Minutes(3));
   EXPECT_EQ(world.host.Running("old"), 1);
   EXPECT_EQ(world.host.Running("new"), 1);
+  ASSERT_EQ(world.server.orphans.size(), 1U);
+  EXPECT_EQ(world.server.orphans.begin()->second, "new") << "shown to people";
+  world.server.Purge("new", world.server.orphans.begin()->first);
+  ASSERT_TRUE(world.Until([&] { return world.host.Objects("new") == 0; }));
+}
+
+TEST(Poollet, Tunnel_WhatCannotBeShownIsSaidSo) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  world.server.OpenTunnel("ticket-1", "m1", 1, "console");
+  ASSERT_TRUE(world.Until([&] { return world.server.tunnels.contains("ticket-1"); }));
+  EXPECT_EQ(world.server.tunnels.at("ticket-1"), "the runtime of this host offers no console");
+  world.server.OpenTunnel("ticket-2", "m1", 9, "console");
+  ASSERT_TRUE(world.Until([&] { return world.server.tunnels.contains("ticket-2"); }));
+  EXPECT_EQ(world.server.tunnels.at("ticket-2"), "m1 is not on this host at placement 9");
 }
 
 TEST(Poollet, Breaker_ManyDeletionsUnderARewoundHistoryWaitForAnOperator) {

@@ -7,7 +7,9 @@ namespace berth::poollet {
 
 bool IsSuspicious(const HistorySeen& seen) {
   if (seen.incarnation_known == 0) return false;  // the first contact of all
-  return seen.incarnation != seen.incarnation_known || seen.revision < seen.revision_known;
+  // A server that does not say its revision is not judged by it.
+  const bool is_older = seen.revision != 0 && seen.revision < seen.revision_known;
+  return seen.incarnation != seen.incarnation_known || is_older;
 }
 
 bool IsMassDeletion(size_t deletions, size_t running) {

@@ -119,6 +119,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Granted(uint64_t number, Duration ttl) override;
   std::optional<std::string> TakeBatch() override;
   void Ended(const Status& why) override;
+  std::string WhyNoTunnel(const agent::v1::TunnelRequest& request) const override;
   std::vector<std::string> Servers() const override;
 
   // Set while nothing is assigned to this host or being removed from it.
@@ -138,6 +139,9 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
     std::shared_ptr<const Desired> desired;
     bool secrets_missing = false;
     bool is_durable = false;  // some version of it is in the record
+    // The server has spoken of it on this session. What it has not spoken of is quarantined: it
+    // runs on, and is shown as an orphan.
+    bool is_confirmed = false;
     uint64_t version = 0;
     // What is said when it is durable.
     struct Refusal {
@@ -201,6 +205,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Scanned(fleet::ObjectKind kind, std::vector<Seen> all) override;
   void Happened(fleet::ObjectKind kind, const std::string& uid, iri::Event event) override;
   void SayOrphans();
+  // Of the record, seen in a runtime, and not spoken of by the server on this session.
+  std::set<std::string> Quarantined() const;
   rt::Task<Status> Purge(fleet::ObjectKind kind, std::string id);
 
   // host_inbox.cc: what the server says.
@@ -211,6 +217,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Accept(std::shared_ptr<const Desired> desired, std::string assign);
   void RefuseAssign(const Desired& desired, Item::Refusal refusal);
   void OnConfirm(const agent::v1::Confirm& confirm);
+  void Confirmed(const std::string& uid, Item& item);
   void OnDelete(const agent::v1::Delete& message);
   void Execute(const PendingDelete& wanted);
   void OnForget(const agent::v1::Gone& gone);
@@ -241,6 +248,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   std::map<std::string, Item, std::less<>> items_;
   std::map<std::string, SpokenOrphan> orphans_;  // by runtime id
   std::set<std::string> suspects_;               // runtime ids that one scan has shown
+  std::map<std::string, Seen> seen_;             // by uid, of the last scans
+  std::set<std::string> quarantined_;            // as it was last said
   bool watching_ = false;
   bool closed_ = false;
   bool writing_host_ = false;

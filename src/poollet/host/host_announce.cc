@@ -16,8 +16,8 @@ using fleet::ObjectKind;
 // A server that states no limit takes gRPC's 4 MiB; a quarter of that leaves room.
 constexpr size_t kMessageBytes = size_t{1024} * 1024;
 constexpr size_t kTextBytes = 1024;
-// Batches leave at most every 50 ms.
-constexpr size_t kBatchesPerSecond = 20;
+// Batches leave at most every 10 ms.
+constexpr size_t kBatchesPerSecond = 100;
 
 void FillHost(const HardwareFacts& facts, const LeaseKeeper& leases, pb::HostFacts& out) {
   out.set_hostname(facts.hostname);
@@ -63,6 +63,7 @@ Status Host::Welcomed(const pb::Welcome& welcome) {
   tripped_ = false;
   incarnation_ = welcome.incarnation();
   pending_deletes_.clear();
+  for (auto& [_, item] : items_) item.is_confirmed = false;
   leases_.SessionBegan();
   const pb::Limits& limits = welcome.limits();
   limits_.message_bytes = limits.message_bytes() == 0

@@ -186,9 +186,9 @@ void Host::OnAssign(const pb::Assign& assign) {
   auto desired = std::make_shared<const Desired>(*std::move(parsed));
   Item* item = Find(desired->uid);
   if (item != nullptr && IsSettledBefore(assign, *item)) {
-    if (item->entry.phase == Phase::kAssigned && item->entry.placement == placement &&
-        Moves(*desired)) {
-      leases_.Confirm(desired->uid, placement);
+    if (item->entry.phase == Phase::kAssigned && item->entry.placement == placement) {
+      if (Moves(*desired)) leases_.Confirm(desired->uid, placement);
+      Confirmed(desired->uid, *item);
     }
     return;
   }
@@ -250,6 +250,7 @@ void Host::Accept(std::shared_ptr<const Desired> desired, std::string assign) {
   item.secrets_missing = false;
   item.refusal.reset();
   item.desired = desired;
+  item.is_confirmed = true;
   if (Moves(*desired)) {
     leases_.Confirm(desired->uid, desired->placement);
   } else {
@@ -279,11 +280,32 @@ void Host::RefuseAssign(const Desired& desired, Item::Refusal refusal) {
 }
 
 void Host::OnConfirm(const pb::Confirm& confirm) {
-  const Item* item = Find(confirm.uid());
+  Item* item = Find(confirm.uid());
   const Placement placement = {.incarnation = confirm.incarnation(), .number = confirm.placement()};
   if (item == nullptr || item->entry.phase != Phase::kAssigned || item->desired == nullptr) return;
-  if (item->entry.placement != placement || !Moves(*item->desired)) return;
-  leases_.Confirm(confirm.uid(), placement);
+  if (placement < item->entry.placement) return;
+  if (placement > item->entry.placement) {
+    // The same body under a later placement: from here on this one counts.
+    Desired desired = *item->desired;
+    desired.placement = placement;
+    item->desired = std::make_shared<const Desired>(std::move(desired));
+    item->entry.placement = placement;
+    Save(confirm.uid(), *item);
+  }
+  if (Moves(*item->desired)) leases_.Confirm(confirm.uid(), placement);
+  Confirmed(confirm.uid(), *item);
+}
+
+// What was said of it on earlier sessions may have been lost.
+void Host::Confirmed(const std::string& uid, Item& item) {
+  if (item.is_confirmed) return;
+  item.is_confirmed = true;
+  if (item.entry.kind == ObjectKind::kReservation) {
+    if (item.is_durable && item.desired != nullptr)
+      outbox_.Report(ReportReservation(*item.desired));
+    return;
+  }
+  reconciler_.ReportAgain(uid);
 }
 
 void Host::OnDelete(const pb::Delete& message) {
@@ -329,22 +351,17 @@ void Host::Synced(uint64_t revision) {
     }
   } else {
     host_.incarnation = std::max(host_.incarnation, incarnation_);
-    host_.revision = revision;
+    if (revision != 0) host_.revision = revision;
     PersistHost();
   }
   for (const auto& wanted : std::exchange(pending_deletes_, {})) {
     if (!tripped_ || wanted.is_approved) Execute(wanted);
   }
-  // What was said on earlier sessions may have been lost.
   facts_said_ = 0;
-  reconciler_.ReportAll();
-  for (const auto& [_, item] : items_) {
-    if (item.entry.kind == ObjectKind::kReservation && item.entry.phase == Phase::kAssigned &&
-        item.is_durable && item.desired != nullptr) {
-      outbox_.Report(ReportReservation(*item.desired));
-    }
-  }
   SayOrphans();
+  if (std::ranges::any_of(items_, [](const auto& item) { return !item.second.is_confirmed; })) {
+    watch_.ScanNow();
+  }
 }
 
 void Host::Execute(const PendingDelete& wanted) {
@@ -370,6 +387,7 @@ void Host::Execute(const PendingDelete& wanted) {
     if (item->is_durable) outbox_.Gone(wanted.uid, wanted.placement);
     return;
   }
+  item->is_confirmed = true;
   const bool is_new = item->entry.phase != Phase::kRemoving;
   item->entry.phase = Phase::kRemoving;
   item->entry.placement = wanted.placement;
@@ -402,10 +420,23 @@ rt::Task<Status> Host::Forget(std::vector<std::string> uids) {
 }
 
 void Host::OnVerdict(const pb::OrphanVerdict& verdict) {
+  if (verdict.verdict() != pb::OrphanVerdict::PURGE) return;
   const auto found = orphans_.find(verdict.runtime_id());
-  if (found == orphans_.end() || verdict.verdict() != pb::OrphanVerdict::PURGE) return;
-  if (found->second.seen.uid != verdict.uid()) return;
-  scope_.Spawn("poollet.purge", Purge(found->second.seen.kind, verdict.runtime_id()));
+  if (found != orphans_.end()) {
+    if (found->second.seen.uid != verdict.uid()) return;
+    scope_.Spawn("poollet.purge", Purge(found->second.seen.kind, verdict.runtime_id()));
+    return;
+  }
+  // Of the record, and the server knows nothing of it: an operator's word lets it go.
+  const auto seen = seen_.find(verdict.uid());
+  const Item* item = Find(verdict.uid());
+  if (item == nullptr || item->is_confirmed || !synced_) return;
+  if (seen == seen_.end() || seen->second.id != verdict.runtime_id()) return;
+  PendingDelete wanted;
+  wanted.uid = verdict.uid();
+  wanted.placement = item->entry.placement;
+  wanted.kind = item->entry.kind;
+  Execute(wanted);
 }
 
 void Host::HeartbeatSent(uint64_t number) { leases_.HeartbeatSent(number); }
@@ -414,6 +445,16 @@ void Host::Granted(uint64_t number, Duration ttl) { leases_.Granted(number, ttl)
 std::optional<std::string> Host::TakeBatch() {
   SayFacts();
   return outbox_.Take();
+}
+
+std::string Host::WhyNoTunnel(const pb::TunnelRequest& request) const {
+  const auto found = items_.find(request.uid());
+  if (found == items_.end() || found->second.entry.phase != Phase::kAssigned ||
+      found->second.entry.placement.number != request.placement()) {
+    return fmt::format(
+        "{} is not on this host at placement {}", request.uid(), request.placement());
+  }
+  return fmt::format("the runtime of this host offers no {}", request.what());
 }
 
 void Host::Ended(const Status& why) {

@@ -105,7 +105,12 @@ void Host::Hand(const Item& item) {
   reconciler_.Put(std::move(target));
 }
 
-void Host::Reported(ObjectReport report) { outbox_.Report(std::move(report)); }
+void Host::Reported(ObjectReport report) {
+  const Item* item = Find(report.uid);
+  // Said when the server speaks of it: until then there is nobody to whom it means anything.
+  if (!in_session_ || item == nullptr || !item->is_confirmed) return;
+  outbox_.Report(std::move(report));
+}
 
 // Keeps (I, P) and nothing else: secrets go with the body.
 void Host::MakeGone(const std::string& uid, Item& item) {
@@ -180,6 +185,7 @@ void Host::Scanned(ObjectKind kind, std::vector<Seen> all) {
   for (auto& seen : all) {
     uids.insert(seen.uid);
     Item* item = Find(seen.uid);
+    if (item != nullptr) seen_.insert_or_assign(seen.uid, seen);
     if (item != nullptr && item->entry.phase == Phase::kGone) {
       // Something of it came late: the proof that let us remove it still holds.
       item->entry.phase = Phase::kRemoving;
@@ -211,11 +217,24 @@ void Host::Scanned(ObjectKind kind, std::vector<Seen> all) {
     orphans_.insert_or_assign(id, std::move(orphan));
   }
   suspects_.insert(suspects.begin(), suspects.end());
-  if (changed) SayOrphans();
+  std::erase_if(seen_, [&](const auto& entry) {
+    return entry.second.kind == kind && !uids.contains(entry.first);
+  });
+  if (changed || Quarantined() != quarantined_) SayOrphans();
   if (has_suspect) watch_.ScanNow();
   for (const auto& [uid, item] : items_) {
     if (item.entry.kind == kind && !uids.contains(uid)) reconciler_.Kick(uid);
   }
+}
+
+std::set<std::string> Host::Quarantined() const {
+  std::set<std::string> uids;
+  if (!synced_) return uids;
+  for (const auto& [uid, item] : items_) {
+    const bool unclaimed = !item.is_confirmed && item.entry.phase == Phase::kAssigned;
+    if (unclaimed && seen_.contains(uid)) uids.insert(uid);
+  }
+  return uids;
 }
 
 void Host::SayOrphans() {
@@ -231,6 +250,12 @@ void Host::SayOrphans() {
     spoken.push_back(orphan);
   }
   ledger_.SetOrphans(std::move(uses));
+  // Assigned by a history that the server does not have: counted already, and shown beside them.
+  quarantined_ = Quarantined();
+  for (const auto& uid : quarantined_) {
+    const PoolSetup* setup = SetupOf(seen_.at(uid).kind);
+    spoken.push_back({.seen = seen_.at(uid), .pool = setup == nullptr ? "" : setup->name});
+  }
   if (synced_) outbox_.Orphans(std::move(spoken));
 }
 

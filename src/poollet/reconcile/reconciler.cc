@@ -84,10 +84,9 @@ void Reconciler::KickAll() {
   for (const auto& [uid, _] : items_) Kick(uid);
 }
 
-void Reconciler::ReportAll() {
-  for (auto& [uid, item] : items_) {
-    if (item.reported.has_value()) owner_.Reported(*item.reported);
-  }
+void Reconciler::ReportAgain(const std::string& uid) {
+  const Item* item = Find(uid);
+  if (item != nullptr && item->reported.has_value()) owner_.Reported(*item->reported);
 }
 
 void Reconciler::Start(const std::string& uid, Item& item) {

@@ -86,8 +86,8 @@ class Reconciler {
   // Something may have changed: look again soon. Unknown uids are ignored.
   void Kick(const std::string& uid);
   void KickAll();
-  // Says again what was said of every object.
-  void ReportAll();
+  // Says again what was last said of the object.
+  void ReportAgain(const std::string& uid);
   bool Has(const std::string& uid) const { return items_.contains(uid); }
 
   // Cancels what is in progress and waits for it. The runtimes keep what they have.

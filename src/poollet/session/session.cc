@@ -21,6 +21,11 @@ constexpr std::string_view kConnect = "/berth.agent.v1.AgentService/Connect";
 constexpr int64_t kSilentHeartbeats = 3;
 constexpr Duration kHeartbeatDefault = Duration::Seconds(2);
 constexpr size_t kRedirectsMax = 16;
+constexpr std::string_view kTunnel = "/berth.agent.v1.AgentService/Tunnel";
+// Streams of one connection that may be open at once beside the session itself.
+constexpr size_t kTunnelsMax = 32;
+constexpr uint32_t kTunnelErrors = 2;
+constexpr uint32_t kTunnelEnd = 3;
 
 Result<pb::ServerMessage> Decode(const std::string& bytes) {
   pb::ServerMessage message;
@@ -89,6 +94,7 @@ rt::Task<Status> Session::Run() {
     stream_ = nullptr;
     const bool was_synced = synced_;
     synced_ = false;
+    may_speak_.Reset();
     if (welcomed_) peer_.Ended(status);
     welcomed_ = false;
     if (status.Is(Reason::kCancelled)) co_return status;
@@ -120,8 +126,10 @@ rt::Task<Status> Session::RunOnce(std::string address) {
   if (opened.ok()) {
     std::unique_ptr<net::MessageStream> stream = *std::move(opened);
     stream_ = stream.get();
+    channel_ = channel.get();
     status = co_await Talk(stream.get());
     stream_ = nullptr;
+    channel_ = nullptr;
     stream->Abort(Cancelled("the session is over"));
   }
   const Status closed = co_await channel->Close();
@@ -133,10 +141,12 @@ rt::Task<Status> Session::RunOnce(std::string address) {
 rt::Task<Status> Session::Talk(net::MessageStream* stream) {
   CO_TRY_STATUS(co_await Greet(stream));
   rt::TaskScope helpers(loop_);
+  helpers_ = &helpers;
   helpers.Spawn("poollet.session.write", WriteLoop(stream));
   helpers.Spawn("poollet.session.heartbeat", HeartbeatLoop(stream));
   const Status status = co_await ReadLoop(stream);
   stream->Abort(status.ok() ? Cancelled("the session is over") : status);
+  helpers_ = nullptr;
   const Status closed = co_await helpers.Close();
   CHECK(closed.ok());
   co_return status;
@@ -186,9 +196,21 @@ rt::Task<Status> Session::ReadLoop(net::MessageStream* stream) {
 
 Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* stream) {
   switch (message.message_case()) {
-    case pb::ServerMessage::kBatch: peer_.Received(message.batch()); break;
+    case pb::ServerMessage::kBatch:
+      peer_.Received(message.batch());
+      for (const auto& tunnel : message.batch().tunnels()) {
+        if (helpers_ == nullptr || helpers_->size() > kTunnelsMax) break;
+        helpers_->Spawn("poollet.session.tunnel",
+                        AnswerTunnel(tunnel.ticket(), peer_.WhyNoTunnel(tunnel)));
+      }
+      break;
     case pb::ServerMessage::kSynced:
       synced_ = true;
+      may_speak_.Set();
+      LOG_INFO("in contact: session ({}, {}), revision {}",
+               session_start_,
+               session_counter_,
+               message.synced().revision());
       peer_.Synced(message.synced().revision());
       if (draining_ && !SayGoodbye(LeaveMode::kDrain)) return Unavailable("the outbox is full");
       Wake(Urgency::kNow);
@@ -218,6 +240,8 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
 }
 
 rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {
+  // Before the server has said what it wants, it has no ear for batches.
+  CO_TRY_STATUS(co_await may_speak_.Wait());
   while (true) {
     CO_TRY_STATUS(co_await soon_.Wait());
     if (now_.is_set()) {
@@ -230,8 +254,12 @@ rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {
     }
     soon_.Reset();
     now_.Reset();
-    while (auto batch = peer_.TakeBatch()) {
+    auto batch = peer_.TakeBatch();
+    while (batch.has_value()) {
       CO_TRY_STATUS(co_await stream->Write(*std::move(batch)));
+      batch = peer_.TakeBatch();
+      // The server takes only so many statuses in a second.
+      if (batch.has_value()) CO_TRY_STATUS(co_await rt::Sleep(options_.batch_pause));
     }
   }
 }
@@ -252,6 +280,31 @@ rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
     if (!stream->TryWrite(message.SerializeAsString())) LOG_DEBUG("heartbeat: the outbox is full");
     CO_TRY_STATUS(co_await rt::Sleep(heartbeat_every_));
   }
+}
+
+// Whoever waits at the other end learns at once why there is nothing to see.
+rt::Task<Status> Session::AnswerTunnel(std::string ticket, std::string why) {
+  net::RpcOptions options;
+  options.deadline = options_.welcome_limit;
+  std::string method(kTunnel);
+  CO_TRY(auto tunnel, co_await channel_->Open(std::move(method), std::move(options)));
+  pb::TunnelFrame frame;
+  frame.set_ticket(ticket);
+  frame.set_channel(kTunnelErrors);
+  frame.set_data(why);
+  Status status = co_await tunnel->Write(frame.SerializeAsString());
+  if (status.ok()) {
+    pb::TunnelFrame end;
+    end.set_channel(kTunnelEnd);
+    status = co_await tunnel->Write(end.SerializeAsString());
+  }
+  tunnel->WritesDone();
+  while (status.ok()) {  // until the server has taken it
+    const auto read = co_await tunnel->Read();
+    if (!read.ok() || !read->has_value()) break;
+  }
+  tunnel->Abort(Cancelled("the tunnel is over"));
+  co_return status;
 }
 
 bool Session::SayGoodbye(LeaveMode mode) {

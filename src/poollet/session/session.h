@@ -82,6 +82,8 @@ class SessionPeer {
   virtual std::optional<std::string> TakeBatch() = 0;
   // After every session that was welcomed.
   virtual void Ended(const Status& why) = 0;
+  // Why a console, a shell or a log of this uid cannot be had; asked for every tunnel.
+  virtual std::string WhyNoTunnel(const agent::v1::TunnelRequest& request) const = 0;
   // Where to dial, in order of preference.
   virtual std::vector<std::string> Servers() const = 0;
 };
@@ -90,6 +92,7 @@ struct SessionOptions {
   Duration dial_limit = Duration::Seconds(5);
   Duration welcome_limit = Duration::Seconds(15);
   Duration coalesce = Duration::Millis(50);
+  Duration batch_pause = Duration::Millis(10);  // between batches that follow each other
   Duration farewell_limit = Duration::Seconds(2);
   // The first retry comes within 50 ms.
   rt::BackoffOptions backoff = {
@@ -132,6 +135,7 @@ class Session {
   rt::Task<Status> HeartbeatLoop(net::MessageStream* stream);
   Status Dispatch(const agent::v1::ServerMessage& message, net::MessageStream* stream);
   bool SayGoodbye(LeaveMode mode);
+  rt::Task<Status> AnswerTunnel(std::string ticket, std::string why);
   std::string NextServer();
   Duration PauseAfter(const Status& status);
 
@@ -158,8 +162,11 @@ class Session {
   rt::Backoff backoff_;
   rt::Event soon_;
   rt::Event now_;
+  rt::Event may_speak_;
   rt::Event farewell_;
   net::MessageStream* stream_ = nullptr;  // while a session is in progress
+  net::RpcChannel* channel_ = nullptr;    // the same
+  rt::TaskScope* helpers_ = nullptr;      // tasks of the session in progress
   rt::TaskScope scope_;
 };
 

@@ -36,6 +36,11 @@ void FakeGateway::Up() {
   net::RpcRoutes::Stream connect;
   connect.handler = [this](net::RpcCall, net::MessageStream& stream) { return Serve(&stream); };
   routes.streams["/berth.agent.v1.AgentService/Connect"] = connect;
+  net::RpcRoutes::Stream tunnel;
+  tunnel.handler = [this](net::RpcCall, net::MessageStream& stream) {
+    return ServeTunnel(&stream);
+  };
+  routes.streams["/berth.agent.v1.AgentService/Tunnel"] = tunnel;
   auto server = network_.Serve(node_, {}, std::move(routes));
   CHECK(server.ok()) << server.status();
   server_ = *std::move(server);
@@ -68,6 +73,34 @@ rt::Task<Status> FakeGateway::Serve(net::MessageStream* stream) {
     synced_ = false;
   }
   co_return OkStatus();
+}
+
+rt::Task<Status> FakeGateway::ServeTunnel(net::MessageStream* stream) {
+  std::string ticket;
+  std::string text;
+  while (true) {
+    auto bytes = co_await stream->Read();
+    if (!bytes.ok() || !bytes->has_value()) break;
+    pb::TunnelFrame frame;
+    CHECK(frame.ParseFromString(**bytes));
+    if (ticket.empty()) ticket = frame.ticket();
+    text += frame.data();
+    if (frame.channel() == 3) tunnels[ticket] = text;
+  }
+  co_return OkStatus();
+}
+
+void FakeGateway::OpenTunnel(const std::string& ticket,
+                             const std::string& uid,
+                             uint64_t placement,
+                             const std::string& what) {
+  pb::ServerMessage message;
+  pb::TunnelRequest& request = *message.mutable_batch()->add_tunnels();
+  request.set_ticket(ticket);
+  request.set_uid(uid);
+  request.set_placement(placement);
+  request.set_what(what);
+  Send(message);
 }
 
 void FakeGateway::Send(const pb::ServerMessage& message) {

@@ -75,6 +75,10 @@ class FakeGateway {
   // Sends an assignment whatever is desired.
   void SendAssign(const std::string& uid, const Wish& wish, uint64_t incarnation);
   void CloseSession();
+  void OpenTunnel(const std::string& ticket,
+                  const std::string& uid,
+                  uint64_t placement,
+                  const std::string& what);
   void Redirect(const std::string& server);
 
   // Behaviour.
@@ -101,6 +105,7 @@ class FakeGateway {
   std::map<std::string, std::string> orphans;  // runtime id to uid
   std::map<std::string, fleet::PoolFacts> facts;
   std::map<std::string, fleet::Statistics> statistics;
+  std::map<std::string, std::string> tunnels;  // ticket to what came through
   std::string goodbye;
   uint64_t lease_left_ms = 0;
   size_t announce_chunks = 0;
@@ -115,6 +120,7 @@ class FakeGateway {
     bool is_approved = false;
   };
   rt::Task<Status> Serve(net::MessageStream* stream);
+  rt::Task<Status> ServeTunnel(net::MessageStream* stream);
   void Hear(const agent::v1::HostMessage& message);
   void HearAnnounce(const agent::v1::Announce& announce);
   void HearBatch(const agent::v1::HostBatch& batch);

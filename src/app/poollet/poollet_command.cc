@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/poollet/poollet_command.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/poollet/hardware.h"
+#include "app/poollet/run_poollet.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "cli/arguments.h"
+#include "cli/environment.h"
+#include "cli/session/session.h"
+#include "iri/grpc/endpoint.h"
+#include "pki/private_file.h"
+
+namespace berth::app {
+namespace {
+
+using cli::Arguments;
+using cli::Flag;
+using cli::FlagKind;
+using cli::Session;
+
+constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
+constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
+constexpr std::array<std::string_view, 2> kOnStop = {"keep", "drain"};
+
+constexpr std::array kFlags = {
+    Flag{.name = "token-file",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(server) Join token, needed once; - reads standard input.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "name",
+         .kind = FlagKind::kText,
+         .value_name = "HOST",
+         .help = "(host) Name of this host; by default its host name."},
+    Flag{.name = "data-dir",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(host) Folder for key, certificate and record. As root /var/lib/berth/poollet, "
+                 "else ~/.local/share/berth/poollet.",
+         .variable = "BERTH_POOLLET_DATA_DIR",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "machine-pool",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "(pools) MachinePool to announce."},
+    Flag{.name = "volume-pool",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "(pools) VolumePool to announce."},
+    Flag{.name = "bucket-pool",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "(pools) BucketPool to announce."},
+    Flag{.name = "machine-runtime",
+         .kind = FlagKind::kText,
+         .value_name = "SOCKET",
+         .help = "(runtimes) unix:/path of the machine runtime; by default looked for."},
+    Flag{.name = "volume-runtime",
+         .kind = FlagKind::kText,
+         .value_name = "SOCKET",
+         .help = "(runtimes) The same for volumes."},
+    Flag{.name = "bucket-runtime",
+         .kind = FlagKind::kText,
+         .value_name = "SOCKET",
+         .help = "(runtimes) The same for buckets."},
+    Flag{.name = "poll-interval",
+         .kind = FlagKind::kDuration,
+         .value_name = "TIME",
+         .help = "(runtimes) How often a runtime without a watch is listed.",
+         .fallback = "5s"},
+    Flag{.name = "statistics-interval",
+         .kind = FlagKind::kDuration,
+         .value_name = "TIME",
+         .help = "(runtimes) How often capacity and statistics are read and reported.",
+         .fallback = "15s"},
+    Flag{.name = "on-stop",
+         .kind = FlagKind::kText,
+         .value_name = "WHAT",
+         .help = "(host) On SIGTERM: keep leaves everything running, drain waits until the server "
+                 "has taken everything away.",
+         .fallback = "keep",
+         .values = kOnStop},
+    Flag{.name = "yes",
+         .help = "(host) Obey deletions of more than a tenth of what runs here even if the "
+                 "server's history was rewound."},
+    Flag{.name = "metrics",
+         .kind = FlagKind::kText,
+         .value_name = "ADDR:PORT",
+         .help = "(logs) Serve metrics for Prometheus there, without TLS."},
+    Flag{.name = "log-level",
+         .kind = FlagKind::kText,
+         .value_name = "LEVEL",
+         .help = "(logs) What is logged.",
+         .fallback = "info",
+         .values = kLevels,
+         .variable = "BERTH_LOG_LEVEL"},
+    Flag{.name = "log-format",
+         .kind = FlagKind::kText,
+         .value_name = "FORMAT",
+         .help = "(logs) How it is logged.",
+         .fallback = "text",
+         .values = kFormats,
+         .variable = "BERTH_LOG_FORMAT"},
+};
+
+void ConfigureLog(const Arguments& arguments) {
+  log::Options options;
+  const std::string& level = arguments.Text("log-level");
+  if (level == "debug") options.level = log::Level::kDebug;
+  if (level == "warning") options.level = log::Level::kWarning;
+  if (level == "error") options.level = log::Level::kError;
+  if (arguments.Text("log-format") == "json") options.format = log::Format::kJson;
+  log::Configure(options);
+}
+
+std::string DefaultDataDir(const cli::Environment& environment) {
+  if (geteuid() == 0) return "/var/lib/berth/poollet";
+  if (const auto data = environment.Variable("XDG_DATA_HOME"); !data.empty()) {
+    return std::string(data) + "/berth/poollet";
+  }
+  return std::string(environment.Variable("HOME")) + "/.local/share/berth/poollet";
+}
+
+// "a:7444,b:7444"
+std::vector<std::string> ReadServers(std::string_view text) {
+  std::vector<std::string> servers;
+  for (std::string_view server : Split(text, ',')) {
+    server = Trim(server);
+    if (!server.empty()) servers.emplace_back(server);
+  }
+  return servers;
+}
+
+Result<std::string> ReadToken(const Arguments& arguments, cli::Environment& environment) {
+  const std::string& file = arguments.Text("token-file");
+  std::string text = arguments.Text("token");
+  if (file == "-") {
+    text.assign(std::istreambuf_iterator<char>(*environment.in), std::istreambuf_iterator<char>());
+  } else if (!file.empty()) {
+    TRY(text, pki::ReadPrivateFile(file));
+  }
+  return std::string(Trim(text));
+}
+
+PoolRuntime ReadPool(const Arguments& arguments,
+                     const cli::Environment& environment,
+                     const std::string& kind,
+                     iri::RuntimeKind runtime) {
+  PoolRuntime pool;
+  pool.pool = arguments.Text(kind + "-pool");
+  pool.endpoint = arguments.Text(kind + "-runtime");
+  pool.variable = environment.Variable(iri::EndpointVariable(runtime));
+  return pool;
+}
+
+Result<PoolletRunOptions> ReadOptions(const Arguments& arguments, cli::Environment& environment) {
+  PoolletRunOptions options;
+  options.data_dir = arguments.Text("data-dir");
+  if (options.data_dir.empty()) options.data_dir = DefaultDataDir(environment);
+  options.host = arguments.Text("name");
+  if (options.host.empty()) options.host = Hostname();
+  options.servers = ReadServers(arguments.Text("server"));
+  TRY(options.token, ReadToken(arguments, environment));
+  options.machine = ReadPool(arguments, environment, "machine", iri::RuntimeKind::kMachine);
+  options.volume = ReadPool(arguments, environment, "volume", iri::RuntimeKind::kVolume);
+  options.bucket = ReadPool(arguments, environment, "bucket", iri::RuntimeKind::kBucket);
+  if (options.machine.pool.empty() && options.volume.pool.empty() && options.bucket.pool.empty()) {
+    return BadRequest("no pool: give at least one of --machine-pool, --volume-pool, --bucket-pool");
+  }
+  options.poll_interval = arguments.Span("poll-interval");
+  options.statistics_interval = arguments.Span("statistics-interval");
+  if (options.poll_interval < Duration::Millis(100) ||
+      options.statistics_interval < Duration::Millis(100)) {
+    return BadRequest("--poll-interval and --statistics-interval must be at least 100ms");
+  }
+  if (arguments.Text("on-stop") == "drain") options.on_stop = poollet::LeaveMode::kDrain;
+  if (arguments.Switch("yes")) {
+    options.mass_deletion = poollet::HostOptions::MassDeletion::kAllowed;
+  }
+  options.metrics = arguments.Text("metrics");
+  return options;
+}
+
+Status Run(Session& session, const Arguments& arguments) {
+  ConfigureLog(arguments);
+  TRY(auto options, ReadOptions(arguments, session.environment()));
+  return RunPoollet(std::move(options), [] { LOG_INFO("the poollet runs"); });
+}
+
+}  // namespace
+
+cli::Command PoolletCommand() {
+  return {
+      .name = "poollet",
+      .group = "Server",
+      .usage = "[flags]",
+      .summary = "Run the agent of a host, which announces its pools",
+      .details =
+          "Joins a cluster with a token, once, and from then on keeps what the server assigns to "
+          "this host alive in its runtimes, with or without contact to the server.\n\n"
+          "--server is HOST:PORT of the server's gateway; several are separated by commas and "
+          "tried in order. The token comes from --token-file or standard input; --token works "
+          "too, but everybody on this host can see it.",
+      .examples =
+          "# join with a token and announce a machine pool and a volume pool\n"
+          "berth poollet --server server:7444 --token-file token --machine-pool host-1 "
+          "--volume-pool host-1-disks\n"
+          "# after that no token is needed\n"
+          "berth poollet --server server:7444 --machine-pool host-1 --on-stop drain",
+      .flags = kFlags,
+      .run = &Run};
+}
+
+}  // namespace berth::app

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/poollet/run_poollet.h"
+
+#include <malloc.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "app/poollet/hardware.h"
+#include "app/poollet/metrics_page.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "iri/grpc/client.h"
+#include "iri/grpc/endpoint.h"
+#include "net/h2/h2_dialer.h"
+#include "pki/private_file.h"
+#include "poollet/disk/file_disk.h"
+#include "poollet/identity/identity.h"
+#include "poollet/poollet.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/backoff.h"
+#include "rt/child_context.h"
+#include "rt/event.h"
+#include "rt/sleep.h"
+#include "rt/thread_pool.h"
+
+namespace berth::app {
+namespace {
+
+// One loop thread and one that writes files: more arenas only keep memory from each other.
+constexpr int kMallocArenas = 1;
+
+// What a process needs for one poollet. Members end in reverse order.
+class PoolletProcess {
+ public:
+  PoolletProcess(rt::AsioLoop& loop, PoolletRunOptions options)
+      : loop_(loop),
+        options_(std::move(options)),
+        pool_({.threads = 1, .queue_max = 1024, .name = "disk"}),
+        disk_(options_.data_dir, pool_),
+        dialer_(loop) {}
+
+  rt::Task<Status> Run(std::function<void()> on_ready) {
+    CO_TRY_STATUS(co_await FindRuntimes());
+    CO_TRY_STATUS(co_await Join());
+    CO_TRY_STATUS(co_await StartPoollet());
+    on_ready();
+    CO_TRY_STATUS(co_await stop_.Wait());
+    LOG_INFO("leaving: {}",
+             options_.on_stop == poollet::LeaveMode::kDrain ? "drain" : "everything runs on");
+    co_return co_await End();
+  }
+
+  // The first call asks for an end, the second one for an end now.
+  void Signal() {
+    if (stop_.is_set() && ending_ != nullptr) ending_->Cancel();
+    stop_.Set();
+  }
+
+ private:
+  rt::Task<Status> End() {
+    rt::ChildContext child(co_await rt::CurrentContext());
+    ending_ = &child;
+    rt::Task<Status> stop = poollet_->Stop(options_.on_stop);
+    const Status stopped = co_await stop.In(child.context());
+    ending_ = nullptr;
+    if (!stopped.ok()) {
+      LOG_WARNING("leaving at once: {}", stopped.message());
+      CO_TRY_STATUS(co_await poollet_->Abandon());
+    }
+    if (metrics_ != nullptr) CO_TRY_STATUS(co_await metrics_->Stop());
+    co_return co_await identity_->Close();
+  }
+
+  iri::RuntimeClient& ClientFor(const std::string& path) {
+    auto& client = clients_[path];
+    if (client == nullptr) client = std::make_unique<iri::RuntimeClient>(loop_, path);
+    return *client;
+  }
+
+  rt::Task<Result<iri::Runtimes>> FindRuntime(iri::RuntimeKind kind, PoolRuntime runtime) {
+    iri::EndpointSearch search;
+    search.kind = kind;
+    search.flag = runtime.endpoint;
+    search.variable = runtime.variable;
+    CO_TRY(const std::string path, co_await iri::FindEndpoint(std::move(search)));
+    iri::RuntimeClient& client = ClientFor(path);
+    rt::Backoff backoff;
+    while (true) {
+      const auto found = co_await client.Discover();
+      if (found.ok()) co_return *found;
+      if (found.status().Is(Reason::kForbidden)) co_return found.status();
+      LOG_WARNING("runtime {}: {}", path, found.status().message());
+      CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
+    }
+  }
+
+  rt::Task<Status> FindRuntimes() {
+    if (!options_.machine.pool.empty()) {
+      CO_TRY(const auto found, co_await FindRuntime(iri::RuntimeKind::kMachine, options_.machine));
+      if (found.machine == nullptr) co_return BadRequest("the machine runtime serves no machines");
+      runtimes_.machine = found.machine;
+      runtimes_.machine_host = found.host;
+    }
+    if (!options_.volume.pool.empty()) {
+      CO_TRY(const auto found, co_await FindRuntime(iri::RuntimeKind::kVolume, options_.volume));
+      if (found.volume == nullptr) co_return BadRequest("the volume runtime serves no volumes");
+      runtimes_.volume = found.volume;
+      runtimes_.volume_host = found.host;
+    }
+    if (!options_.bucket.pool.empty()) {
+      CO_TRY(const auto found, co_await FindRuntime(iri::RuntimeKind::kBucket, options_.bucket));
+      if (found.bucket == nullptr) co_return BadRequest("the bucket runtime serves no buckets");
+      runtimes_.bucket = found.bucket;
+      runtimes_.bucket_host = found.host;
+    }
+    co_return OkStatus();
+  }
+
+  rt::Task<Status> Join() {
+    rt::Backoff backoff;
+    while (true) {
+      poollet::IdentityOptions options;
+      options.host = options_.host;
+      options.token = options_.token;
+      options.servers = options_.servers;
+      auto identity = co_await poollet::Identity::Open(loop_, disk_, dialer_, std::move(options));
+      if (identity.ok()) {
+        identity_ = *std::move(identity);
+        identity_->Start();
+        co_return OkStatus();
+      }
+      if (!identity.status().Is(Reason::kUnavailable) && !identity.status().Is(Reason::kTimeout)) {
+        co_return identity.status();
+      }
+      LOG_WARNING("{}", identity.status().message());
+      CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
+    }
+  }
+
+  void AddPool(std::string kind, const PoolRuntime& runtime, poollet::HostOptions& options) const {
+    if (runtime.pool.empty()) return;
+    poollet::PoolSetup setup;
+    setup.kind = std::move(kind);
+    setup.name = runtime.pool;
+    setup.provider_id = "berth://" + identity_->stored().host + "/" + runtime.pool;
+    options.pools.push_back(std::move(setup));
+  }
+
+  rt::Task<Status> StartPoollet() {
+    poollet::Poollet::Deps deps;
+    deps.loop = &loop_;
+    deps.dialer = &dialer_;
+    deps.credentials = identity_.get();
+    deps.disk = &disk_;
+    deps.runtimes = runtimes_;
+    poollet::Poollet::Options options;
+    AddPool("MachinePool", options_.machine, options.host);
+    AddPool("VolumePool", options_.volume, options.host);
+    AddPool("BucketPool", options_.bucket, options.host);
+    options.host.facts = ReadHardware(options_.data_dir);
+    options.host.servers = options_.servers;
+    for (const auto& server : identity_->stored().servers) options.host.servers.push_back(server);
+    options.host.version = std::string(kVersion);
+    options.host.statistics_interval = options_.statistics_interval;
+    options.host.watch.poll_interval = options_.poll_interval;
+    options.host.mass_deletion = options_.mass_deletion;
+    CO_TRY(poollet_, co_await poollet::Poollet::Start(deps, std::move(options)));
+    if (!options_.metrics.empty()) {
+      CO_TRY(metrics_, MetricsPage::Start(loop_, options_.metrics, *poollet_));
+    }
+    co_return OkStatus();
+  }
+
+  rt::AsioLoop& loop_;
+  const PoolletRunOptions options_;
+  rt::ThreadPool pool_;
+  poollet::FileDisk disk_;
+  net::H2Dialer dialer_;
+  std::map<std::string, std::unique_ptr<iri::RuntimeClient>> clients_;  // by socket
+  poollet::HostRuntimes runtimes_;
+  std::unique_ptr<poollet::Identity> identity_;
+  std::unique_ptr<poollet::Poollet> poollet_;
+  std::unique_ptr<MetricsPage> metrics_;
+  rt::Event stop_;
+  rt::ChildContext* ending_ = nullptr;
+};
+
+}  // namespace
+
+Status RunPoollet(PoolletRunOptions options, std::function<void()> on_ready) {
+  mallopt(M_ARENA_MAX, kMallocArenas);
+  umask(0077);  // nothing that a poollet writes is for others
+  TRY_STATUS(pki::EnsurePrivateFolder(options.data_dir));
+  rt::AsioLoop loop("main");
+  PoolletProcess process(loop, std::move(options));
+  loop.OnSignal({SIGTERM, SIGINT}, [&process](int) { process.Signal(); });
+  return rt::RunTask(loop, process.Run(std::move(on_ready)));
+}
+
+}  // namespace berth::app

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// The next step, from what is desired and what was observed: every decision without any runtime.
+#include "poollet/reconcile/step.h"
+
+#include <gtest/gtest.h>
+
+#include "berth/agent/v1/agent.pb.h"
+#include "iri/labels.h"
+#include "poollet/reconcile/report.h"
+
+namespace berth::poollet {
+namespace {
+
+namespace pb = ::berth::agent::v1;
+using Kind = Step::Kind;
+using iri::MachineState;
+using iri::Power;
+
+Desired Parse(const pb::Assign& assign) {
+  auto desired = ParseAssign(assign.SerializeAsString(), "cluster");
+  CHECK(desired.ok()) << desired.status();
+  return *std::move(desired);
+}
+
+pb::Assign MachineAssign() {
+  pb::Assign assign;
+  assign.set_uid("u");
+  assign.set_incarnation(1);
+  assign.set_placement(2);
+  assign.set_name("web");
+  assign.set_namespace_("default");
+  assign.mutable_machine()->set_class_name("small");
+  assign.mutable_machine()->set_power_on(true);
+  assign.mutable_machine()->set_generation(3);
+  return assign;
+}
+
+pb::MachineVolume& AddVolume(pb::Assign& assign, const std::string& name, int64_t bytes = 10) {
+  pb::MachineVolume& volume = *assign.mutable_machine()->add_volumes();
+  volume.set_name(name);
+  volume.set_device("oda");
+  volume.mutable_access()->set_driver("d");
+  volume.mutable_access()->set_handle("h-" + name);
+  volume.set_storage_bytes(bytes);
+  return volume;
+}
+
+// The runtime's object, as if made from the assignment.
+iri::Machine Made(const pb::Assign& assign, MachineState state = MachineState::kRunning) {
+  iri::Machine machine = std::get<DesiredMachine>(Parse(assign).body).object;
+  machine.metadata.id = "m-1";
+  machine.status.state = state;
+  return machine;
+}
+
+Step Next(const pb::Assign& assign,
+          const std::vector<iri::Machine>& observed,
+          const Situation& situation = {}) {
+  return NextMachineStep(Parse(assign), observed, situation);
+}
+
+TEST(MachineStep, NothingThereIsCreated) {
+  EXPECT_EQ(Next(MachineAssign(), {}).kind, Kind::kCreate);
+}
+
+TEST(MachineStep, WhatIsAsDesiredIsLeftAlone) {
+  EXPECT_EQ(Next(MachineAssign(), {Made(MachineAssign())}).kind, Kind::kSettled);
+}
+
+TEST(MachineStep, PrerequisitesComeFirstAndAreNamed) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->add_missing("ignition secret default/ign does not exist");
+  EXPECT_EQ(Next(assign, {}).reason, "PrerequisiteMissing");
+  EXPECT_EQ(Next(assign, {}).message, "ignition secret default/ign does not exist");
+  assign = MachineAssign();
+  AddVolume(assign, "data").set_waits_for("Pending");
+  EXPECT_EQ(Next(assign, {}).reason, "VolumeNotReady");
+  EXPECT_EQ(Next(assign, {}).message, "volume data: Pending");
+  assign = MachineAssign();
+  pb::MachineNic& nic = *assign.mutable_machine()->add_network_interfaces();
+  nic.set_name("eth0");
+  nic.set_waits_for("no address");
+  EXPECT_EQ(Next(assign, {}).reason, "NetworkInterfaceNotReady");
+  Situation situation;
+  situation.secrets_missing = true;
+  EXPECT_EQ(Next(MachineAssign(), {}, situation).reason, "SecretsMissing");
+}
+
+TEST(MachineStep, Seq12_NoSecondCreateWhileTheOutcomeOfTheFirstIsUnknown) {
+  Situation situation;
+  situation.create_is_idempotent = false;
+  situation.create_unknown = true;
+  EXPECT_EQ(Next(MachineAssign(), {}, situation).reason, "CreateOutcomeUnknown");
+  situation.create_is_idempotent = true;
+  EXPECT_EQ(Next(MachineAssign(), {}, situation).kind, Kind::kCreate) << "it finds the first one";
+}
+
+TEST(MachineStep, AForeignRuntimeIsAskedForAMachineThatIsOff) {
+  const auto& machine = std::get<DesiredMachine>(Parse(MachineAssign()).body);
+  Situation situation;
+  EXPECT_EQ(MachineToCreate(machine, situation).spec.power, Power::kOn);
+  situation.create_is_idempotent = false;
+  EXPECT_EQ(MachineToCreate(machine, situation).spec.power, Power::kOff);
+  auto off = Made(MachineAssign(), MachineState::kStopped);
+  off.spec.power = Power::kOff;
+  EXPECT_EQ(Next(MachineAssign(), {off}, situation).kind, Kind::kPowerOn);
+}
+
+TEST(MachineStep, D7_PowerOffIsCreatedOff) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->set_power_on(false);
+  const auto desired = Parse(assign);
+  EXPECT_EQ(MachineToCreate(std::get<DesiredMachine>(desired.body), {}).spec.power, Power::kOff);
+  EXPECT_EQ(Next(assign, {Made(MachineAssign())}).kind, Kind::kPowerOff);
+}
+
+TEST(MachineStep, D15_SurplusThatIsOffIsRemovedAndTwoThatRunAreForAPerson) {
+  auto first = Made(MachineAssign(), MachineState::kStopped);
+  first.spec.power = Power::kOff;
+  first.metadata.created_at = WallTime::FromSeconds(1);
+  auto second = first;
+  second.metadata.id = "m-2";
+  second.metadata.created_at = WallTime::FromSeconds(2);
+  Step step = Next(MachineAssign(), {second, first});
+  EXPECT_EQ(step.kind, Kind::kDelete);
+  EXPECT_EQ(step.id, "m-2") << "the older one stays";
+  second.spec.power = Power::kOn;
+  second.status.state = MachineState::kRunning;
+  step = Next(MachineAssign(), {second, first});
+  EXPECT_EQ(step.id, "m-1") << "the one that runs stays";
+  first.metadata.deleted_at = WallTime::FromSeconds(3);
+  EXPECT_EQ(Next(MachineAssign(), {second, first}).reason, "RemovingSurplus");
+  first = second;
+  first.metadata.id = "m-1";
+  EXPECT_EQ(Next(MachineAssign(), {second, first}).kind, Kind::kStuck);
+  EXPECT_EQ(Next(MachineAssign(), {second, first}).reason, "MultipleObjects");
+}
+
+TEST(MachineStep, P7_WithoutALeaseAMoveMachineIsNeitherMadeNorStarted) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->set_on_pool_loss("Move");
+  EXPECT_EQ(Next(assign, {}).reason, "NoLease");
+  auto off = Made(assign, MachineState::kStopped);
+  off.spec.power = Power::kOff;
+  EXPECT_EQ(Next(assign, {off}).reason, "NoLease");
+  Situation situation;
+  situation.has_lease = true;
+  EXPECT_EQ(Next(assign, {}, situation).kind, Kind::kCreate);
+  EXPECT_EQ(Next(assign, {off}, situation).kind, Kind::kPowerOn);
+}
+
+TEST(MachineStep, VolumesAreAttachedDetachedAndResized) {
+  auto assign = MachineAssign();
+  const auto bare = Made(assign);
+  AddVolume(assign, "data");
+  Step step = Next(assign, {bare});
+  EXPECT_EQ(step.kind, Kind::kAttachVolume);
+  EXPECT_EQ(step.part, "data");
+  const auto attached = Made(assign);
+  EXPECT_EQ(Next(MachineAssign(), {attached}).kind, Kind::kDetachVolume);
+  auto larger = MachineAssign();
+  AddVolume(larger, "data", 20);
+  EXPECT_EQ(Next(larger, {attached}).kind, Kind::kResizeVolume);
+  auto smaller = MachineAssign();
+  AddVolume(smaller, "data", 5);
+  EXPECT_EQ(Next(smaller, {attached}).kind, Kind::kSettled) << "nothing shrinks";
+  auto other = MachineAssign();
+  AddVolume(other, "data").mutable_access()->set_handle("another");
+  EXPECT_EQ(Next(other, {attached}).kind, Kind::kDetachVolume);
+}
+
+TEST(MachineStep, ARotatedSecretDoesNotDetachAVolume) {
+  auto assign = MachineAssign();
+  AddVolume(assign, "data");
+  const auto attached = Made(assign);
+  auto rotated = MachineAssign();
+  (*AddVolume(rotated, "data").mutable_access()->mutable_secret_data())["key"] = "new";
+  EXPECT_EQ(Next(rotated, {attached}).kind, Kind::kSettled);
+}
+
+TEST(MachineStep, D13_AVolumeThatIsNotReadyIsNotDetached) {
+  auto assign = MachineAssign();
+  AddVolume(assign, "data");
+  const auto attached = Made(assign);
+  auto waiting = MachineAssign();
+  AddVolume(waiting, "data").set_waits_for("Pending");
+  EXPECT_EQ(Next(waiting, {attached}).kind, Kind::kSettled);
+}
+
+TEST(MachineStep, D6_EmptyAndLocalDisksAreDisksOfTheMachine) {
+  auto assign = MachineAssign();
+  pb::MachineVolume& disk = *assign.mutable_machine()->add_volumes();
+  disk.set_name("scratch");
+  disk.set_local_disk(true);
+  disk.set_local_disk_bytes(1 << 20);
+  const auto desired = Parse(assign);
+  const auto& machine = std::get<DesiredMachine>(desired.body);
+  ASSERT_EQ(machine.object.spec.volumes.size(), 1U);
+  EXPECT_EQ(machine.object.spec.volumes[0].local_disk->size_bytes, 1 << 20);
+  EXPECT_EQ(AmountOf(desired.amounts, kStorage), 1 << 20) << "and of the one disk budget";
+  EXPECT_EQ(Next(assign, {}).kind, Kind::kCreate);
+}
+
+TEST(MachineStep, NetworkInterfacesAreAttachedAndDetached) {
+  auto assign = MachineAssign();
+  const auto bare = Made(assign);
+  pb::MachineNic& nic = *assign.mutable_machine()->add_network_interfaces();
+  nic.set_name("eth0");
+  nic.add_ips("10.0.0.1");
+  EXPECT_EQ(Next(assign, {bare}).kind, Kind::kAttachNic);
+  const auto attached = Made(assign);
+  EXPECT_EQ(Next(MachineAssign(), {attached}).kind, Kind::kDetachNic);
+  nic.set_waits_for("no address");
+  EXPECT_EQ(Next(assign, {attached}).kind, Kind::kSettled);
+}
+
+TEST(MachineStep, AnnotationsOfTheRuntimeStay) {
+  auto there = Made(MachineAssign());
+  there.metadata.annotations["runtime/own"] = "x";
+  EXPECT_EQ(Next(MachineAssign(), {there}).kind, Kind::kSettled);
+  auto changed = MachineAssign();
+  changed.mutable_machine()->set_generation(4);
+  EXPECT_EQ(Next(changed, {there}).kind, Kind::kAnnotate);
+  const auto desired = Parse(changed);
+  const auto annotations = AnnotationsFor(std::get<DesiredMachine>(desired.body), there);
+  EXPECT_EQ(annotations.at("runtime/own"), "x");
+  EXPECT_EQ(annotations.at(std::string(iri::kMachineGenerationAnnotation)), "4");
+}
+
+TEST(MachineStep, RestartPolicies) {
+  struct Case {
+    const char* policy;
+    MachineState state;
+    const char* why;
+    Kind kind;
+  };
+  for (const Case& c : {Case{"", MachineState::kTerminated, "Crashed", Kind::kPowerOn},
+                        Case{"OnFailure", MachineState::kStopped, "", Kind::kSettled},
+                        Case{"Always", MachineState::kStopped, "", Kind::kPowerOn},
+                        Case{"Always", MachineState::kTerminated, "Crashed", Kind::kPowerOn},
+                        Case{"Never", MachineState::kTerminated, "Crashed", Kind::kSettled},
+                        Case{"Never", MachineState::kTerminated, "HostLostPower", Kind::kPowerOn},
+                        Case{"Never", MachineState::kTerminated, "Fenced", Kind::kPowerOn}}) {
+    auto assign = MachineAssign();
+    assign.mutable_machine()->set_restart_policy(c.policy);
+    auto dead = Made(assign, c.state);
+    dead.status.conditions.push_back({.type = "Running", .status = "False", .reason = c.why});
+    EXPECT_EQ(Next(assign, {dead}).kind, c.kind) << c.policy << " " << c.why;
+  }
+  Situation situation;
+  situation.may_restart = false;
+  EXPECT_EQ(
+      Next(MachineAssign(), {Made(MachineAssign(), MachineState::kTerminated)}, situation).reason,
+      "RestartBackoff");
+}
+
+TEST(VolumeStep, GrowsWithinItsAllocationAndIsNeverReplacedByAnEmptyOne) {
+  pb::Assign assign;
+  assign.set_uid("v");
+  assign.mutable_volume()->set_storage_bytes(100);
+  const Desired desired = Parse(assign);
+  EXPECT_EQ(AmountOf(desired.amounts, kStorage), 100) << "6.6: at its full size";
+  Situation situation;
+  situation.storage_allowed = 100;
+  EXPECT_EQ(NextVolumeStep(desired, {}, situation).kind, Kind::kCreate);
+  situation.was_available = true;
+  EXPECT_EQ(NextVolumeStep(desired, {}, situation).reason, "VolumeLost");
+  std::vector<iri::Volume> there = {std::get<DesiredVolume>(desired.body).object};
+  EXPECT_EQ(NextVolumeStep(desired, there, situation).kind, Kind::kSettled);
+  there[0].spec.storage_bytes = 50;
+  EXPECT_EQ(NextVolumeStep(desired, there, situation).kind, Kind::kExpand);
+  situation.storage_allowed = 50;
+  EXPECT_EQ(NextVolumeStep(desired, there, situation).reason, "InsufficientStorage");
+  there.push_back(there[0]);
+  there[1].metadata.id = "z";
+  EXPECT_EQ(NextVolumeStep(desired, there, situation).kind, Kind::kStuck) << "data may be on both";
+  situation.was_available = false;
+  EXPECT_EQ(NextVolumeStep(desired, there, situation).kind, Kind::kDelete);
+}
+
+TEST(RemovalStep, DeletesEverythingOnceAndIsGoneWhenNothingIsLeft) {
+  Situation situation;
+  EXPECT_EQ(NextRemovalStep({}, situation).kind, Kind::kGone);
+  std::vector<RuntimeObject> there = {{.id = "a", .is_being_deleted = true},
+                                      {.id = "b", .is_being_deleted = false}};
+  EXPECT_EQ(NextRemovalStep(there, situation).id, "b");
+  there[1].is_being_deleted = true;
+  EXPECT_EQ(NextRemovalStep(there, situation).kind, Kind::kWait);
+  situation.create_unknown = true;
+  EXPECT_EQ(NextRemovalStep({}, situation).reason, "CreateOutcomeUnknown");
+}
+
+TEST(Report, D7_EveryStateOfARuntimeHasAWord) {
+  const Desired desired = Parse(MachineAssign());
+  const std::map<MachineState, std::string> words = {{MachineState::kPending, "Pending"},
+                                                     {MachineState::kRunning, "Running"},
+                                                     {MachineState::kSuspended, "Shutdown"},
+                                                     {MachineState::kTerminated, "Terminated"},
+                                                     {MachineState::kTerminating, "Terminating"},
+                                                     {MachineState::kStopped, "Shutdown"},
+                                                     {MachineState::kUnknown, "Pending"}};
+  for (const auto& [state, word] : words) {
+    const std::vector<iri::Machine> there = {Made(MachineAssign(), state)};
+    Progress progress;
+    progress.runtime = "fake";
+    const auto report = ReportMachine(desired, there, progress);
+    EXPECT_EQ(report.state, word);
+    EXPECT_EQ(report.runtime_id, "fake://m-1");
+    EXPECT_EQ(report.observed_generation, 3);
+  }
+}
+
+TEST(Report, C12_TheTextOfAnErrorReachesTheCondition) {
+  Progress progress;
+  progress.error = "no such image";
+  const auto report = ReportMachine(Parse(MachineAssign()), {}, progress);
+  EXPECT_EQ(report.conditions.back().type, "Ready");
+  EXPECT_FALSE(report.conditions.back().is_true);
+  EXPECT_EQ(report.conditions.back().reason, "RuntimeError");
+  EXPECT_EQ(report.conditions.back().message, "no such image");
+}
+
+TEST(Desired, SecretsAreNotInWhatIsRecorded) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->set_ignition("hidden-1");
+  pb::MachineVolume& volume = AddVolume(assign, "data");
+  (*volume.mutable_access()->mutable_secret_data())["k"] = "hidden-2";
+  (*volume.mutable_encryption())["k"] = "hidden-3";
+  const auto stripped = WithoutSecrets(assign.SerializeAsString());
+  ASSERT_TRUE(stripped.ok());
+  EXPECT_EQ(stripped->find("hidden"), std::string::npos);
+  EXPECT_TRUE(Parse(assign).had_secrets);
+  EXPECT_FALSE(Parse(MachineAssign()).had_secrets);
+  EXPECT_FALSE(ParseAssign("\xff\xff", "c").ok());
+}
+
+TEST(Desired, LabelsSayWhoseObjectItIs) {
+  const auto desired = Parse(MachineAssign());
+  const auto& labels = std::get<DesiredMachine>(desired.body).object.metadata.labels;
+  EXPECT_EQ(labels.at(std::string(iri::kMachineUidLabel)), "u");
+  EXPECT_EQ(labels.at(std::string(iri::kClusterIdLabel)), "cluster");
+  EXPECT_EQ(labels.at(std::string(iri::kPlacementLabel)), "2");
+}
+
+}  // namespace
+}  // namespace berth::poollet
