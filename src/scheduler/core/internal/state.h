@@ -65,10 +65,7 @@ class BoardState {
   void RefreshCounts(CompiledShape& shape);
   CompanyRef InternTerm(const Requirements& requirements, const Company& company);
   void Apply(const Request& request, Placed& object);
-  void AddObject(const Request& request,
-                 size_t pool,
-                 ObjectKey reservation,
-                 bool is_settled);
+  void AddObject(const Request& request, size_t pool, ObjectKey reservation, bool is_settled);
   void RemoveObject(Placed& object);
   void MarkSeen(Placed& object);
   void TakeReport(PoolIndex pool, LedgerVersion version, std::span<const int64_t> amounts);
