@@ -89,7 +89,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void Start();
   // Ends every session and waits for everything that is in progress.
   rt::Task<Status> Close();
-  // Adds AgentService to what a server serves. The server must have stopped before Close() ends.
+  // Adds AgentService to what a server serves. The server stops before the gateway is destroyed.
   void AddRoutes(net::RpcRoutes& routes);
 
   // Everything that decides about hosts was read once.

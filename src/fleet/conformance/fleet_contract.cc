@@ -148,10 +148,10 @@ void PoolsAreThoseThatCanBeAsked(FleetUnderTest& world) {
   EXPECT_EQ(pools[0].pool_uid, b);
 }
 
-rt::Task<Status> Collect(FleetWatch& watch, std::vector<FleetEvent>& out) {
+rt::Task<Status> Collect(FleetWatch* watch, std::vector<FleetEvent>* out) {
   for (;;) {
-    CO_TRY(std::vector<FleetEvent> events, co_await watch.Next());
-    for (FleetEvent& event : events) out.push_back(std::move(event));
+    CO_TRY(std::vector<FleetEvent> events, co_await watch->Next());
+    for (FleetEvent& event : events) out->push_back(std::move(event));
   }
 }
 
@@ -159,7 +159,7 @@ void AWatchTellsWhoJoinsReportsAndLeaves(FleetUnderTest& world) {
   const std::unique_ptr<FleetWatch> watch = world.fleet().Watch();
   std::vector<FleetEvent> events;
   rt::TaskScope scope(world.loop());
-  scope.Spawn("collect", Collect(*watch, events));
+  scope.Spawn("collect", Collect(watch.get(), &events));
   const std::string pool = world.Join("a", kRoom);
   world.Report(pool, {{"cpu", 1500}});
   world.loop().RunFor(Duration::Seconds(1));

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report changes the status of its own object and nothing else (G3).
+#include "gateway/rules/status_apply.h"
+
+#include <gtest/gtest.h>
+
+#include "apis/compute/machine.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/volume.h"
+#include "gateway/rules/limits.h"
+
+namespace berth::gateway {
+namespace {
+
+using apis::compute::Machine;
+using apis::storage::Volume;
+
+constexpr WallTime kNow = WallTime::FromSeconds(1'800'000'000);
+
+meta::Object BoundMachine() {
+  Machine machine;
+  machine.metadata.name = "web";
+  machine.metadata.uid = "u";
+  machine.metadata.generation = 3;
+  machine.status.placement = apis::core::PlacementStatus{.pool_uid = "p", .epoch = 4};
+  apis::compute::MachineVolume disk;
+  disk.name = "root";
+  disk.volume_ref = apis::core::LocalObjectReference{.name = "data"};
+  machine.spec.volumes.push_back(disk);
+  return meta::Object::Of(apis::compute::kMachineKind, std::move(machine));
+}
+
+agent::ObjectStatus ReportOf(const std::string& kind, const std::string& state) {
+  agent::ObjectStatus report;
+  report.set_uid("u");
+  report.set_kind(kind);
+  report.set_state(state);
+  return report;
+}
+
+TEST(MayReport, G3_NeedsThePoolThePlacementAndTheIncarnation) {
+  const meta::Object machine = BoundMachine();
+  EXPECT_TRUE(MayReport(machine, "p", 4, 1, 1));
+  EXPECT_FALSE(MayReport(machine, "q", 4, 1, 1));
+  EXPECT_FALSE(MayReport(machine, "p", 3, 1, 1));
+  EXPECT_FALSE(MayReport(machine, "p", 5, 1, 1));
+  EXPECT_FALSE(MayReport(machine, "p", 4, 2, 1));
+  EXPECT_FALSE(MayReport(meta::Object(apis::compute::kMachineKind), "", 0, 1, 1));
+}
+
+TEST(ApplyReport, WordsThatTheApiDoesNotKnowChangeNothing) {
+  meta::Object machine = BoundMachine();
+  machine.as<Machine>().status.state = "Pending";
+  ApplyReport(ReportOf("Machine", "Exploded"), kNow, machine);
+  EXPECT_EQ(machine.as<Machine>().status.state, "Pending");
+  EXPECT_FALSE(ApplyReport(ReportOf("Volume", "Available"), kNow, machine));
+  EXPECT_TRUE(ApplyReport(ReportOf("Machine", "Running"), kNow, machine));
+  EXPECT_FALSE(ApplyReport(ReportOf("Machine", "Running"), kNow, machine)) << "nothing new";
+}
+
+TEST(ApplyReport, OnlyPartsThatTheSpecNamesExist) {
+  meta::Object machine = BoundMachine();
+  agent::ObjectStatus report = ReportOf("Machine", "Running");
+  for (const char* name : {"root", "root", "forged"}) {
+    agent::PartStatus& part = *report.add_volumes();
+    part.set_name(name);
+    part.set_state("Attached");
+  }
+  ASSERT_TRUE(ApplyReport(report, kNow, machine));
+  const auto& volumes = machine.as<Machine>().status.volumes;
+  ASSERT_EQ(volumes.size(), 1);
+  EXPECT_EQ(volumes[0].name, "root");
+  EXPECT_EQ(volumes[0].state, "Attached");
+  EXPECT_EQ(volumes[0].volume_ref.name, "data");
+  EXPECT_EQ(volumes[0].last_state_transition_time, kNow);
+  EXPECT_FALSE(ApplyReport(report, kNow + Duration::Seconds(9), machine));
+}
+
+TEST(ApplyReport, AGenerationThatDoesNotExistWasNotSeen) {
+  meta::Object machine = BoundMachine();
+  agent::ObjectStatus report = ReportOf("Machine", "Running");
+  report.set_observed_generation(99);
+  ApplyReport(report, kNow, machine);
+  EXPECT_EQ(machine.as<Machine>().status.observed_generation, 3);
+  report.set_observed_generation(-1);
+  ApplyReport(report, kNow, machine);
+  EXPECT_EQ(machine.as<Machine>().status.observed_generation, 0);
+}
+
+TEST(ApplyReport, ConditionsAreBoundedAndScheduledIsNotTheHosts) {
+  meta::Object machine = BoundMachine();
+  agent::ObjectStatus report = ReportOf("Machine", "Running");
+  for (const char* type : {"Scheduled", "no good type", "Ready"}) {
+    agent::Condition& condition = *report.add_conditions();
+    condition.set_type(type);
+    condition.set_status("True");
+  }
+  report.add_conditions()->set_type("Odd");  // without a status
+  for (int i = 0; i < 100; ++i) {
+    agent::Condition& condition = *report.add_conditions();
+    condition.set_type("Type" + std::to_string(i));
+    condition.set_status("True");
+  }
+  ApplyReport(report, kNow, machine);
+  const auto& conditions = machine.as<Machine>().status.conditions;
+  EXPECT_LE(conditions.size(), kConditionsMax);
+  ASSERT_FALSE(conditions.empty());
+  EXPECT_EQ(conditions[0].type, "Ready");
+}
+
+TEST(ApplyReport, AVolumesAccessNamesTheServersSecretOnly) {
+  Volume volume;
+  volume.metadata.uid = "v";
+  meta::Object object = meta::Object::Of(apis::storage::kVolumeKind, std::move(volume));
+  agent::ObjectStatus report = ReportOf("Volume", "Available");
+  report.mutable_access()->set_driver("test");
+  report.mutable_access()->set_handle("disk");
+  ASSERT_TRUE(ApplyReport(report, kNow, object));
+  EXPECT_FALSE(object.as<Volume>().status.access->secret_ref);
+  (*report.mutable_access()->mutable_secret_data())["key"] = "k";
+  (*report.mutable_access()->mutable_secret_data())["../../etc"] = "x";
+  ASSERT_TRUE(ApplyReport(report, kNow, object));
+  EXPECT_EQ(object.as<Volume>().status.access->secret_ref->name, "access-v");
+  EXPECT_EQ(AccessSecretData(report), (std::map<std::string, std::string>{{"key", "k"}}));
+  (*report.mutable_access()->mutable_secret_data())["big"] = std::string(kSecretBytesMax, 'x');
+  EXPECT_FALSE(AccessSecretData(report).contains("big"));
+}
+
+TEST(ApplyReport, ABucketsEndpointIsShown) {
+  meta::Object bucket(apis::storage::kBucketKind);
+  agent::ObjectStatus report = ReportOf("Bucket", "Available");
+  report.set_bucket_endpoint("http://a\n");
+  ASSERT_TRUE(ApplyReport(report, kNow, bucket));
+  const auto& status = bucket.as<apis::storage::Bucket>().status;
+  EXPECT_EQ(status.state, "Available");
+  EXPECT_EQ(status.access->endpoint.find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::gateway
