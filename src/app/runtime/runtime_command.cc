@@ -190,7 +190,6 @@ Status RunFake(Session& session, const Arguments& arguments) {
 
 constexpr std::array kChildren = {cli::Command{
     .name = "fake",
-    .usage = "[flags]",
     .summary = "A host that runs nothing, behind the real runtime interface",
     .details =
         "Machines, volumes and buckets that exist only in memory, on a host with a capacity, boot "
@@ -212,7 +211,7 @@ cli::Command RuntimeCommand() {
   return {
       .name = "runtime",
       .group = "Hosts",
-      .usage = "fake [flags]",
+      .usage = "fake",
       .summary = "Run what runs machines, volumes and buckets on a host",
       .details = "A runtime serves the runtime interface on a unix socket; a poollet drives it.",
       .examples = "berth runtime fake --socket /run/berth",

@@ -209,7 +209,7 @@ constexpr std::array kChildren = {
 Command IriCommand() {
   return {.name = "iri",
           .group = "Hosts",
-          .usage = "COMMAND [flags]",
+          .usage = "COMMAND",
           .summary = "Talk to a runtime's socket by hand",
           .details =
               "Asks a machine, volume or bucket runtime of this host directly, without server "

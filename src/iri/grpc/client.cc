@@ -102,6 +102,11 @@ class RuntimeClient::Connection {
       return Internal("the runtime behind " + path_ + " answered more than " +
                       std::to_string(kAnswerBytesMax) + " bytes");
     }
+    if (text.empty()) {
+      text = status.Is(Reason::kMethodNotSupported) ? "it does not serve this"
+                                                    : "it failed without a word";
+      return {status.reason(), "the runtime behind " + path_ + ": " + text};
+    }
     return {status.reason(), Printable(text)};
   }
   Status CheckAnswer(const google::protobuf::Message& answer) const {
