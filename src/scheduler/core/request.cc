@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "scheduler/core/internal/shape.h"
 
 namespace berth::scheduler {
 namespace {
@@ -54,5 +55,7 @@ bool Toleration::Tolerates(const Taint& taint) const {
 bool IsTolerated(const Taint& taint, const std::vector<Toleration>& tolerations) {
   return std::ranges::any_of(tolerations, [&](const auto& one) { return one.Tolerates(taint); });
 }
+
+const Requirements& RequirementsOf(const Shape& shape) { return shape->requirements; }
 
 }  // namespace berth::scheduler

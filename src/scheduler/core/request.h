@@ -103,6 +103,8 @@ class CompiledShape;
 // Requirements that one board has seen, with what it remembers about them. Equal requirements give
 // the same shape. Cheap to copy; may outlive the board, but is of use to that board only.
 using Shape = std::shared_ptr<CompiledShape>;
+// What the shape was made of. REQUIRES: shape is not null.
+const Requirements& RequirementsOf(const Shape& shape);
 
 struct Request {
   ObjectKey key;

@@ -43,7 +43,8 @@ std::vector<Part> PartsOf(const Attempt& attempt,
 }
 
 Resources TakenBy(const Part& part) {
-  return TakenOf(part.pool->pool.spec, part.object->class_name, part.object->resources);
+  return TakenOf(
+      part.pool->pool.spec, part.object->class_name, RequirementsOf(part.object->shape).resources);
 }
 
 fleet::OfferItem ItemFor(const Part& part) {

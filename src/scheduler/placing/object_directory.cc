@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/placing/object_directory.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "apis/compute/machine.h"
 #include "apis/core/placement.h"
+#include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 #include "base/check.h"
@@ -26,9 +29,20 @@ void ReadPlacement(const std::optional<apis::core::LocalObjectReference>& pool_r
     record.epoch = placement->epoch;
     record.placed_uid = placement->pool_uid;
     record.is_pinned = placement->pinned;
-    if (placement->pool_uid.empty()) record.left_reason = placement->reason;
   }
   if (record.placed_uid.empty() && !record.pool_ref.empty()) record.is_pinned = true;
+}
+
+// FNV-1a of a namespace and a name; they hold no slash.
+uint64_t HashOf(std::string_view namespace_, std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto add = [&hash](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  };
+  add(namespace_);
+  add("/");
+  add(name);
+  return hash;
 }
 
 }  // namespace
@@ -40,11 +54,6 @@ PoolKind PoolKindOf(const meta::KindInfo& kind) {
   return PoolKind::kBucket;
 }
 
-void ObjectDirectory::SetShape(const Requirements& requirements, ObjectRecord& record) {
-  record.shape = board_.Intern(requirements);
-  if (record.placed_uid.empty()) record.resources = requirements.resources;
-}
-
 void ObjectDirectory::ReadMachine(const meta::Object& object, ObjectRecord& record) {
   const auto& machine = object.as<apis::compute::Machine>();
   ReadPlacement(machine.spec.machine_pool_ref, machine.status.placement, record);
@@ -52,9 +61,7 @@ void ObjectDirectory::ReadMachine(const meta::Object& object, ObjectRecord& reco
   record.has_local_state = HasLocalState(machine);
   record.volumes = VolumeNamesOf(machine);
   if (const auto size = classes_.find(record.class_name); size != classes_.end()) {
-    SetShape(Translate(machine, size->second), record);
-  } else {
-    without_class_[record.class_name].insert_or_assign(record.uid, object);
+    record.shape = board_.Intern(Translate(machine, size->second));
   }
 }
 
@@ -72,12 +79,12 @@ ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
     ReadPlacement(volume.spec.volume_pool_ref, volume.status.placement, record);
     if (volume.spec.volume_class_ref) record.class_name = volume.spec.volume_class_ref->name;
     if (volume.spec.claim_ref) record.claimed_by = volume.spec.claim_ref->uid;
-    SetShape(Translate(volume), record);
+    record.shape = board_.Intern(Translate(volume));
   } else {
     const auto& bucket = object.as<apis::storage::Bucket>();
     ReadPlacement(bucket.spec.bucket_pool_ref, bucket.status.placement, record);
     if (bucket.spec.bucket_class_ref) record.class_name = bucket.spec.bucket_class_ref->name;
-    SetShape(Translate(bucket), record);
+    record.shape = board_.Intern(Translate(bucket));
   }
   return record;
 }
@@ -86,17 +93,14 @@ ObjectDirectory::Effects ObjectDirectory::OnObject(const meta::Object& now) {
   Effects effects;
   ObjectRecord record = Read(now);
   // The same name under another UID: the old one is gone, even if nobody said so.
-  const auto same_name = uids_.find({record.kind, record.key});
-  if (same_name != uids_.end() && same_name->second != record.uid) {
-    const std::string old = same_name->second;
-    Unindex(records_.find(old)->second);
-    board_.Forget(ObjectKey::FromUid(old));
-    records_.erase(old);
-    effects.settled.insert(old);
+  const ObjectRecord* same_name = FindByKey(*record.kind, record.key);
+  if (same_name != nullptr && same_name->uid != record.uid) {
+    const std::string old = same_name->uid;
+    effects = OnGone(old);
   }
   if (const auto before = records_.find(record.uid); before != records_.end()) {
     Unindex(before->second);
-    NoteLoss(before->second, record, effects);
+    NoteLoss(before->second, now, effects);
   }
   const auto place = records_.insert_or_assign(record.uid, std::move(record)).first;
   Index(place->second);
@@ -107,22 +111,23 @@ ObjectDirectory::Effects ObjectDirectory::OnObject(const meta::Object& now) {
 }
 
 void ObjectDirectory::NoteLoss(const ObjectRecord& before,
-                               ObjectRecord& now,
-                               Effects& effects) const {
-  if (!now.placed_uid.empty()) return;
-  if (before.placed_uid.empty()) {
-    now.left_uid = before.left_uid;
-    now.left_reason = before.left_reason;
+                               const meta::Object& now,
+                               Effects& effects) {
+  const auto& placement = apis::PlacementOf(now);
+  if (placement && !placement->pool_uid.empty()) {
+    losses_.erase(before.uid);
     return;
   }
-  now.left_uid = before.placed_uid;
+  if (before.placed_uid.empty()) return;
+  Loss& loss = losses_[before.uid];
+  loss.pool_uid = before.placed_uid;
+  loss.reason = placement ? placement->reason : std::string();
   // Everything but what we asked for ourselves is the host's doing.
-  const bool was_asked = now.left_reason == apis::core::kReleaseDrain ||
-                         now.left_reason == apis::core::kReleaseMove ||
-                         now.left_reason == apis::core::kReleaseTaint ||
-                         now.left_reason == apis::core::kReleasePreempted ||
-                         now.left_reason == "HostReleased" || now.left_reason == "PoolLost";
-  const PoolEntry* pool = pools_.FindByUid(now.left_uid);
+  const bool was_asked =
+      loss.reason == apis::core::kReleaseDrain || loss.reason == apis::core::kReleaseMove ||
+      loss.reason == apis::core::kReleaseTaint || loss.reason == apis::core::kReleasePreempted ||
+      loss.reason == "HostReleased" || loss.reason == "PoolLost";
+  const PoolEntry* pool = pools_.FindByUid(loss.pool_uid);
   if (!was_asked && pool != nullptr) effects.failing.push_back(pool->index);
 }
 
@@ -131,33 +136,24 @@ ObjectDirectory::Effects ObjectDirectory::OnGone(std::string_view uid) {
   const auto found = records_.find(uid);
   if (found == records_.end()) return effects;
   const ObjectRecord record = found->second;
-  Unindex(record);
+  Unindex(found->second);
   board_.Forget(ObjectKey::FromUid(record.uid));
-  if (const auto waiting = without_class_.find(record.class_name);
-      waiting != without_class_.end()) {
-    waiting->second.erase(record.uid);
-    if (waiting->second.empty()) without_class_.erase(waiting);
-  }
+  losses_.erase(record.uid);
   records_.erase(found);
   effects.settled.insert(record.uid);
   JudgeRelated(record, effects);
   return effects;
 }
 
-ObjectDirectory::Effects ObjectDirectory::OnMachineClass(const apis::compute::MachineClass& size) {
+std::vector<client::ObjectKey> ObjectDirectory::OnMachineClass(
+    const apis::compute::MachineClass& size) {
   classes_.insert_or_assign(size.metadata.name, size);
-  Effects effects;
-  const auto waiting = without_class_.find(size.metadata.name);
-  if (waiting == without_class_.end()) return effects;
-  const auto machines = std::exchange(waiting->second, {});
-  without_class_.erase(waiting);
-  for (const auto& [uid, machine] : machines) {
-    Effects of_one = OnObject(machine);
-    effects.wanting.merge(of_one.wanting);
-    effects.settled.merge(of_one.settled);
-    effects.failing.insert(effects.failing.end(), of_one.failing.begin(), of_one.failing.end());
-  }
-  return effects;
+  std::vector<client::ObjectKey> waiting;
+  const auto found = without_class_.find(size.metadata.name);
+  if (found == without_class_.end()) return waiting;
+  for (const ObjectRecord* machine : found->second) waiting.push_back(machine->key);
+  std::sort(waiting.begin(), waiting.end());
+  return waiting;
 }
 
 void ObjectDirectory::OnMachineClassGone(const std::string& name) { classes_.erase(name); }
@@ -169,6 +165,7 @@ ObjectDirectory::Effects ObjectDirectory::OnPoolAdded(const PoolEntry& pool) {
     if (record.placed_uid != pool.pool.spec.uid && record.pool_ref != pool.pool.spec.name) continue;
     Settle(record);
     Judge(record, effects);
+    JudgeRelated(record, effects);
   }
   return effects;
 }
@@ -180,8 +177,19 @@ const ObjectRecord* ObjectDirectory::Find(std::string_view uid) const {
 
 const ObjectRecord* ObjectDirectory::FindByKey(const meta::KindInfo& kind,
                                                const client::ObjectKey& key) const {
-  const auto found = uids_.find({&kind, key});
-  return found == uids_.end() ? nullptr : Find(found->second);
+  ObjectRecord wanted;
+  wanted.kind = &kind;
+  wanted.key = key;
+  const auto found = by_key_.find(&wanted);
+  return found == by_key_.end() ? nullptr : *found;
+}
+
+std::set<std::string> ObjectDirectory::UidsOf(const meta::KindInfo& kind) const {
+  std::set<std::string> uids;
+  for (const auto& [uid, record] : records_) {
+    if (record.kind == &kind) uids.insert(uid);
+  }
+  return uids;
 }
 
 // Where the store says the object is. In API mode the reference itself is the assignment; in a
@@ -200,8 +208,7 @@ bool ObjectDirectory::NeedsPlace(const ObjectRecord& record) const {
   if (PlaceOf(record) != nullptr) return false;
   if (record.kind != &kVolumeKind) return true;
   // A volume that a machine without a place names goes with it.
-  const auto machines = named_by_.find(record.key);
-  return machines == named_by_.end();
+  return NamedBy(record).empty();
 }
 
 void ObjectDirectory::Settle(const ObjectRecord& record) {
@@ -237,8 +244,9 @@ std::variant<Ask, NotYet> ObjectDirectory::Prepare(const ObjectRecord& record) c
     }
     ask.request.pinned = pool->index;
   }
-  if (record.left_reason == apis::core::kReleaseMove) {
-    if (const PoolEntry* left = pools_.FindByUid(record.left_uid)) ask.left = left->index;
+  const auto loss = losses_.find(record.uid);
+  if (loss != losses_.end() && loss->second.reason == apis::core::kReleaseMove) {
+    if (const PoolEntry* left = pools_.FindByUid(loss->second.pool_uid)) ask.left = left->index;
   }
   if (auto not_yet = AddVolumes(record, ask)) return *std::move(not_yet);
   return ask;
@@ -276,21 +284,40 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
 }
 
 void ObjectDirectory::Index(const ObjectRecord& record) {
-  uids_[{record.kind, record.key}] = record.uid;
-  if (record.kind != &kMachineKind || record.is_deleting || PlaceOf(record) != nullptr) return;
+  by_key_.insert(&record);
+  if (record.kind != &kMachineKind) return;
+  if (record.shape == nullptr) without_class_[record.class_name].insert(&record);
+  if (record.is_deleting || PlaceOf(record) != nullptr) return;
   for (const std::string& name : record.volumes) {
-    named_by_[{.namespace_ = record.key.namespace_, .name = name}].insert(record.uid);
+    named_by_.emplace(HashOf(record.key.namespace_, name), &record);
   }
 }
 
 void ObjectDirectory::Unindex(const ObjectRecord& record) {
-  uids_.erase({record.kind, record.key});
-  for (const std::string& name : record.volumes) {
-    const auto found = named_by_.find({.namespace_ = record.key.namespace_, .name = name});
-    if (found == named_by_.end()) continue;
-    found->second.erase(record.uid);
-    if (found->second.empty()) named_by_.erase(found);
+  by_key_.erase(&record);
+  if (const auto waiting = without_class_.find(record.class_name);
+      waiting != without_class_.end()) {
+    waiting->second.erase(&record);
+    if (waiting->second.empty()) without_class_.erase(waiting);
   }
+  for (const std::string& name : record.volumes) {
+    auto [at, end] = named_by_.equal_range(HashOf(record.key.namespace_, name));
+    while (at != end) at = at->second == &record ? named_by_.erase(at) : std::next(at);
+  }
+}
+
+std::vector<const ObjectRecord*> ObjectDirectory::NamedBy(const ObjectRecord& volume) const {
+  std::vector<const ObjectRecord*> machines;
+  const auto [first, last] = named_by_.equal_range(HashOf(volume.key.namespace_, volume.key.name));
+  for (auto at = first; at != last; ++at) {
+    const ObjectRecord& machine = *at->second;
+    const bool names_it =
+        machine.key.namespace_ == volume.key.namespace_ &&
+        std::find(machine.volumes.begin(), machine.volumes.end(), volume.key.name) !=
+            machine.volumes.end();
+    if (names_it) machines.push_back(&machine);
+  }
+  return machines;
 }
 
 void ObjectDirectory::Judge(const ObjectRecord& record, Effects& effects) const {
@@ -304,9 +331,7 @@ void ObjectDirectory::Judge(const ObjectRecord& record, Effects& effects) const 
 
 void ObjectDirectory::JudgeRelated(const ObjectRecord& record, Effects& effects) const {
   if (record.kind == &kVolumeKind) {
-    const auto machines = named_by_.find(record.key);
-    if (machines == named_by_.end()) return;
-    for (const std::string& uid : machines->second) Judge(records_.find(uid)->second, effects);
+    for (const ObjectRecord* machine : NamedBy(record)) Judge(*machine, effects);
   }
   for (const std::string& name : record.volumes) {
     const ObjectRecord* volume =

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -32,16 +33,13 @@ struct ObjectRecord {
   std::string pool_ref;    // the name in spec
   std::string placed_uid;  // status.placement.poolUID
   std::string class_name;
-  Shape shape;          // null while its class is not known
-  Resources resources;  // empty once it is placed
+  Shape shape;  // null while its class is not known
   bool is_deleting = false;
   bool is_pinned = false;  // status.placement.pinned, or a reference without a placement
   bool has_local_state = false;
   int32_t priority = 0;
   std::vector<std::string> volumes;  // of a machine: names in its namespace
   std::string claimed_by;            // of a volume: UID of the machine
-  std::string left_uid;              // the pool that it was last on, until it is placed again
-  std::string left_reason;           // why it lost that
 };
 
 // Why an object cannot be decided on yet: something that it names is not there.
@@ -70,7 +68,8 @@ class ObjectDirectory {
   };
   Effects OnObject(const meta::Object& now);
   Effects OnGone(std::string_view uid);
-  Effects OnMachineClass(const apis::compute::MachineClass& size);
+  // The machines that have waited for the class, in order: they have to be read again.
+  std::vector<client::ObjectKey> OnMachineClass(const apis::compute::MachineClass& size);
   void OnMachineClassGone(const std::string& name);
   // The pool came to the board: what is placed there is settled, what waits for it may go on.
   Effects OnPoolAdded(const PoolEntry& pool);
@@ -81,15 +80,27 @@ class ObjectDirectory {
   // The request for the board, or what it waits for.
   std::variant<Ask, NotYet> Prepare(const ObjectRecord& record) const;
 
+  // UIDs of all objects of a kind.
+  std::set<std::string> UidsOf(const meta::KindInfo& kind) const;
   size_t size() const { return records_.size(); }
 
  private:
-  using KindKey = std::pair<const meta::KindInfo*, client::ObjectKey>;
+  // Why an object lost its last pool, until it is placed again. Few have one.
+  struct Loss {
+    std::string pool_uid;
+    std::string reason;
+  };
+  struct ByKindAndKey {
+    bool operator()(const ObjectRecord* a, const ObjectRecord* b) const {
+      return std::tie(a->kind->kind, a->key) < std::tie(b->kind->kind, b->key);
+    }
+  };
 
   ObjectRecord Read(const meta::Object& object);
-  void SetShape(const Requirements& requirements, ObjectRecord& record);
   void ReadMachine(const meta::Object& object, ObjectRecord& record);
-  void NoteLoss(const ObjectRecord& before, ObjectRecord& now, Effects& effects) const;
+  void NoteLoss(const ObjectRecord& before, const meta::Object& now, Effects& effects);
+  // Machines without a place that name this volume.
+  std::vector<const ObjectRecord*> NamedBy(const ObjectRecord& volume) const;
   void Settle(const ObjectRecord& record);
   const PoolEntry* PlaceOf(const ObjectRecord& record) const;
   std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;
@@ -102,12 +113,14 @@ class ObjectDirectory {
   Board& board_;
   const PoolDirectory& pools_;
   std::map<std::string, ObjectRecord, std::less<>> records_;
-  std::map<KindKey, std::string> uids_;
-  // Machines without a place, by the volumes that they name.
-  std::map<client::ObjectKey, std::set<std::string>> named_by_;
+  // The same records by kind and name: what is one pointer here would be hundreds of bytes.
+  std::set<const ObjectRecord*, ByKindAndKey> by_key_;
+  std::map<std::string, Loss, std::less<>> losses_;  // by UID
+  // Machines without a place, by a hash of the names of their volumes: whoever looks compares.
+  std::multimap<uint64_t, const ObjectRecord*> named_by_;
   std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
-  // Machines whose class is not known, by its name and their UID: rare, so they are kept whole.
-  std::map<std::string, std::map<std::string, meta::Object>, std::less<>> without_class_;
+  // Machines whose class is not known, by its name.
+  std::map<std::string, std::set<const ObjectRecord*>, std::less<>> without_class_;
 };
 
 PoolKind PoolKindOf(const meta::KindInfo& kind);

@@ -35,6 +35,13 @@ bool SetCondition(std::vector<Condition>& conditions, const Pending& pending, Wa
   return true;
 }
 
+// FNV-1a, and never 0, which means that nothing was reported.
+uint64_t HashOf(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return hash | 1;
+}
+
 }  // namespace
 
 bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now) {
@@ -47,19 +54,11 @@ bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now)
   return SetCondition(object.as<apis::storage::Bucket>().status.conditions, pending, now);
 }
 
-void PendingReports::Waits(const meta::KindInfo& kind,
-                           const client::ObjectKey& key,
-                           const std::string& uid,
-                           std::function<std::optional<Pending>()> explain) {
+void PendingReports::Waits(const std::string& uid) {
   const auto found = entries_.find(uid);
   if (found == entries_.end() && entries_.size() >= kWaitingMax) return;
-  Entry& entry = entries_[uid];
-  if (found == entries_.end()) {
-    entry.kind = &kind;
-    entry.key = key;
-    entry.due = loop_.Now() + kFirstAfter;
-  }
-  entry.explain = std::move(explain);
+  Entry& entry = found == entries_.end() ? entries_[uid] : found->second;
+  if (found == entries_.end()) entry.due = loop_.Now() + kFirstAfter;
   if (entry.is_queued) return;
   entry.is_queued = true;
   due_.emplace(entry.due, uid);
@@ -101,12 +100,13 @@ void PendingReports::Again(const std::string& uid) {
 rt::Task<Status> PendingReports::Report(std::string uid) {
   auto found = entries_.find(uid);
   if (found == entries_.end()) co_return OkStatus();
-  Entry& entry = found->second;
-  entry.is_queued = false;
-  const std::optional<Pending> pending = entry.explain();
-  if (!pending || pending->reasons == entry.reported) co_return OkStatus();
-  const meta::KindInfo& kind = *entry.kind;
-  const client::ObjectKey key = entry.key;
+  found->second.is_queued = false;
+  const std::optional<Pending> pending = explain_(uid);
+  if (!pending) co_return OkStatus();
+  const uint64_t reasons = HashOf(pending->reasons);
+  if (reasons == found->second.reported) co_return OkStatus();
+  const meta::KindInfo& kind = *pending->kind;
+  const client::ObjectKey key = pending->key;
   Result<meta::Object> object = co_await client_.Get(kind, key);
   CO_TRY_STATUS(object);
   if (object->metadata().uid != uid) co_return OkStatus();
@@ -124,7 +124,7 @@ rt::Task<Status> PendingReports::Report(std::string uid) {
   }
   found = entries_.find(uid);
   if (found == entries_.end()) co_return OkStatus();
-  found->second.reported = pending->reasons;
+  found->second.reported = reasons;
   found->second.due = loop_.Now() + kAgainAfter;
   co_return OkStatus();
 }

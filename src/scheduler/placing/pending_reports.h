@@ -25,9 +25,11 @@ namespace berth::scheduler {
 
 // Why an object waits.
 struct Pending {
-  std::string reason;   // one word: "Unschedulable"
-  std::string reasons;  // the set of reasons, without figures: "Room,Taint"
-  std::string message;  // a sentence with figures
+  std::string reason;                    // one word: "Unschedulable"
+  std::string reasons;                   // the set of reasons, without figures: "Room,Taint"
+  std::string message;                   // a sentence with figures
+  const meta::KindInfo* kind = nullptr;  // of the object
+  client::ObjectKey key;
 };
 
 class PendingReports {
@@ -37,15 +39,18 @@ class PendingReports {
   static constexpr Duration kAgainAfter = Duration::Seconds(10);
   static constexpr Duration kFailedAgainAfter = Duration::Seconds(1);
 
-  PendingReports(rt::Loop& loop, client::Client& client, client::EventRecorder& events)
-      : loop_(loop), client_(client), events_(events) {}
+  // Says why the object of that UID waits; nullopt if it waits no longer. Asked only when a report
+  // is due: explaining costs more than deciding.
+  using Explain = std::function<std::optional<Pending>(const std::string& uid)>;
 
-  // The object waits. `explain` is asked only if a report is due: explaining costs more than
-  // deciding. It may be called later, and returns nullopt if the object waits no longer.
-  void Waits(const meta::KindInfo& kind,
-             const client::ObjectKey& key,
-             const std::string& uid,
-             std::function<std::optional<Pending>()> explain);
+  PendingReports(rt::Loop& loop,
+                 client::Client& client,
+                 client::EventRecorder& events,
+                 Explain explain)
+      : loop_(loop), client_(client), events_(events), explain_(std::move(explain)) {}
+
+  // The object waits.
+  void Waits(const std::string& uid);
   // The object has a place or is gone.
   void Forget(std::string_view uid);
 
@@ -54,11 +59,9 @@ class PendingReports {
   size_t waiting() const { return entries_.size(); }
 
  private:
+  // One for every object that waits: small.
   struct Entry {
-    const meta::KindInfo* kind = nullptr;
-    client::ObjectKey key;
-    std::function<std::optional<Pending>()> explain;
-    std::string reported;  // the set of reasons of the last report
+    uint64_t reported = 0;  // a hash of the set of reasons of the last report
     Time due;
     bool is_queued = false;
   };
@@ -69,6 +72,7 @@ class PendingReports {
   rt::Loop& loop_;
   client::Client& client_;
   client::EventRecorder& events_;
+  const Explain explain_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::multimap<Time, std::string> due_;
   rt::Event work_;

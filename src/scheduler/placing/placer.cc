@@ -17,8 +17,6 @@ namespace {
 constexpr size_t kBeginsPerTurn = 256;
 // Parked objects that one change wakes at first; each success wakes two more.
 constexpr size_t kWakeFirst = 64;
-// Objects that wait for another object, not for a pool: a change of that object wakes them.
-constexpr WaitGroup kWaitsForObjects = 0;
 
 bool IsUnknownOutcome(const Status& status) {
   return status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout) ||
@@ -71,6 +69,7 @@ void Placer::Apply(const ObjectDirectory::Effects& effects) {
   for (const PoolIndex pool : effects.failing) Avoid(pool);
   for (const std::string& uid : effects.settled) {
     reports_.Forget(uid);
+    refusals_.erase(uid);
     queue_.Remove(uid);
     const auto found = attempts_.find(uid);
     if (found == attempts_.end()) continue;
@@ -158,11 +157,10 @@ void Placer::Begin(const std::string& uid) {
   // An attempt whose commit is under way: its end puts the object back.
   if (attempts_.contains(uid)) return TryLater(uid);
   std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
-  if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
-    const Pending pending{
-        .reason = not_yet->reason, .reasons = not_yet->message, .message = not_yet->message};
-    reports_.Waits(*record->kind, record->key, uid, [pending] { return std::optional(pending); });
-    return queue_.Park(uid, kWaitsForObjects, loop_.Now() + options_.recheck);
+  if (std::holds_alternative<NotYet>(prepared)) {
+    // It waits for an object, not for a pool: a change of that object brings it back.
+    reports_.Waits(uid);
+    return queue_.Done(uid);
   }
   Ask& ask = std::get<Ask>(prepared);
   auto attempt = std::make_unique<Attempt>();
@@ -429,22 +427,37 @@ void Placer::ParkUnschedulable(Attempt& attempt) {
   attempts_.erase(uid);
   const ObjectRecord* record = objects_.Find(uid);
   if (record == nullptr) return queue_.Done(uid);
-  reports_.Waits(*record->kind, record->key, uid, [self = self_, uid, refusals] {
-    std::optional<Pending> pending;
-    if (*self == nullptr) return pending;
-    Placer& placer = **self;
-    const ObjectRecord* now = placer.objects_.Find(uid);
-    if (now == nullptr || !placer.objects_.NeedsPlace(*now)) return pending;
-    std::variant<Ask, NotYet> prepared = placer.objects_.Prepare(*now);
-    if (Ask* ask = std::get_if<Ask>(&prepared)) {
-      pending = DescribePending(placer.board_.Explain(ask->request, 1), refusals, placer.pools_);
-    }
-    return pending;
-  });
+  if (refusals.empty()) {
+    refusals_.erase(uid);
+  } else {
+    refusals_.insert_or_assign(uid, refusals);
+  }
+  reports_.Waits(uid);
   // Hosts that said no may say yes soon, whatever the board believes.
   if (!refusals.empty()) return TryLater(uid);
   queue_.Park(uid, GroupOf(request), loop_.Now() + options_.recheck);
   Schedule();
+}
+
+std::optional<Pending> Placer::Explain(const std::string& uid) {
+  const ObjectRecord* record = objects_.Find(uid);
+  if (record == nullptr || !objects_.NeedsPlace(*record)) return std::nullopt;
+  Pending pending;
+  const std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
+  if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
+    pending.reason = not_yet->reason;
+    pending.reasons = not_yet->message;
+    pending.message = not_yet->message;
+  } else {
+    const auto refusals = refusals_.find(uid);
+    pending =
+        DescribePending(board_.Explain(std::get<Ask>(prepared).request, 1),
+                        refusals == refusals_.end() ? std::vector<Refusal>() : refusals->second,
+                        pools_);
+  }
+  pending.kind = record->kind;
+  pending.key = record->key;
+  return pending;
 }
 
 WaitGroup Placer::GroupOf(const Request& request) {

@@ -83,6 +83,9 @@ class Placer {
   // The pool broke a promise: it comes last for a while.
   void Avoid(PoolIndex pool);
 
+  // Why the object waits; nullopt if it does not.
+  std::optional<Pending> Explain(const std::string& uid);
+
   // Nothing is under way and nothing could be.
   bool idle() const { return attempts_.empty() && (queue_.active() == 0 || !leadership_); }
   const SchedulingQueue& queue() const { return queue_; }
@@ -144,6 +147,7 @@ class Placer {
   rt::TimerId timer_;
   std::optional<Time> timer_due_;
 
+  std::map<std::string, std::vector<Refusal>, std::less<>> refusals_;  // of those that wait
   std::map<Shape, WaitGroup> groups_;
   std::map<WaitGroup, WaitingFor> waiting_;
   WaitGroup last_group_ = 0;

@@ -29,13 +29,15 @@ constexpr Duration kLookForSync = Duration::Millis(2);
 class Scheduler::ObjectSink final : public client::Sink {
  public:
   ObjectSink(Scheduler& scheduler, const meta::KindInfo& kind)
-      : scheduler_(scheduler), reflector_(scheduler.loop_, scheduler.client_, kind, *this, {}) {}
+      : scheduler_(scheduler),
+        kind_(kind),
+        reflector_(scheduler.loop_, scheduler.client_, kind, *this, {}) {}
 
   rt::Task<Status> Run() { return reflector_.Run(); }
   bool synced() const { return reflector_.synced(); }
 
  private:
-  void OnListBegin() override { unseen_ = std::exchange(known_, {}); }
+  void OnListBegin() override { unseen_ = scheduler_.objects_.UidsOf(kind_); }
   void OnListed(meta::Object object) override {
     unseen_.erase(object.metadata().uid);
     Put(object);
@@ -48,16 +50,12 @@ class Scheduler::ObjectSink final : public client::Sink {
     Remove(event.object.metadata().uid);
   }
   void Put(const meta::Object& object) {
-    known_.insert(object.metadata().uid);
     scheduler_.placer_.Apply(scheduler_.objects_.OnObject(object));
   }
-  void Remove(const std::string& uid) {
-    known_.erase(uid);
-    scheduler_.placer_.Apply(scheduler_.objects_.OnGone(uid));
-  }
+  void Remove(const std::string& uid) { scheduler_.placer_.Apply(scheduler_.objects_.OnGone(uid)); }
 
   Scheduler& scheduler_;
-  std::set<std::string> known_;
+  const meta::KindInfo& kind_;
   std::set<std::string> unseen_;  // during a list: what it has not told yet
   client::Reflector reflector_;
 };
@@ -72,7 +70,10 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
       board_(BoardOptions{.seed = options_.seed}),
       pools_(board_),
       objects_(board_, pools_),
-      reports_(deps.loop, deps.client, events_),
+      reports_(deps.loop,
+               deps.client,
+               events_,
+               [this](const std::string& uid) { return placer_.Explain(uid); }),
       placer_(Placer::Deps{.loop = deps.loop,
                            .scope = scope_,
                            .board = board_,
@@ -173,7 +174,20 @@ void Scheduler::OnPool(const meta::Object* before, const meta::Object* now) {
 
 void Scheduler::OnMachineClass(const meta::Object* now, const std::string& name) {
   if (now == nullptr) return objects_.OnMachineClassGone(name);
-  placer_.Apply(objects_.OnMachineClass(now->as<apis::compute::MachineClass>()));
+  std::vector<client::ObjectKey> waiting =
+      objects_.OnMachineClass(now->as<apis::compute::MachineClass>());
+  if (!waiting.empty()) scope_.Spawn("scheduler.class", ReadAgain(std::move(waiting)));
+}
+
+// Machines that came before their class: what they ask for is known only now.
+rt::Task<Status> Scheduler::ReadAgain(std::vector<client::ObjectKey> machines) {
+  for (const client::ObjectKey& key : machines) {
+    const Result<meta::Object> machine = co_await client_.Get(apis::compute::kMachineKind, key);
+    if (machine.status().Is(Reason::kNotFound)) continue;
+    CO_TRY_STATUS(machine);
+    placer_.Apply(objects_.OnObject(*machine));
+  }
+  co_return OkStatus();
 }
 
 void Scheduler::SetTerm(std::optional<int64_t> term) {

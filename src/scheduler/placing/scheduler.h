@@ -69,6 +69,7 @@ class Scheduler {
 
   void OnPool(const meta::Object* before, const meta::Object* now);
   void OnMachineClass(const meta::Object* now, const std::string& name);
+  rt::Task<Status> ReadAgain(std::vector<client::ObjectKey> machines);
   rt::Task<Status> FollowObjects();
   rt::Task<Status> FollowFleet();
   void SetTerm(std::optional<int64_t> term);

@@ -271,6 +271,19 @@ TEST_F(SchedulerTest, AVolumeIsPlacedWithTheMachineThatNamesIt) {
   EXPECT_EQ(volume.spec.claim_ref->name, "web");
 }
 
+TEST_F(SchedulerTest, AMachineThatCameBeforeItsClassIsPlacedWhenTheClassComes) {
+  world_.StartScheduler();
+  world_.MakeMachine("early", "tiny");
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("early").empty(); }));
+  EXPECT_EQ(world_.WhyNot("early"), "there is no MachineClass tiny");
+  const std::string pool = world_.MakePool("alpha", 8, "a", {"small", "tiny"});
+  world_.Join(pool);
+  world_.RunFor(Duration::Seconds(1));
+  EXPECT_EQ(world_.PoolOf("early"), "");
+  world_.MakeClass("tiny", "100m", "64Mi");
+  EXPECT_TRUE(world_.IsPlaced("early"));
+}
+
 TEST_F(SchedulerTest, AVolumeThatNobodyNamesIsPlacedAtOnce) {
   const std::string disks = world_.MakeVolumePool("disks", "host", "Any");
   world_.JoinVolumePool(disks);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
@@ -65,7 +66,10 @@ class SchedulerWorld {
   }
 
   // A pool that was announced in a session; its UID.
-  std::string MakePool(const std::string& name, int64_t cpus = 8, const std::string& zone = "a") {
+  std::string MakePool(const std::string& name,
+                       int64_t cpus = 8,
+                       const std::string& zone = "a",
+                       const std::vector<std::string>& classes = {"small", "large"}) {
     apis::compute::MachinePool pool;
     pool.metadata.name = name;
     pool.metadata.labels["zone"] = zone;
@@ -77,7 +81,9 @@ class SchedulerWorld {
     status.agent = apis::core::PoolAgent{.mode = "Session"};
     status.conditions.push_back(
         {.type = "Ready", .status = "True", .reason = "Connected", .message = ""});
-    status.available_machine_classes = {{"small"}, {"large"}};
+    for (const std::string& offered : classes) {
+      status.available_machine_classes.push_back({offered});
+    }
     status.capacity = {{"cpu", meta::Quantity(cpus)}, {"memory", meta::Quantity(cpus * 4LL << 30)}};
     const std::string uid = made.metadata().uid;
     UpdateStatus(std::move(made));
