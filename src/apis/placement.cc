@@ -45,7 +45,10 @@ void SetCondition(Conditions& conditions,
 
 template <class Pool>
 PoolTerms TermsOf(const Pool& pool, Amounts allocatable) {
-  return {.mode = pool.status.agent ? pool.status.agent->mode : std::string(),
+  std::string mode = pool.status.agent ? pool.status.agent->mode : std::string();
+  // Poollets written for IronCore know nothing of modes: they report a state.
+  if (mode.empty() && !pool.status.state.empty()) mode = core::kPoolModeApi;
+  return {.mode = std::move(mode),
           .is_cordoned = pool.spec.unschedulable,
           .allocatable = std::move(allocatable)};
 }

@@ -54,7 +54,7 @@ void SetScheduled(meta::Object& object,
 
 // What of a pool decides about a binding.
 struct PoolTerms {
-  std::string mode;  // "" before the first announcement
+  std::string mode;  // "" before the first announcement; a state without an agent means API
   bool is_cordoned = false;
   Amounts allocatable;
   bool operator==(const PoolTerms&) const = default;

@@ -25,6 +25,18 @@ TEST(Placement, AllocatableIsTheCapacityAsFarAsTheLimitsAllow) {
   EXPECT_EQ(Allocatable({}, {{"cpu", Q("4")}}), Amounts{});
 }
 
+TEST(Placement, AReportedStateAloneMeansThatThePoolletSpeaksTheApi) {
+  compute::MachinePool pool;
+  const auto mode = [&pool] {
+    return PoolTermsOf(meta::Object::Of(compute::kMachinePoolKind, pool)).mode;
+  };
+  EXPECT_EQ(mode(), "");
+  pool.status.state = "Ready";
+  EXPECT_EQ(mode(), core::kPoolModeApi);
+  pool.status.agent = core::PoolAgent{.mode = std::string(core::kPoolModeSession)};
+  EXPECT_EQ(mode(), core::kPoolModeSession);
+}
+
 TEST(Placement, SharesFillAPoolExactlyWithAsManyAsItCounts) {
   for (const int64_t quantity : {1, 2, 3, 7, 96, 999'983}) {
     const int64_t share = ShareOf(1, quantity);

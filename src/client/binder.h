@@ -40,7 +40,8 @@ struct BindRequest {
   std::string holder;  // of the Lease berth-system/scheduler
   int64_t term = 0;    // its leaseTransitions
   std::vector<BindItem> items;
-  std::optional<ObjectKey> reservation;  // becomes Bound to the first item, in the same commit
+  // Becomes Bound to the first item, in the same commit; BadRequest where none are served.
+  std::optional<ObjectKey> reservation;
   std::string reservation_uid;
 };
 

@@ -73,6 +73,7 @@ rt::Task<StoreBinder::BindVerdicts> StoreBinder::BindBatch(
     Draft& draft = drafts[i];
     draft.bind = &requests[i];
     if (requests[i].items.empty()) draft.verdict = BadRequest("a binding has no items");
+    if (requests[i].reservation) draft.verdict = BadRequest("reservations are not served");
     for (const client::BindItem& item : requests[i].items) {
       if (Status status = CheckItem(item); !status.ok()) draft.verdict = std::move(status);
       draft.pools.insert(item.pool_uid);
@@ -203,7 +204,9 @@ std::vector<StoreBinder::Chunk> StoreBinder::Divide(std::vector<Draft>& drafts) 
 rt::Task<Status> StoreBinder::TryCommit(Chunk chunk) {
   PoolTurns::Pools pools;
   for (const Draft* draft : chunk) pools.insert(draft->pools.begin(), draft->pools.end());
-  CO_TRY(const PoolGuards::Turn turn, co_await guards_.Enter(pools));
+  std::optional<PoolGuards::Turn> turn;
+  CO_TRY(PoolGuards::Turn entered, co_await guards_.Enter(pools));
+  turn.emplace(std::move(entered));
   std::optional<Work> work;
   Chunk staged;
   work.emplace(guards_);
@@ -229,6 +232,8 @@ rt::Task<Status> StoreBinder::TryCommit(Chunk chunk) {
   } else {
     OnConflict(staged, *result, *work);
   }
+  // The next commit on these pools need not wait until the cache has this one.
+  turn.reset();
   const Status seen = co_await parts_.cache.WaitFor(result->revision);
   if (!seen.ok()) {
     for (Draft* draft : staged) draft->verdict = seen;
