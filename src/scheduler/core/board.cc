@@ -116,10 +116,12 @@ PoolIndex Board::SetPool(const PoolSpec& spec) {
     const bool has_other_room =
         old.capacity != spec.capacity || old.class_counts != spec.class_counts;
     s.CountObjects(pool, -1);
+    if (has_other_room) s.ChargeObjects(pool, -1);
     const Events events = s.pools.Replace(pool, spec);
     s.PoolChanged(pool);
     s.CountObjects(pool, 1);
-    if (has_other_room) s.Recharge(pool);
+    if (has_other_room) s.ChargeObjects(pool, 1);
+    s.pools.Settle(pool);
     s.pools.Note(pool, events);
   }
   if (s.dimensions_version != s.pools.dimensions_version()) s.RechargeAll();
@@ -182,21 +184,22 @@ void BoardState::PoolChanged(size_t pool) {
   census.PoolChanged(pool);
 }
 
-void BoardState::Recharge(size_t pool) {
-  pools.ClearCharges(pool);
+void BoardState::ChargeObjects(size_t pool, int64_t sign) {
   for (const uint32_t number : objects.on_pool(pool)) {
     const Placed& object = objects.at(number);
-    if (object.is_charged) pools.Charge(*object.shape, pool, 1, object.is_unseen);
+    if (object.is_charged) pools.Charge(*object.shape, pool, sign, object.is_unseen);
   }
-  pools.Settle(pool);
 }
 
 // A resource became known: objects that use it count for more than before.
 void BoardState::RechargeAll() {
   dimensions_version = pools.dimensions_version();
+  for (size_t pool = 0; pool < pools.slots(); ++pool) ChargeObjects(pool, -1);
   objects.ForEach([&](Placed& object) { Compile(*object.shape); });
-  for (size_t pool = 0; pool < pools.slots(); ++pool)
-    if (pools.IsLive(pool)) Recharge(pool);
+  for (size_t pool = 0; pool < pools.slots(); ++pool) {
+    ChargeObjects(pool, 1);
+    if (pools.IsLive(pool)) pools.Settle(pool);
+  }
 }
 
 void BoardState::CountObjects(size_t pool, int32_t sign) {
@@ -211,7 +214,7 @@ void BoardState::CountObjects(size_t pool, int32_t sign) {
 
 void Board::Report(PoolIndex pool, LedgerVersion version, const Resources& free) {
   std::array<int64_t, kDimensionsMax> amounts;
-  amounts.fill(kUnreported);
+  amounts.fill(INT64_MAX);
   for (const auto& [name, amount] : free)
     if (const auto dimension = state_->pools.DimensionOf(name)) amounts[*dimension] = amount;
   state_->TakeReport(pool, version, amounts);
@@ -231,17 +234,25 @@ void BoardState::TakeReport(PoolIndex pool,
     return;
   reported[index] = version;
   auto& unseen = objects.unseen(index);
-  std::erase_if(unseen, [&](uint32_t number) {
-    Placed& object = objects.at(number);
+  std::erase_if(unseen, [&](const Unseen& one) {
     // What an earlier start of the poollet held is part of its record, or gone: both are in its
     // sum.
-    const bool is_seen = object.is_held && (object.held_at.boot != version.boot ||
-                                            object.held_at.counter <= version.counter);
-    if (is_seen) MarkSeen(object);
+    const bool is_seen =
+        one.is_held && (one.held_at.boot != version.boot || one.held_at.counter <= version.counter);
+    if (is_seen) objects.at(one.number).is_unseen = false;
     return is_seen;
   });
   pools.SetReport(index, amounts);
+  CountUnseen(index);
   pools.Settle(index);
+}
+
+// A fresh report does not count these yet.
+void BoardState::CountUnseen(size_t pool) {
+  for (const Unseen& one : objects.unseen(pool)) {
+    const Placed& object = objects.at(one.number);
+    if (object.is_charged) pools.CountByHost(*object.shape, pool, -1);
+  }
 }
 
 void Board::ClearReport(PoolIndex pool) {
@@ -250,13 +261,16 @@ void Board::ClearReport(PoolIndex pool) {
   CHECK(s.pools.IsLive(index));
   s.reported[index] = {};
   s.pools.SetReport(index, {});
+  s.CountUnseen(index);
   s.pools.Settle(index);
 }
 
-// The caller takes it off the pool's list.
 void BoardState::MarkSeen(Placed& object) {
   object.is_unseen = false;
-  if (object.is_charged) pools.MarkSeen(*object.shape, object.pool);
+  if (object.is_charged) pools.CountByHost(*object.shape, object.pool, 1);
+  const uint32_t number = objects.NumberOf(object);
+  std::erase_if(objects.unseen(object.pool),
+                [&](const Unseen& one) { return one.number == number; });
 }
 
 // ---- Avoidance
@@ -300,6 +314,11 @@ Shape Board::Intern(const Requirements& requirements) {
   for (const auto& preferred : requirements.preferred_company)
     shape->preferred.push_back(s.InternTerm(requirements, preferred.company));
   shape->preferred_views.resize(requirements.preferred_pools.size());
+  shape->has_preferences = !requirements.preferred_company.empty() ||
+                           !requirements.preferred_pools.empty() ||
+                           std::ranges::any_of(requirements.spread, [](const SpreadRule& rule) {
+                             return rule.otherwise == SpreadRule::Otherwise::kScheduleAnyway;
+                           });
   s.Compile(*shape);
   if (s.shapes.size() > 2 * s.shapes_swept) {
     std::erase_if(s.shapes, [](const auto& entry) { return entry.second.expired(); });
@@ -366,11 +385,10 @@ void BoardState::AddObject(const Request& request,
   object.is_confirmed = is_settled;
   object.is_unseen = !is_settled;
   if (reservation != ObjectKey{}) {
-    objects.Find(reservation)->consumer = request.key;
-    object.reservation = reservation;
+    objects.Join(object, *objects.Find(reservation));
     object.is_charged = false;
   }
-  if (object.is_unseen) objects.unseen(pool).push_back(objects.NumberOf(object));
+  if (object.is_unseen) objects.unseen(pool).push_back({.number = objects.NumberOf(object)});
   census.Count(shape, pool, 1);
   if (!shape.counted_by.empty() || !shape.anti_affinity.empty())
     pools.Note(pool, ToEvents(Event::kCompany));
@@ -382,40 +400,40 @@ void BoardState::AddObject(const Request& request,
 
 void BoardState::RemoveObject(Placed& object) {
   const size_t pool = object.pool;
-  const Shape shape = object.shape;
+  const Shape shape = std::move(object.shape);
   RefreshCounts(*shape);
   census.Count(*shape, pool, -1);
   if (!shape->counted_by.empty() || !shape->anti_affinity.empty())
     pools.Note(pool, ToEvents(Event::kCompany));
-  if (object.is_unseen) std::erase(objects.unseen(pool), objects.NumberOf(object));
-  const bool is_charged = object.is_charged;
-  if (is_charged) pools.Charge(*shape, pool, -1, object.is_unseen);
-  if (Placed* reservation = objects.Find(object.reservation); reservation != nullptr)
-    reservation->consumer = {};
+  if (object.is_charged) pools.Charge(*shape, pool, -1, object.is_unseen);
+  if (object.is_unseen) {
+    const uint32_t number = objects.NumberOf(object);
+    std::erase_if(objects.unseen(pool), [&](const Unseen& one) { return one.number == number; });
+  }
+  if (Placed* copy = objects.ReservationOf(object)) objects.Part(object, *copy);
   // Whoever lives in a reservation that ends has to pay for itself.
-  Placed* consumer = objects.Find(object.consumer);
-  if (consumer != nullptr && !consumer->is_charged) {
+  if (Placed* consumer = objects.ConsumerOf(object)) {
+    objects.Part(*consumer, object);
+    if (!consumer->is_charged) pools.Charge(*consumer->shape, pool, 1, consumer->is_unseen);
     consumer->is_charged = true;
-    consumer->reservation = {};
-    pools.Charge(*consumer->shape, pool, 1, consumer->is_unseen);
   }
   objects.Remove(object.key);
-  if (is_charged) pools.Settle(pool);
+  pools.Settle(pool);
 }
 
 void Board::Held(ObjectKey key, LedgerVersion version) {
   BoardState& s = *state_;
   Placed* object = s.objects.Find(key);
   if (object == nullptr || !object->is_unseen) return;
-  object->is_held = true;
-  object->held_at = version;
-  const LedgerVersion known = s.reported[object->pool];
-  if (!s.pools.has_report(object->pool) || version.boot != known.boot ||
-      version.counter > known.counter)
-    return;
-  s.MarkSeen(*object);
-  std::erase(s.objects.unseen(object->pool), s.objects.NumberOf(*object));
-  s.pools.Settle(object->pool);
+  const size_t pool = object->pool;
+  const LedgerVersion known = s.reported[pool];
+  if (s.pools.has_report(pool) && version.boot == known.boot && version.counter <= known.counter) {
+    s.MarkSeen(*object);
+    return s.pools.Settle(pool);
+  }
+  const uint32_t number = s.objects.NumberOf(*object);
+  for (Unseen& one : s.objects.unseen(pool))
+    if (one.number == number) one = {.number = number, .is_held = true, .held_at = version};
 }
 
 void Board::Confirm(ObjectKey key) {
@@ -426,20 +444,23 @@ void Board::Confirm(ObjectKey key) {
   const size_t pool = object->pool;
   bool has_changed = false;
   // Without an answer or a report there is nothing to wait for: the store's word is all there is.
-  if (object->is_unseen && (!object->is_held || !s.pools.has_report(pool))) {
+  if (object->is_unseen && (!s.pools.has_report(pool) || !s.IsHeld(*object))) {
     s.MarkSeen(*object);
-    std::erase(s.objects.unseen(pool), s.objects.NumberOf(*object));
     has_changed = true;
   }
   if (!object->is_charged) {
-    object->is_charged = true;
-    s.pools.Charge(*object->shape, pool, 1, object->is_unseen);
-    if (Placed* reservation = s.objects.Find(object->reservation); reservation != nullptr)
-      s.RemoveObject(*reservation);
-    object->reservation = {};
+    // Its own demand instead of the reservation's: the surplus becomes free.
+    if (Placed* copy = s.objects.ReservationOf(*object)) s.RemoveObject(*copy);
     has_changed = true;
   }
   if (has_changed) s.pools.Settle(pool);
+}
+
+bool BoardState::IsHeld(const Placed& object) {
+  const uint32_t number = objects.NumberOf(object);
+  const auto& unseen = objects.unseen(object.pool);
+  return std::ranges::any_of(
+      unseen, [&](const Unseen& one) { return one.number == number && one.is_held; });
 }
 
 void Board::Settle(const Request& request, PoolIndex pool) {

@@ -12,55 +12,46 @@ namespace {
 // behind its equals.
 class Ranker {
  public:
-  Ranker(BoardState& state, const Inquiry& inquiry, size_t count, Tier tier, Decision& decision)
+  // Keeps the best `limit`, all above `floor`.
+  Ranker(BoardState& state, const Inquiry& inquiry, size_t limit, uint8_t floor)
       : state_(state),
         inquiry_(inquiry),
-        has_points_(inquiry.shape.has_preferences()),
-        limit_(decision.ranked.size() + count),
-        first_(decision.ranked.size()),
-        tier_(tier),
-        ranked_(decision.ranked) {}
+        ranked_(state.ranked),
+        limit_(limit),
+        threshold_(floor),
+        has_points_(inquiry.shape.has_preferences) {
+    ranked_.clear();
+  }
 
   // Nothing at or below this level can be of interest any more.
   uint8_t threshold() const { return threshold_; }
-  // Looks for this level only, at first.
-  void StartAt(uint8_t level) { threshold_ = floor_ = static_cast<uint8_t>(level - 1); }
   bool is_full() const { return ranked_.size() == limit_; }
 
   void Visit(size_t pool, uint8_t level) {
     if (!inquiry_.request.refused.empty() && state_.IsRefused(inquiry_.request, pool)) return;
-    const int32_t points = has_points_ ? state_.PointsOf(inquiry_, pool) : 0;
-    const auto behind = std::upper_bound(ranked_.begin() + static_cast<ptrdiff_t>(first_),
-                                         ranked_.end(),
-                                         0,
-                                         [&](int, const Candidate& other) {
-                                           return points != other.points ? points > other.points
-                                                                         : level > other.level;
-                                         });
-    if (is_full() && behind == ranked_.end()) return;
-    std::vector<PoolIndex> joint;
-    if (!inquiry_.joint.empty() && !state_.AssignJoint(inquiry_, pool, &joint)) return;
-    const auto place = behind - ranked_.begin();
+    const Ranked found = {.pool = static_cast<uint32_t>(pool),
+                          .points = has_points_ ? state_.PointsOf(inquiry_, pool) : 0,
+                          .level = level};
+    size_t place = ranked_.size();
+    while (place > 0 && IsBetter(found, ranked_[place - 1])) --place;
+    if (place == limit_) return;
+    if (!inquiry_.joint.empty() && !state_.AssignJoint(inquiry_, pool, nullptr)) return;
     if (is_full()) ranked_.pop_back();
-    ranked_.insert(ranked_.begin() + place,
-                   {.pool = PoolIndex{static_cast<uint32_t>(pool)},
-                    .tier = tier_,
-                    .level = level,
-                    .points = points,
-                    .joint = std::move(joint)});
-    if (is_full() && !has_points_) threshold_ = std::max(floor_, ranked_.back().level);
+    ranked_.insert(ranked_.begin() + static_cast<ptrdiff_t>(place), found);
+    if (is_full() && !has_points_) threshold_ = ranked_.back().level;
   }
 
  private:
+  static bool IsBetter(const Ranked& a, const Ranked& b) {
+    return a.points != b.points ? a.points > b.points : a.level > b.level;
+  }
+
   BoardState& state_;
   const Inquiry& inquiry_;
-  bool has_points_;
+  std::vector<Ranked>& ranked_;
   size_t limit_;
-  size_t first_;
-  Tier tier_;
-  uint8_t threshold_ = 0;
-  uint8_t floor_ = 0;
-  std::vector<Candidate>& ranked_;
+  uint8_t threshold_;
+  bool has_points_;
 };
 
 uint64_t Mix(uint64_t x) {
@@ -87,9 +78,8 @@ FitIndex& BoardState::IndexOf(CompiledShape& shape) {
                .is_impossible = !shape.unknown.empty()};
     for (const Demand& demand : shape.demands)
       key.demands.emplace_back(demand.dimension, demand.amount);
-    index = &indexes.Get(shape.fit_index, key, [&] {
-      return std::make_unique<FitIndex>(pools, shape.requirements, shape);
-    });
+    index = &indexes.Get(
+        shape.fit_index, key, [&] { return std::make_unique<FitIndex>(pools, shape); });
   }
   index->CatchUp(pools);
   return *index;
@@ -160,35 +150,43 @@ void BoardState::Decide(const Request& request, size_t count, Decision& decision
   if (request.pinned || !request.reservation.empty())
     return DecideAmongFew(inquiry, count, decision);
   const FitIndex& index = IndexOf(inquiry.shape);
-  const uint8_t best = index.max();
-  if (best == 0) return;
+  if (index.max() == 0) return;
   const Clauses clauses = ClausesOf(inquiry);
-  const size_t start = StartOf(request);
+  const bool has_soft = inquiry.taints->softs > 0;
+  const bool has_avoided = !avoidances.empty();
   for (const Tier tier : {Tier::kWilling, Tier::kPreferNot, Tier::kAvoided}) {
-    if (tier == Tier::kPreferNot && inquiry.taints->softs == 0) continue;
-    if (tier == Tier::kAvoided && avoidances.empty()) break;
+    if (tier == Tier::kPreferNot && !has_soft) continue;
+    if (tier == Tier::kAvoided && !has_avoided) continue;
     Clauses asked = clauses;
-    if (!avoidances.empty()) {
-      if (tier == Tier::kAvoided)
-        asked.All(avoided);
-      else
-        asked.None(avoided);
+    if (has_avoided) tier == Tier::kAvoided ? asked.All(avoided) : asked.None(avoided);
+    if (has_soft && tier == Tier::kWilling) asked.None(inquiry.taints->soft);
+    if (has_soft && tier == Tier::kPreferNot) asked.All(inquiry.taints->soft);
+    Search(inquiry, index, asked, count - decision.ranked.size());
+    for (const Ranked& found : ranked) {
+      Candidate& candidate = decision.ranked.emplace_back();
+      candidate.pool = PoolIndex{found.pool};
+      candidate.tier = tier;
+      candidate.level = found.level;
+      candidate.points = found.points;
+      if (!inquiry.joint.empty()) AssignJoint(inquiry, found.pool, &candidate.joint);
     }
-    if (inquiry.taints->softs > 0) {
-      if (tier == Tier::kWilling) asked.None(inquiry.taints->soft);
-      if (tier == Tier::kPreferNot) asked.All(inquiry.taints->soft);
-    }
-    const size_t missing = count - decision.ranked.size();
-    // Mostly a pool of the best level will do, and few pools have that level.
-    if (missing == 1 && !inquiry.shape.has_preferences()) {
-      Ranker first(*this, inquiry, 1, tier, decision);
-      first.StartAt(best);
-      index.Scan(start, asked, first);
-      if (decision.ranked.size() == count) return;
-    }
-    Ranker ranker(*this, inquiry, missing, tier, decision);
-    index.Scan(start, asked, ranker);
     if (decision.ranked.size() == count) return;
+  }
+}
+
+// Leaves the best `count` in `ranked`. Looks at the highest levels only, then further and further
+// down: most of the time few pools have a high level, and one of them will do.
+void BoardState::Search(const Inquiry& inquiry,
+                        const FitIndex& index,
+                        const Clauses& clauses,
+                        size_t count) {
+  const size_t start = StartOf(inquiry.request);
+  const int best = index.max();
+  for (int depth = inquiry.shape.has_preferences ? 256 : 1;; depth *= 4) {
+    const auto floor = static_cast<uint8_t>(std::max(0, best - depth));
+    Ranker ranker(*this, inquiry, count, floor);
+    index.Scan(start, clauses, ranker);
+    if (ranker.is_full() || floor == 0) return;
   }
 }
 

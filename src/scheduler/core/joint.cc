@@ -39,22 +39,22 @@ std::vector<JointRanking> BoardState::RankJoint(const Request& request) {
   for (const Request& volume : request.joint) {
     CHECK(volume.shape != nullptr && volume.joint.empty());
     const Inquiry inquiry = Inquire(volume);
-    struct Ranked {
+    struct Option {
       Tier tier;
       int32_t points;
       uint8_t level;
       uint32_t pool;
     };
-    std::vector<Ranked> ranked;
+    std::vector<Option> found;
     pools.of_kind(inquiry.shape.requirements.kind).ForEach([&](size_t pool) {
       if (FirstFailure(inquiry, pool, RoomCheck::kAsked)) return;
-      ranked.push_back(
+      found.push_back(
           {.tier = TierOf(inquiry, pool),
            .points = PointsOf(inquiry, pool),
            .level = LevelOf(pools, pool, inquiry.shape.requirements.policy, inquiry.shape),
            .pool = static_cast<uint32_t>(pool)});
     });
-    std::ranges::sort(ranked, [](const Ranked& a, const Ranked& b) {
+    std::ranges::sort(found, [](const Option& a, const Option& b) {
       if (a.tier != b.tier) return a.tier < b.tier;
       if (a.points != b.points) return a.points > b.points;
       if (a.level != b.level) return a.level > b.level;
@@ -62,10 +62,10 @@ std::vector<JointRanking> BoardState::RankJoint(const Request& request) {
     });
     JointRanking ranking{.shape = &inquiry.shape};
     ranking.position_of.resize(pools.slots(), kNoRank);
-    for (uint32_t i = 0; i < ranked.size(); ++i) {
-      ranking.position_of[ranked[i].pool] = i;
-      if (pools.spec(ranked[i].pool).reach != Reach::kHost)
-        ranking.beyond_host.push_back(ranked[i].pool);
+    for (uint32_t i = 0; i < found.size(); ++i) {
+      ranking.position_of[found[i].pool] = i;
+      if (pools.spec(found[i].pool).reach != Reach::kHost)
+        ranking.beyond_host.push_back(found[i].pool);
     }
     rankings.push_back(std::move(ranking));
   }

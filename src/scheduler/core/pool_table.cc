@@ -2,7 +2,6 @@
 #include "scheduler/core/internal/pool_table.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "base/check.h"
@@ -51,11 +50,11 @@ std::optional<size_t> PoolTable::Find(PoolKind kind, std::string_view name) cons
 void PoolTable::GrowTo(size_t slots) {
   specs_.resize(slots);
   hosts_.resize(slots);
-  widths_.resize(slots);
+  inverse_widths_.resize(slots);
   shares_.resize(slots);
   events_.resize(slots);
-  cells_.resize(slots * stride_);
-  room_.resize(slots * stride_);
+  cells_.resize(slots * stride_, Cell{.host = kUnreported});
+  capacities_.resize(slots * stride_);
   const size_t words = (slots + kWordBits - 1) / kWordBits;
   if (words <= words_) return;
   words_ = words;
@@ -84,6 +83,7 @@ size_t PoolTable::Add(const PoolSpec& spec) {
   SetCapacity(pool, spec);
   ApplyState(pool);
   Settle(pool);
+  Touch(pool, kStructural);
   Note(pool, ToEvents(Event::kUsable));
   return pool;
 }
@@ -100,14 +100,15 @@ void PoolTable::Remove(size_t pool) {
   fence_ready_.Reset(pool);
   has_report_.Reset(pool);
   shares_[pool].reset();
+  inverse_widths_[pool] = 0;
   for (size_t d = 0; d < stride_; ++d) {
-    room_[pool * stride_ + d] = {};
-    cells_[pool * stride_ + d] = {};
+    capacities_[pool * stride_ + d] = 0;
+    cells_[pool * stride_ + d] = {.host = kUnreported};
   }
   specs_[pool] = {};
   events_[pool] = 0;
   unused_.push_back(static_cast<uint32_t>(pool));
-  Touch(pool);
+  Touch(pool, kStructural);
 }
 
 Events PoolTable::Replace(size_t pool, const PoolSpec& spec) {
@@ -126,7 +127,7 @@ Events PoolTable::Replace(size_t pool, const PoolSpec& spec) {
   specs_[pool].state = before;
   Index(pool);
   if (has_other_room) SetCapacity(pool, spec);
-  Touch(pool);
+  Touch(pool, kStructural);
   return events | SetState(pool, spec.state);
 }
 
@@ -135,7 +136,7 @@ Events PoolTable::SetState(size_t pool, const PoolState& state) {
   if (old == state) return 0;
   specs_[pool].state = state;
   ApplyState(pool);
-  Touch(pool);
+  Touch(pool, kStructural);
   Events events = 0;
   if (!IsUsable(old) && IsUsable(state)) events |= ToEvents(Event::kUsable);
   if (!old.is_fence_ready && state.is_fence_ready) events |= ToEvents(Event::kFence);
@@ -227,16 +228,16 @@ size_t PoolTable::Dimension(const std::string& name) {
 }
 
 void PoolTable::Widen(size_t stride) {
-  std::vector<Cell> cells(specs_.size() * stride);
-  std::vector<Room> room(specs_.size() * stride);
+  std::vector<Cell, CacheAligned<Cell>> cells(specs_.size() * stride, Cell{.host = kUnreported});
+  std::vector<int64_t> capacities(specs_.size() * stride);
   for (size_t pool = 0; pool < specs_.size(); ++pool) {
     for (size_t d = 0; d < stride_; ++d) {
       cells[pool * stride + d] = cells_[pool * stride_ + d];
-      room[pool * stride + d] = room_[pool * stride_ + d];
+      capacities[pool * stride + d] = capacities_[pool * stride_ + d];
     }
   }
   cells_ = std::move(cells);
-  room_ = std::move(room);
+  capacities_ = std::move(capacities);
   stride_ = stride;
 }
 
@@ -247,23 +248,31 @@ void PoolTable::SetCapacity(size_t pool, const PoolSpec& spec) {
   if (spec.class_counts.empty()) {
     for (const auto& [name, amount] : spec.capacity)
       if (name != kShareResource) amounts.emplace_back(Dimension(name), Bounded(amount));
+  } else {
+    amounts.emplace_back(kShareDimension, SetCounts(pool, spec));
   }
-  for (size_t d = 0; d < stride_; ++d) room_[pool * stride_ + d].capacity = 0;
-  for (const auto& [dimension, amount] : amounts)
-    if (dimension < kDimensionsMax) room_[pool * stride_ + dimension].capacity = amount;
-  if (!spec.class_counts.empty()) SetCounts(pool, spec);
-  widths_[pool] = 0;
+  Cell* cells = &cells_[pool * stride_];
+  int64_t* capacities = &capacities_[pool * stride_];
   for (size_t d = 0; d < stride_; ++d) {
-    const int64_t capacity = room_[pool * stride_ + d].capacity;
-    cells_[pool * stride_ + d].scale = capacity > 0 ? 1.0 / static_cast<double>(capacity) : 0;
-    if (capacity > 0) ++widths_[pool];
+    cells[d].server -= capacities[d];
+    cells[d].scale = 0;
+    capacities[d] = 0;
   }
+  float width = 0;
+  for (const auto& [dimension, amount] : amounts) {
+    if (dimension >= kDimensionsMax || amount == 0) continue;
+    capacities[dimension] = amount;
+    cells[dimension].server += amount;
+    cells[dimension].scale = 1.0 / static_cast<double>(amount);
+    width += 1;
+  }
+  inverse_widths_[pool] = spec.class_counts.empty() ? 1 / std::max(1.0F, width) : -1;
 }
 
 // One machine of class c uses 1/count of the pool. With the least common multiple of all counts as
 // the whole, each of them is an exact number of parts. Should that number grow out of bounds, parts
 // are rounded up: a machine less may fit, never one too many.
-void PoolTable::SetCounts(size_t pool, const PoolSpec& spec) {
+int64_t PoolTable::SetCounts(size_t pool, const PoolSpec& spec) {
   int64_t scale = 1;
   for (const auto& [name, count] : spec.class_counts) {
     if (count <= 0) continue;
@@ -282,7 +291,7 @@ void PoolTable::SetCounts(size_t pool, const PoolSpec& spec) {
         std::max<int64_t>(1, whole * count == scale ? whole : whole + 1);
   }
   shares_[pool] = std::move(shares);
-  room_[pool * stride_ + kShareDimension].capacity = scale;
+  return scale;
 }
 
 int64_t PoolTable::ShareOf(size_t pool, uint32_t class_id) const {
@@ -293,67 +302,54 @@ int64_t PoolTable::ShareOf(size_t pool, uint32_t class_id) const {
 
 // ---- Room
 
-bool PoolTable::HasRoom(const CompiledShape& shape, size_t pool) const {
-  if (!shape.unknown.empty() && !is_counted(pool)) return false;
-  const Cell* cells = row(pool);
-  bool fits = true;
-  ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
-    if (cells[dimension].free < amount) fits = false;
-  });
-  return fits;
-}
-
 void PoolTable::Charge(const CompiledShape& shape, size_t pool, int64_t sign, bool is_unseen) {
-  Room* room = &room_[pool * stride_];
+  Cell* cells = &cells_[pool * stride_];
   ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
-    room[dimension].promised += sign * amount;
-    if (is_unseen) room[dimension].unseen += sign * amount;
+    cells[dimension].server -= sign * amount;
+    if (is_unseen) cells[dimension].host -= sign * amount;
   });
 }
 
-void PoolTable::MarkSeen(const CompiledShape& shape, size_t pool) {
-  Room* room = &room_[pool * stride_];
-  ForEachDemand(
-      shape, pool, [&](size_t dimension, int64_t amount) { room[dimension].unseen -= amount; });
-}
-
-void PoolTable::ClearCharges(size_t pool) {
-  for (size_t d = 0; d < stride_; ++d) {
-    room_[pool * stride_ + d].promised = 0;
-    room_[pool * stride_ + d].unseen = 0;
-  }
+void PoolTable::CountByHost(const CompiledShape& shape, size_t pool, int64_t sign) {
+  Cell* cells = &cells_[pool * stride_];
+  ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
+    cells[dimension].host += sign * amount;
+  });
 }
 
 void PoolTable::SetReport(size_t pool, std::span<const int64_t> amounts) {
-  for (size_t d = 0; d < stride_; ++d) {
-    int64_t reported = d < amounts.size() ? amounts[d] : kUnreported;
-    if (reported != kUnreported) reported = std::clamp(reported, -kAmountMax, kAmountMax);
-    if (d == kShareDimension) reported = kUnreported;
-    room_[pool * stride_ + d].reported = reported;
+  for (size_t d = 0; d < names_.size(); ++d) {
+    const int64_t amount = d < amounts.size() && d != kShareDimension ? amounts[d] : INT64_MAX;
+    cells_[pool * stride_ + d].host =
+        amount == INT64_MAX ? kUnreported : std::clamp(amount, -kAmountMax, kAmountMax);
   }
   has_report_.Assign(pool, !amounts.empty());
 }
 
 void PoolTable::Settle(size_t pool) {
-  const Room* room = &room_[pool * stride_];
   Cell* cells = &cells_[pool * stride_];
   bool grew = false;
   for (size_t d = 0; d < names_.size(); ++d) {
-    int64_t free = room[d].capacity - room[d].promised;
-    if (room[d].reported != kUnreported) free = std::min(free, room[d].reported - room[d].unseen);
+    const int64_t free = std::min(cells[d].server, cells[d].host);
     grew |= free > cells[d].free;
     cells[d].free = free;
   }
   if (grew) Note(pool, ToEvents(Event::kRoom));
-  Touch(pool);
+  Touch(pool, 0);
 }
 
 // ---- What changed
 
-void PoolTable::Touch(size_t pool) {
-  // Nobody has read the last entry yet: it still stands for this one too.
-  if (touches_ > read_ && touched(touches_ - 1) == pool) return;
-  touch_log_[touches_ % kTouchLog] = static_cast<uint32_t>(pool);
+void PoolTable::Touch(size_t pool, uint32_t flags) {
+  // Nobody has read the last entry yet: it may stand for this one too.
+  if (touches_ > read_) {
+    uint32_t& last = touch_log_[(touches_ - 1) % kTouchLog];
+    if ((last & ~kStructural) == pool) {
+      last |= flags;
+      return;
+    }
+  }
+  touch_log_[touches_ % kTouchLog] = static_cast<uint32_t>(pool) | flags;
   ++touches_;
 }
 

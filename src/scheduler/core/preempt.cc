@@ -31,7 +31,7 @@ class Chooser {
     for (const uint32_t number : state.objects.on_pool(pool)) {
       const Placed& object = state.objects.at(number);
       if (object.is_confirmed && object.is_preemptible && !object.has_local_state &&
-          object.is_charged && object.consumer == ObjectKey{} && object.priority < request.priority)
+          object.is_charged && !object.has_consumer && object.priority < request.priority)
         possible_.push_back(&object);
     }
     // Lowest priority first; the order among equals must not depend on who came and went.

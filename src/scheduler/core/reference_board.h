@@ -276,7 +276,8 @@ class ReferenceBoard {
     const PoolSpec& spec = pools.at(pool).spec;
     const Resources free = Free(pool);
     const Resources demand = Demand(r, spec);
-    double sum = 0, largest = 0, smallest = 1, scarcest = 1, width = 0;
+    double sum = 0, largest = 0, smallest = 1, scarcest = 1;
+    float width = 0;
     // Adding up in the board's order of dimensions keeps the last bit of the sum the same.
     for (const std::string name : {"share", "cpu", "memory", "storage", "gpu"}) {
       const Resources all = Capacity(spec);
@@ -290,7 +291,7 @@ class ReferenceBoard {
       if (asked > 0) scarcest = std::min(scarcest, rest);
       width += 1;
     }
-    const double mean = sum / std::max(1.0, width);
+    const double mean = sum * static_cast<double>(1 / std::max(1.0F, width));
     double score = 0;
     if (r.policy == Policy::kBinpack) score = 1 - (0.5 * mean + 0.5 * largest);
     if (r.policy == Policy::kSpread) score = scarcest;

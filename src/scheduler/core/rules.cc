@@ -114,7 +114,8 @@ const Placed* BoardState::ReservedAt(const Inquiry& inquiry, size_t pool) const 
   for (const ObjectKey& key : inquiry.request.reservation) {
     const Placed* copy = objects.Find(key);
     if (copy == nullptr || copy->pool != pool || !copy->is_charged) continue;
-    if (copy->consumer != ObjectKey{} && copy->consumer != inquiry.request.key) continue;
+    const Placed* consumer = objects.ConsumerOf(*copy);
+    if (consumer != nullptr && consumer->key != inquiry.request.key) continue;
     // It must fit inside: in every dimension at most what the copy holds.
     std::array<int64_t, kDimensionsMax> held{};
     pools.ForEachDemand(*copy->shape, pool, [&](size_t d, int64_t amount) { held[d] = amount; });

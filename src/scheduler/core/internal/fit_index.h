@@ -9,6 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "scheduler/core/internal/pool_table.h"
 
 namespace berth::scheduler {
@@ -23,44 +27,59 @@ struct FitKey {
   auto operator<=>(const FitKey&) const = default;
 };
 
-// The policy's score of a pool that has room for the demands; 1 to 255. Pure arithmetic on the
-// pool's own numbers, in doubles without contraction: the same everywhere.
+// The policy's score of a pool, 1 to 255, whether there is room or not. Pure arithmetic on the
+// pool's own numbers.
 uint8_t LevelOf(const PoolTable& pools, size_t pool, Policy policy, const CompiledShape& shape);
+
+// A bit for each of 64 bytes that is above the threshold.
+inline uint64_t BytesAbove(const uint8_t* bytes, uint8_t threshold) {
+  uint64_t mask = 0;
+#ifdef __SSE2__
+  const __m128i limit = _mm_set1_epi8(static_cast<char>(threshold));
+  const __m128i zero = _mm_setzero_si128();
+  for (int i = 0; i < 4; ++i) {
+    const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16 * i));
+    const __m128i not_above = _mm_cmpeq_epi8(_mm_subs_epu8(part, limit), zero);
+    const auto bits = static_cast<uint16_t>(~_mm_movemask_epi8(not_above));
+    mask |= static_cast<uint64_t>(bits) << (16 * i);
+  }
+#else
+  for (size_t i = 0; i < kWordBits; ++i) mask |= static_cast<uint64_t>(bytes[i] > threshold) << i;
+#endif
+  return mask;
+}
 
 // Which pools may be looked at, word by word: in all of `all`, in none of `none`.
 class Clauses {
  public:
-  void All(const Bitmap& set) { Add(all_, all_count_, set); }
-  void None(const Bitmap& set) { Add(none_, none_count_, set); }
+  void All(const Bitmap& set) { all_[all_count_++] = set.data(); }
+  void None(const Bitmap& set) { none_[none_count_++] = set.data(); }
   uint64_t Word(size_t w) const {
     uint64_t word = ~uint64_t{0};
     for (size_t i = 0; i < all_count_; ++i) word &= all_[i][w];
     for (size_t i = 0; i < none_count_; ++i) word &= ~none_[i][w];
     return word;
   }
-  // Whether one more of each kind can be added.
+  // Whether two more of each kind can be added.
   bool has_space() const { return all_count_ + 2 < kMax && none_count_ + 2 < kMax; }
 
  private:
   static constexpr size_t kMax = 12;  // what does not fit is joined into one bitmap first
-  using Sets = std::array<const uint64_t*, kMax>;
-  static void Add(Sets& sets, size_t& count, const Bitmap& set) { sets[count++] = set.data(); }
-  Sets all_{};
-  Sets none_{};
+  std::array<const uint64_t*, kMax> all_;
+  std::array<const uint64_t*, kMax> none_;
   size_t all_count_ = 0;
   size_t none_count_ = 0;
 };
 
 class FitIndex {
  public:
-  // Builds the index: linear in pools. The shape stays with the index's owner.
-  FitIndex(const PoolTable& pools, const Requirements& requirements, const CompiledShape& shape);
+  // Builds the index: linear in pools.
+  FitIndex(const PoolTable& pools, const CompiledShape& shape);
 
   // Looks again at the pools touched since the last time.
   void CatchUp(const PoolTable& pools);
 
-  uint8_t level(size_t pool) const { return levels_[pool]; }
-  size_t chunks() const { return chunk_max_.size(); }
+  // The largest level of all.
   uint8_t max() const;
 
   // Visits pools with a level above visitor.threshold(), which may rise during the visit, as
@@ -72,7 +91,10 @@ class FitIndex {
  private:
   void Resize(const PoolTable& pools);
   void Rebuild(const PoolTable& pools);
+  void Allow(const PoolTable& pools, size_t pool);
   uint8_t Compute(const PoolTable& pools, size_t pool) const;
+  template <Policy policy>
+  void Replay(const PoolTable& pools);
   void Update(size_t pool, uint8_t level);
 
   template <class Visitor>
@@ -82,17 +104,17 @@ class FitIndex {
                  const Clauses& clauses,
                  Visitor& visitor) const;
 
-  FitKey key_;
+  PoolKind kind_;
+  Policy policy_;
   CompiledShape shape_;  // only what demands need
+  std::array<int64_t, kDimensionsMax> demands_{};
   uint64_t seen_ = 0;
   size_t slots_ = 0;
+  Bitmap allowed_;                  // usable, and offers the class
   std::vector<uint8_t> levels_;     // padded to whole chunks
   std::vector<uint8_t> chunk_max_;  // padded to whole blocks
   std::vector<uint8_t> block_max_;
 };
-
-// A bit for each of 64 bytes that is above the threshold.
-uint64_t BytesAbove(const uint8_t* bytes, uint8_t threshold);
 
 template <class Visitor>
 void FitIndex::ScanBlock(size_t block,
@@ -121,12 +143,13 @@ void FitIndex::Scan(size_t start, const Clauses& clauses, Visitor& visitor) cons
   const size_t rotation = start % kWordBits;
   // The first block's chunks from the start on, the other blocks, the first block's other chunks.
   const uint64_t head = ~uint64_t{0} << (first_chunk % kWordBits);
-  for (size_t i = 0; i <= block_max_.size(); ++i) {
-    const size_t block = (first_block + i) % block_max_.size();
+  const size_t blocks = block_max_.size();
+  for (size_t i = 0, block = first_block; i <= blocks; ++i, ++block) {
+    if (block == blocks) block = 0;
     if (block_max_[block] <= visitor.threshold()) continue;
     uint64_t chunks = BytesAbove(&chunk_max_[block * kWordBits], visitor.threshold());
     if (i == 0) chunks &= head;
-    if (i == block_max_.size()) chunks &= ~head;
+    if (i == blocks) chunks &= ~head;
     ScanBlock(block, chunks, rotation, clauses, visitor);
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/hash_map.h"
@@ -14,18 +15,23 @@ struct Placed {
   ObjectKey key;
   Shape shape;
   uint32_t pool = 0;
-  uint32_t position = 0;  // in the pool's list
   int32_t priority = 0;
-  bool is_confirmed = false;
-  bool is_preemptible = false;
-  bool has_local_state = false;
-  bool is_charged = true;  // false: lives inside the room of the reservation it consumes
-  bool is_unseen = false;  // the host's report does not count it yet
+  uint64_t set = 0;
+  bool is_confirmed : 1 = false;
+  bool is_preemptible : 1 = false;
+  bool has_local_state : 1 = false;
+  bool is_charged : 1 = true;        // false: lives inside the room of the reservation it consumes
+  bool is_unseen : 1 = false;        // the host's report does not count it yet
+  bool has_reservation : 1 = false;  // the key of the copy it lives in is kept by the table
+  bool has_consumer : 1 = false;     // of a reservation's copy: somebody lives in it
+};
+static_assert(sizeof(Placed) <= 56, "a million of them should stay small");
+
+// An object that the host's report does not count, and since when the host holds it.
+struct Unseen {
+  uint32_t number = 0;
   bool is_held = false;
   LedgerVersion held_at;
-  uint64_t set = 0;
-  ObjectKey reservation;  // the copy that it lives in, until confirmed
-  ObjectKey consumer;     // of a reservation's copy: who lives in it
 };
 
 struct ObjectKeyHash {
@@ -42,7 +48,7 @@ class ObjectTable {
   // Numbers of the objects on a pool, in no particular but a reproducible order.
   const std::vector<uint32_t>& on_pool(size_t pool) const { return on_pool_[pool]; }
   // Those of them that the host's report does not count.
-  std::vector<uint32_t>& unseen(size_t pool) { return unseen_[pool]; }
+  std::vector<Unseen>& unseen(size_t pool) { return unseen_[pool]; }
   Placed& at(uint32_t number) { return objects_[number]; }
   const Placed& at(uint32_t number) const { return objects_[number]; }
   // Null: not known. The pointer ends with the next Add.
@@ -61,6 +67,19 @@ class ObjectTable {
   uint32_t NumberOf(const Placed& object) const {
     return static_cast<uint32_t>(&object - objects_.data());
   }
+  // The object's reservation or consumer; null: none.
+  Placed* ReservationOf(const Placed& object) {
+    return object.has_reservation ? Find(reservations_.at(object.key)) : nullptr;
+  }
+  Placed* ConsumerOf(const Placed& copy) {
+    return copy.has_consumer ? Find(consumers_.at(copy.key)) : nullptr;
+  }
+  const Placed* ConsumerOf(const Placed& copy) const {
+    return copy.has_consumer ? Find(consumers_.at(copy.key)) : nullptr;
+  }
+  void Join(Placed& object, Placed& copy);
+  void Part(Placed& object, Placed& copy);
+
   template <class Fn>
   void ForEach(Fn fn) {
     for (const auto& numbers : on_pool_)
@@ -72,7 +91,9 @@ class ObjectTable {
   std::vector<uint32_t> unused_;
   HashMap<ObjectKey, uint32_t, ObjectKeyHash> by_key_;
   std::vector<std::vector<uint32_t>> on_pool_;
-  std::vector<std::vector<uint32_t>> unseen_;
+  std::vector<std::vector<Unseen>> unseen_;
+  std::map<ObjectKey, ObjectKey> reservations_;  // few: only between Assume and Confirm
+  std::map<ObjectKey, ObjectKey> consumers_;
 };
 
 }  // namespace berth::scheduler

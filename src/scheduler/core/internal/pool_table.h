@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,11 +20,12 @@
 
 namespace berth::scheduler {
 
-// What scoring reads of one pool in one dimension: 16 bytes, so that four dimensions are one cache
-// line.
+// One pool in one dimension: 32 bytes, so that four dimensions are two neighbouring cache lines.
 struct Cell {
-  int64_t free = 0;  // effective
-  double scale = 0;  // 1 / capacity; 0 if the pool has nothing of it
+  int64_t free = 0;    // effective: the smaller of the two below
+  double scale = 0;    // 1 / capacity; 0 if the pool has nothing of it
+  int64_t server = 0;  // capacity - promised
+  int64_t host = 0;    // reported - what the report does not count yet; kUnreported: no report
 };
 
 // Dimension 0 is the share of a pool that only knows class counts: its capacity is the least common
@@ -31,8 +33,21 @@ struct Cell {
 inline constexpr size_t kShareDimension = 0;
 inline constexpr std::string_view kShareResource = "berth.dev/share";
 
-// No report, in one dimension.
-inline constexpr int64_t kUnreported = INT64_MAX;
+// No report, in one dimension: more than anything, also after promises were taken from it.
+inline constexpr int64_t kUnreported = int64_t{1} << 62;
+
+// Rows begin where cache lines begin.
+template <class T>
+struct CacheAligned {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+  CacheAligned() = default;
+  template <class U>
+  explicit CacheAligned(const CacheAligned<U>&) {}
+  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  void deallocate(T* p, size_t) { ::operator delete(p, kLine); }
+  bool operator==(const CacheAligned&) const = default;
+};
 
 class PoolTable {
  public:
@@ -79,20 +94,20 @@ class PoolTable {
 
   // ---- Room
   const Cell* row(size_t pool) const { return &cells_[pool * stride_]; }
-  bool is_counted(size_t pool) const { return shares_[pool] != nullptr; }
+  bool is_counted(size_t pool) const { return inverse_widths_[pool] < 0; }
+  // 1 / the number of dimensions that the pool has anything of; negative for pools by counts.
+  float inverse_width(size_t pool) const { return inverse_widths_[pool]; }
   // Parts of the pool that one machine of the class uses; all of it if the class is not offered.
   int64_t ShareOf(size_t pool, uint32_t class_id) const;
-  // Dimensions that the pool has anything of: what a mean is taken over.
-  uint32_t width(size_t pool) const { return widths_[pool]; }
   int64_t capacity(size_t pool, size_t dimension) const {
-    return room_[pool * stride_ + dimension].capacity;
+    return capacities_[pool * stride_ + dimension];
   }
   int64_t promised(size_t pool, size_t dimension) const {
-    return room_[pool * stride_ + dimension].promised;
+    return capacity(pool, dimension) - unpromised(pool, dimension);
   }
   // What the server alone would believe to be free.
   int64_t unpromised(size_t pool, size_t dimension) const {
-    return capacity(pool, dimension) - promised(pool, dimension);
+    return cells_[pool * stride_ + dimension].server;
   }
 
   // What an object of this shape uses on this pool, as fn(dimension, amount).
@@ -105,46 +120,49 @@ class PoolTable {
     }
   }
   // Whether an object of this shape fits into the effective free room.
-  bool HasRoom(const CompiledShape& shape, size_t pool) const;
+  bool HasRoom(const CompiledShape& shape, size_t pool) const {
+    const Cell* cells = row(pool);
+    if (is_counted(pool)) [[unlikely]]
+      return cells[kShareDimension].free >= ShareOf(pool, shape.class_id);
+    for (const Demand& demand : shape.demands)
+      if (cells[demand.dimension].free < demand.amount) return false;
+    return shape.unknown.empty();
+  }
 
   // An object comes (sign 1) or goes (-1). `is_unseen`: the host's report does not count it yet.
   void Charge(const CompiledShape& shape, size_t pool, int64_t sign, bool is_unseen);
-  // The host's report now counts what it did not before.
-  void MarkSeen(const CompiledShape& shape, size_t pool);
-  void ClearCharges(size_t pool);
+  // The host's report counts an object (sign 1), or does not (-1).
+  void CountByHost(const CompiledShape& shape, size_t pool, int64_t sign);
+  // A report that counts everything; empty: none. INT64_MAX: nothing said of that dimension.
   void SetReport(size_t pool, std::span<const int64_t> amounts);
   bool has_report(size_t pool) const { return has_report_.Test(pool); }
   // Recomputes the effective room after any of the above.
   void Settle(size_t pool);
 
   // ---- What changed
-  uint64_t touches() const { return touches_; }
-  // The pool of a touch, or nothing if it is too long ago.
+  // A touch names a pool whose room changed; with kStructural also its state, classes or form.
+  static constexpr uint32_t kStructural = uint32_t{1} << 31;
   static constexpr size_t kTouchLog = 1 << 14;
+  uint64_t touches() const { return touches_; }
+  // One of the last kTouchLog touches.
   uint32_t touched(uint64_t touch) const { return touch_log_[touch % kTouchLog]; }
   // Whoever reads the log says how far.
   void NoteRead(uint64_t touch) const { read_ = std::max(read_, touch); }
-  void Touch(size_t pool);
 
   void Note(size_t pool, Events events);
   std::vector<Change> TakeChanges();
 
  private:
-  struct Room {
-    int64_t capacity = 0;
-    int64_t promised = 0;
-    int64_t reported = kUnreported;
-    int64_t unseen = 0;
-  };
   struct Shares {
     std::map<uint32_t, int64_t> by_class;
   };
 
   void GrowTo(size_t slots);
+  void Touch(size_t pool, uint32_t flags);
   size_t Dimension(const std::string& name);  // kDimensionsMax: no number left
   void Widen(size_t stride);
   void SetCapacity(size_t pool, const PoolSpec& spec);
-  void SetCounts(size_t pool, const PoolSpec& spec);
+  int64_t SetCounts(size_t pool, const PoolSpec& spec);  // the whole, in parts
   void Index(size_t pool);
   void Unindex(size_t pool);
   uint32_t HostNumber(const PoolSpec& spec);
@@ -171,9 +189,9 @@ class PoolTable {
 
   std::vector<std::string> names_;
   size_t stride_ = 4;
-  std::vector<Cell> cells_;
-  std::vector<Room> room_;
-  std::vector<uint32_t> widths_;
+  std::vector<Cell, CacheAligned<Cell>> cells_;
+  std::vector<int64_t> capacities_;
+  std::vector<float> inverse_widths_;
   std::vector<std::unique_ptr<Shares>> shares_;
 
   std::vector<uint32_t> touch_log_;

@@ -49,13 +49,7 @@ class CompiledShape {
   SlotHint taint_view;
   std::vector<SlotHint> preferred_views;
 
-  bool has_preferences() const {
-    if (!requirements.preferred_company.empty() || !requirements.preferred_pools.empty())
-      return true;
-    for (const auto& rule : requirements.spread)
-      if (rule.otherwise == SpreadRule::Otherwise::kScheduleAnyway) return true;
-    return false;
-  }
+  bool has_preferences = false;  // points must be counted
 };
 
 }  // namespace berth::scheduler

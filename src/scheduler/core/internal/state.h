@@ -19,6 +19,13 @@
 
 namespace berth::scheduler {
 
+// A candidate in the making.
+struct Ranked {
+  uint32_t pool = 0;
+  int32_t points = 0;
+  uint8_t level = 0;
+};
+
 // A hard spread rule with its numbers of the moment: a domain may have at most `limit` matches.
 struct SpreadLimit {
   const CompanyTerm* term = nullptr;
@@ -58,7 +65,9 @@ class BoardState {
 
   // ---- board.cc
   void PoolChanged(size_t pool);
-  void Recharge(size_t pool);
+  void ChargeObjects(size_t pool, int64_t sign);
+  void CountUnseen(size_t pool);
+  bool IsHeld(const Placed& object);
   void RechargeAll();
   void CountObjects(size_t pool, int32_t sign);
   void Compile(CompiledShape& shape);
@@ -84,6 +93,7 @@ class BoardState {
   // ---- decide.cc
   void Decide(const Request& request, size_t count, Decision& decision);
   void DecideAmongFew(const Inquiry& inquiry, size_t count, Decision& decision);
+  void Search(const Inquiry& inquiry, const FitIndex& index, const Clauses& clauses, size_t count);
   FitIndex& IndexOf(CompiledShape& shape);
   Clauses ClausesOf(const Inquiry& inquiry);
   size_t StartOf(const Request& request) const;
@@ -113,7 +123,8 @@ class BoardState {
   std::vector<Time> avoid_until;  // by pool
   std::set<std::pair<Time, uint32_t>> avoidances;
   Bitmap avoided;
-  Bitmap scratch;
+  Bitmap scratch;              // of the clauses of the moment
+  std::vector<Ranked> ranked;  // of the search of the moment
   uint64_t dimensions_version = 0;
 
  private:
