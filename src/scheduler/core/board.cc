@@ -169,7 +169,7 @@ PoolRoom Board::RoomOf(PoolIndex pool) const {
     if (pools.capacity(index, d) == 0 && pools.promised(index, d) == 0) continue;
     room.capacity[pools.dimension_name(d)] = pools.capacity(index, d);
     room.promised[pools.dimension_name(d)] = pools.promised(index, d);
-    room.free[pools.dimension_name(d)] = pools.row(index)[d].free;
+    room.free[pools.dimension_name(d)] = pools.free(index, d);
   }
   room.objects = static_cast<int64_t>(state_->objects.on_pool(index).size());
   return room;

@@ -182,7 +182,7 @@ void BoardState::Search(const Inquiry& inquiry,
                         size_t count) {
   const size_t start = StartOf(inquiry.request);
   const int best = index.max();
-  for (int depth = inquiry.shape.has_preferences ? 256 : 1;; depth *= 4) {
+  for (int depth = inquiry.shape.has_preferences ? 255 : 1;; depth *= 3) {
     const auto floor = static_cast<uint8_t>(std::max(0, best - depth));
     Ranker ranker(*this, inquiry, count, floor);
     index.Scan(start, clauses, ranker);

@@ -52,7 +52,7 @@ void BoardState::Miss(const Inquiry& inquiry, size_t pool, Rule rule, Nearness& 
           static_cast<double>(missing) / static_cast<double>(std::max<int64_t>(1, capacity));
     };
     pools.ForEachDemand(inquiry.shape, pool, [&](size_t d, int64_t amount) {
-      const int64_t missing = amount - pools.row(pool)[d].free;
+      const int64_t missing = amount - pools.free(pool, d);
       if (missing > 0) lacks(pools.dimension_name(d), missing, pools.capacity(pool, d));
     });
     if (!pools.is_counted(pool))
@@ -102,7 +102,7 @@ Fitting BoardState::CountCopies(const Inquiry& inquiry, int64_t limit) {
     if (FirstFailure(inquiry, pool, RoomCheck::kAsked)) return;
     int64_t copies = limit;
     pools.ForEachDemand(inquiry.shape, pool, [&](size_t d, int64_t amount) {
-      copies = std::min(copies, pools.row(pool)[d].free / amount);
+      copies = std::min(copies, pools.free(pool, d) / amount);
     });
     fitting.copies = std::min(limit, fitting.copies + copies);
   });

@@ -6,61 +6,60 @@
 namespace berth::scheduler {
 namespace {
 
-// What is left of a pool after a placement, as fractions of its capacity.
-struct Leftover {
-  double sum = 0;
-  double largest = 0;
-  double smallest = 1;
-  double scarcest = 1;  // smallest of the dimensions that were asked for
-};
+// Products and sums are not to be fused: levels must be the same on every machine.
+#pragma STDC FP_CONTRACT OFF
 
-template <Policy policy>
-double Score(const Leftover& left, double inverse_width) {
-  const double mean = left.sum * inverse_width;
-  switch (policy) {
-    // Little left over in sum is best fit. The largest leftover is what gets stranded once the
-    // pool is full in another dimension.
-    case Policy::kBinpack: return 1 - (0.5 * mean + 0.5 * left.largest);
-    case Policy::kSpread: return left.scarcest;
-    case Policy::kBalanced: return 0.75 * (1 - (left.largest - left.smallest)) + 0.25 * mean;
-  }
-  return 0;
+Lane Min(Lane a, Lane b) { return a < b ? a : b; }
+Lane Max(Lane a, Lane b) { return a > b ? a : b; }
+float SumOf(Lane lane) { return (lane[0] + lane[2]) + (lane[1] + lane[3]); }
+float MinOf(Lane lane) { return std::min(std::min(lane[0], lane[2]), std::min(lane[1], lane[3])); }
+float MaxOf(Lane lane) { return std::max(std::max(lane[0], lane[2]), std::max(lane[1], lane[3])); }
+
+uint8_t ToLevel(float score) {
+  return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0F, 1.0F)));
 }
 
-uint8_t ToLevel(double score) {
-  return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0, 1.0)));
-}
-
-// The level of a pool that has room.
+// The policies. `rest` is what is left of a pool after the placement, as fractions of its capacity;
+// in dimensions that the pool does not have it is 0.
 template <Policy policy>
-uint8_t Level(const Cell* cells, size_t dimensions, const int64_t* demands, double inverse_width) {
-  Leftover left;
-  for (size_t d = 0; d < dimensions; ++d) {
-    if (cells[d].scale == 0) continue;
-    const double rest = static_cast<double>(cells[d].free - demands[d]) * cells[d].scale;
+uint8_t Level(const ScoreLine* lines, size_t count, const Lane* demands, float inverse_width) {
+  constexpr Lane kOnes = {1, 1, 1, 1};
+  Lane sum{};
+  Lane largest{};
+  Lane smallest = kOnes;
+  Lane scarcest = kOnes;  // of the dimensions that are asked for
+  for (size_t i = 0; i < count; ++i) {
+    const Lane rest = lines[i].fraction - demands[i] * lines[i].scale;
     if constexpr (policy == Policy::kSpread) {
-      if (demands[d] > 0) left.scarcest = std::min(left.scarcest, rest);
+      scarcest = Min(scarcest, demands[i] > 0.0F ? rest : kOnes);
     } else {
-      left.sum += rest;
-      left.largest = std::max(left.largest, rest);
-      if constexpr (policy == Policy::kBalanced) left.smallest = std::min(left.smallest, rest);
+      sum += rest;
+      largest = Max(largest, rest);
     }
+    if constexpr (policy == Policy::kBalanced)
+      smallest = Min(smallest, lines[i].scale > 0.0F ? rest : kOnes);
   }
-  return ToLevel(Score<policy>(left, inverse_width));
+  // Little left over in sum is best fit. The largest leftover is what gets stranded once the pool
+  // is full in another dimension.
+  if constexpr (policy == Policy::kBinpack)
+    return ToLevel(1 - (0.5F * (SumOf(sum) * inverse_width) + 0.5F * MaxOf(largest)));
+  if constexpr (policy == Policy::kSpread) return ToLevel(MinOf(scarcest));
+  if constexpr (policy == Policy::kBalanced)
+    return ToLevel(0.75F * (1 - (MaxOf(largest) - MinOf(smallest))) +
+                   0.25F * (SumOf(sum) * inverse_width));
 }
 
 template <Policy policy>
 uint8_t LevelInPool(const PoolTable& pools,
                     size_t pool,
                     const CompiledShape& shape,
-                    const int64_t* demands) {
-  const Cell* cells = pools.row(pool);
-  const double inverse_width = pools.inverse_width(pool);
+                    const Lane* demands) {
+  const float inverse_width = pools.inverse_width(pool);
   if (inverse_width < 0) [[unlikely]] {
-    const int64_t share = pools.ShareOf(pool, shape.class_id);
-    return Level<policy>(cells, 1, &share, 1);
+    const Lane share = {static_cast<float>(pools.ShareOf(pool, shape.class_id)), 0, 0, 0};
+    return Level<policy>(pools.score(pool), 1, &share, 1);
   }
-  return Level<policy>(cells, pools.dimensions(), demands, inverse_width);
+  return Level<policy>(pools.score(pool), pools.lines(), demands, inverse_width);
 }
 
 uint8_t MaxOf64(const uint8_t* bytes) {
@@ -80,9 +79,15 @@ uint8_t MaxOf64(const uint8_t* bytes) {
 
 }  // namespace
 
+DemandLanes LanesOf(const CompiledShape& shape) {
+  DemandLanes lanes{};
+  for (const Demand& demand : shape.demands)
+    lanes[demand.dimension / kLane][demand.dimension % kLane] = static_cast<float>(demand.amount);
+  return lanes;
+}
+
 uint8_t LevelOf(const PoolTable& pools, size_t pool, Policy policy, const CompiledShape& shape) {
-  std::array<int64_t, kDimensionsMax> demands{};
-  for (const Demand& demand : shape.demands) demands[demand.dimension] = demand.amount;
+  const DemandLanes demands = LanesOf(shape);
   switch (policy) {
     case Policy::kBinpack: return LevelInPool<Policy::kBinpack>(pools, pool, shape, demands.data());
     case Policy::kSpread: return LevelInPool<Policy::kSpread>(pools, pool, shape, demands.data());
@@ -97,7 +102,12 @@ FitIndex::FitIndex(const PoolTable& pools, const CompiledShape& shape)
   shape_.class_id = shape.class_id;
   shape_.demands = shape.demands;
   shape_.unknown = shape.unknown;
-  for (const Demand& demand : shape.demands) demands_[demand.dimension] = demand.amount;
+  demands_ = LanesOf(shape);
+  is_impossible_ = !shape.unknown.empty();
+  // Nothing asked for is never too little, even on a pool that has promised too much of it.
+  for (auto& line : least_) line.fill(INT64_MIN);
+  for (const Demand& demand : shape.demands)
+    least_[demand.dimension / kLane][demand.dimension % kLane] = demand.amount;
   Rebuild(pools);
 }
 
@@ -112,7 +122,7 @@ void FitIndex::Allow(const PoolTable& pools, size_t pool) {
 }
 
 uint8_t FitIndex::Compute(const PoolTable& pools, size_t pool) const {
-  if (!allowed_.Test(pool) || !pools.HasRoom(shape_, pool)) return 0;
+  if (!allowed_.Test(pool) || !HasRoom(pools, pool)) return 0;
   return LevelOf(pools, pool, policy_, shape_);
 }
 
@@ -153,18 +163,36 @@ void FitIndex::CatchUp(const PoolTable& pools) {
   pools.NoteRead(seen_);
 }
 
+bool FitIndex::HasRoom(const PoolTable& pools, size_t pool) const {
+  if (pools.is_counted(pool)) [[unlikely]]
+    return pools.HasRoom(shape_, pool);
+  const ScoreLine* lines = pools.score(pool);
+  bool lacks = is_impossible_;
+  for (size_t i = 0; i < pools.lines(); ++i) {
+    // Four comparisons without a branch: which dimension is short cannot be foretold.
+    const auto& free = lines[i].free;
+    const auto& least = least_[i];
+    lacks |=
+        (free[0] < least[0]) | (free[1] < least[1]) | (free[2] < least[2]) | (free[3] < least[3]);
+  }
+  return !lacks;
+}
+
 template <Policy policy>
 void FitIndex::Replay(const PoolTable& pools) {
-  for (; seen_ < pools.touches(); ++seen_) {
-    const uint32_t touch = pools.touched(seen_);
+  const uint64_t end = pools.touches();
+  uint8_t* const levels = levels_.data();
+  for (uint64_t i = seen_; i < end; ++i) {
+    const uint32_t touch = pools.touched(i);
     const size_t pool = touch & ~PoolTable::kStructural;
     if ((touch & PoolTable::kStructural) != 0) [[unlikely]]
       Allow(pools, pool);
     uint8_t level = 0;
-    if (allowed_.Test(pool) && pools.HasRoom(shape_, pool))
+    if (allowed_.Test(pool) && HasRoom(pools, pool))
       level = LevelInPool<policy>(pools, pool, shape_, demands_.data());
-    if (level != levels_[pool]) Update(pool, level);
+    if (level != levels[pool]) Update(pool, level);
   }
+  seen_ = end;
 }
 
 void FitIndex::Update(size_t pool, uint8_t level) {

@@ -22,12 +22,11 @@ bool HasRoomBeside(const PoolTable& pools,
                    const CompiledShape& shape,
                    size_t pool,
                    const std::vector<Taken>& taken) {
-  const Cell* cells = pools.row(pool);
   bool fits = true;
   pools.ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
     for (const Taken& other : taken)
       if (other.pool == pool && other.dimension == dimension) amount += other.amount;
-    if (cells[dimension].free < amount) fits = false;
+    if (pools.free(pool, dimension) < amount) fits = false;
   });
   return fits;
 }

@@ -22,6 +22,9 @@ std::string HostName(const PoolSpec& spec) {
   return "\n" + std::to_string(static_cast<int>(spec.kind)) + spec.name;
 }
 
+constexpr RoomLine kNothingKnown = {.server = {},
+                                    .host = {kUnreported, kUnreported, kUnreported, kUnreported}};
+
 bool IsUsable(const PoolState& state) {
   return state.is_ready && state.has_session && !state.is_cordoned && !state.is_deleting;
 }
@@ -53,8 +56,9 @@ void PoolTable::GrowTo(size_t slots) {
   inverse_widths_.resize(slots);
   shares_.resize(slots);
   events_.resize(slots);
-  cells_.resize(slots * stride_, Cell{.host = kUnreported});
-  capacities_.resize(slots * stride_);
+  scores_.resize(slots * lines_);
+  room_.resize(slots * lines_, kNothingKnown);
+  capacities_.resize(slots * lines_ * kLane);
   const size_t words = (slots + kWordBits - 1) / kWordBits;
   if (words <= words_) return;
   words_ = words;
@@ -101,10 +105,11 @@ void PoolTable::Remove(size_t pool) {
   has_report_.Reset(pool);
   shares_[pool].reset();
   inverse_widths_[pool] = 0;
-  for (size_t d = 0; d < stride_; ++d) {
-    capacities_[pool * stride_ + d] = 0;
-    cells_[pool * stride_ + d] = {.host = kUnreported};
+  for (size_t line = pool * lines_; line < (pool + 1) * lines_; ++line) {
+    scores_[line] = {};
+    room_[line] = kNothingKnown;
   }
+  std::fill_n(&capacities_[pool * lines_ * kLane], lines_ * kLane, 0);
   specs_[pool] = {};
   events_[pool] = 0;
   unused_.push_back(static_cast<uint32_t>(pool));
@@ -223,22 +228,24 @@ size_t PoolTable::Dimension(const std::string& name) {
   if (const auto known = DimensionOf(name)) return *known;
   if (names_.size() == kDimensionsMax) return kDimensionsMax;
   names_.push_back(name);
-  if (names_.size() > stride_) Widen(stride_ + 4);
+  if (names_.size() > lines_ * kLane) Widen(lines_ + 1);
   return names_.size() - 1;
 }
 
-void PoolTable::Widen(size_t stride) {
-  std::vector<Cell, CacheAligned<Cell>> cells(specs_.size() * stride, Cell{.host = kUnreported});
-  std::vector<int64_t> capacities(specs_.size() * stride);
+void PoolTable::Widen(size_t lines) {
+  std::vector<ScoreLine> scores(specs_.size() * lines);
+  std::vector<RoomLine> room(specs_.size() * lines, kNothingKnown);
+  std::vector<int64_t> capacities(specs_.size() * lines * kLane);
   for (size_t pool = 0; pool < specs_.size(); ++pool) {
-    for (size_t d = 0; d < stride_; ++d) {
-      cells[pool * stride + d] = cells_[pool * stride_ + d];
-      capacities[pool * stride + d] = capacities_[pool * stride_ + d];
-    }
+    std::copy_n(&scores_[pool * lines_], lines_, &scores[pool * lines]);
+    std::copy_n(&room_[pool * lines_], lines_, &room[pool * lines]);
+    std::copy_n(
+        &capacities_[pool * lines_ * kLane], lines_ * kLane, &capacities[pool * lines * kLane]);
   }
-  cells_ = std::move(cells);
+  scores_ = std::move(scores);
+  room_ = std::move(room);
   capacities_ = std::move(capacities);
-  stride_ = stride;
+  lines_ = lines;
 }
 
 void PoolTable::SetCapacity(size_t pool, const PoolSpec& spec) {
@@ -251,19 +258,19 @@ void PoolTable::SetCapacity(size_t pool, const PoolSpec& spec) {
   } else {
     amounts.emplace_back(kShareDimension, SetCounts(pool, spec));
   }
-  Cell* cells = &cells_[pool * stride_];
-  int64_t* capacities = &capacities_[pool * stride_];
-  for (size_t d = 0; d < stride_; ++d) {
-    cells[d].server -= capacities[d];
-    cells[d].scale = 0;
+  int64_t* capacities = &capacities_[pool * lines_ * kLane];
+  for (size_t d = 0; d < lines_ * kLane; ++d) {
+    server(pool, d) -= capacities[d];
     capacities[d] = 0;
   }
+  for (size_t line = 0; line < lines_; ++line) scores_[pool * lines_ + line].scale = Lane{};
   float width = 0;
   for (const auto& [dimension, amount] : amounts) {
     if (dimension >= kDimensionsMax || amount == 0) continue;
     capacities[dimension] = amount;
-    cells[dimension].server += amount;
-    cells[dimension].scale = 1.0 / static_cast<double>(amount);
+    server(pool, dimension) += amount;
+    scores_[pool * lines_ + dimension / kLane].scale[dimension % kLane] =
+        1 / static_cast<float>(amount);
     width += 1;
   }
   inverse_widths_[pool] = spec.class_counts.empty() ? 1 / std::max(1.0F, width) : -1;
@@ -303,36 +310,39 @@ int64_t PoolTable::ShareOf(size_t pool, uint32_t class_id) const {
 // ---- Room
 
 void PoolTable::Charge(const CompiledShape& shape, size_t pool, int64_t sign, bool is_unseen) {
-  Cell* cells = &cells_[pool * stride_];
   ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
-    cells[dimension].server -= sign * amount;
-    if (is_unseen) cells[dimension].host -= sign * amount;
+    server(pool, dimension) -= sign * amount;
+    if (is_unseen) host(pool, dimension) -= sign * amount;
   });
 }
 
 void PoolTable::CountByHost(const CompiledShape& shape, size_t pool, int64_t sign) {
-  Cell* cells = &cells_[pool * stride_];
   ForEachDemand(shape, pool, [&](size_t dimension, int64_t amount) {
-    cells[dimension].host += sign * amount;
+    host(pool, dimension) += sign * amount;
   });
 }
 
 void PoolTable::SetReport(size_t pool, std::span<const int64_t> amounts) {
-  for (size_t d = 0; d < names_.size(); ++d) {
+  for (size_t d = 0; d < lines_ * kLane; ++d) {
     const int64_t amount = d < amounts.size() && d != kShareDimension ? amounts[d] : INT64_MAX;
-    cells_[pool * stride_ + d].host =
-        amount == INT64_MAX ? kUnreported : std::clamp(amount, -kAmountMax, kAmountMax);
+    host(pool, d) = amount == INT64_MAX ? kUnreported : std::clamp(amount, -kAmountMax, kAmountMax);
   }
   has_report_.Assign(pool, !amounts.empty());
 }
 
 void PoolTable::Settle(size_t pool) {
-  Cell* cells = &cells_[pool * stride_];
   bool grew = false;
-  for (size_t d = 0; d < names_.size(); ++d) {
-    const int64_t free = std::min(cells[d].server, cells[d].host);
-    grew |= free > cells[d].free;
-    cells[d].free = free;
+  for (size_t line = pool * lines_; line < (pool + 1) * lines_; ++line) {
+    ScoreLine& score = scores_[line];
+    const RoomLine& room = room_[line];
+    Lane free{};
+    for (size_t i = 0; i < kLane; ++i) {
+      const int64_t effective = std::min(room.server[i], room.host[i]);
+      grew |= effective > score.free[i];
+      score.free[i] = effective;
+      free[i] = static_cast<float>(effective);
+    }
+    score.fraction = free * score.scale;
   }
   if (grew) Note(pool, ToEvents(Event::kRoom));
   Touch(pool, 0);

@@ -25,7 +25,7 @@ struct Harm {
 class Chooser {
  public:
   Chooser(const BoardState& state, const Request& request, size_t pool) : state_(state) {
-    for (size_t d = 0; d < state.pools.dimensions(); ++d) free_[d] = state.pools.row(pool)[d].free;
+    for (size_t d = 0; d < state.pools.dimensions(); ++d) free_[d] = state.pools.free(pool, d);
     state.pools.ForEachDemand(
         *request.shape, pool, [&](size_t d, int64_t amount) { needed_[d] = amount; });
     for (const uint32_t number : state.objects.on_pool(pool)) {

@@ -4,9 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -172,11 +173,10 @@ class ReferenceBoard {
     }
     return name.empty() || std::ranges::find(spec.classes, name) != spec.classes.end();
   }
-  // Counts in tests are small: their product is a fine common multiple.
   static int64_t Whole(const PoolSpec& spec) {
     int64_t whole = 1;
     for (const auto& [name, count] : spec.class_counts)
-      if (count > 0) whole *= count;
+      if (count > 0) whole = std::lcm(whole, count);
     return whole;
   }
   static int64_t ShareOf(const PoolSpec& spec, const std::string& name) {
@@ -276,27 +276,29 @@ class ReferenceBoard {
     const PoolSpec& spec = pools.at(pool).spec;
     const Resources free = Free(pool);
     const Resources demand = Demand(r, spec);
-    double sum = 0, largest = 0, smallest = 1, scarcest = 1;
-    float width = 0;
-    // Adding up in the board's order of dimensions keeps the last bit of the sum the same.
-    for (const std::string name : {"share", "cpu", "memory", "storage", "gpu"}) {
+    // Sums go by dimension modulo 4, so that their last bit is the same.
+    const std::vector<std::string> names = {"share", "cpu", "memory", "storage", "gpu"};
+    std::array<float, 4> sums{};
+    float largest = 0, smallest = 1, scarcest = 1, width = 0;
+    for (size_t d = 0; d < names.size(); ++d) {
       const Resources all = Capacity(spec);
-      if (!all.contains(name) || all.at(name) == 0) continue;
-      const int64_t asked = demand.contains(name) ? demand.at(name) : 0;
-      const double rest =
-          static_cast<double>(free.at(name) - asked) * (1.0 / static_cast<double>(all.at(name)));
-      sum += rest;
+      if (!all.contains(names[d]) || all.at(names[d]) == 0) continue;
+      const int64_t asked = demand.contains(names[d]) ? demand.at(names[d]) : 0;
+      const float scale = 1 / static_cast<float>(all.at(names[d]));
+      const float used = static_cast<float>(asked) * scale;
+      const float rest = static_cast<float>(free.at(names[d])) * scale - used;
+      sums[d % 4] += rest;
       largest = std::max(largest, rest);
       smallest = std::min(smallest, rest);
       if (asked > 0) scarcest = std::min(scarcest, rest);
       width += 1;
     }
-    const double mean = sum * static_cast<double>(1 / std::max(1.0F, width));
-    double score = 0;
-    if (r.policy == Policy::kBinpack) score = 1 - (0.5 * mean + 0.5 * largest);
+    const float mean = ((sums[0] + sums[2]) + (sums[1] + sums[3])) * (1 / std::max(1.0F, width));
+    float score = 0;
+    if (r.policy == Policy::kBinpack) score = 1 - (0.5F * mean + 0.5F * largest);
     if (r.policy == Policy::kSpread) score = scarcest;
-    if (r.policy == Policy::kBalanced) score = 0.75 * (1 - (largest - smallest)) + 0.25 * mean;
-    return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0, 1.0)));
+    if (r.policy == Policy::kBalanced) score = 0.75F * (1 - (largest - smallest)) + 0.25F * mean;
+    return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0F, 1.0F)));
   }
   static uint64_t Mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

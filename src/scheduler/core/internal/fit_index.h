@@ -27,6 +27,10 @@ struct FitKey {
   auto operator<=>(const FitKey&) const = default;
 };
 
+// Demands as scoring wants them.
+using DemandLanes = std::array<Lane, kDimensionsMax / kLane>;
+DemandLanes LanesOf(const CompiledShape& shape);
+
 // The policy's score of a pool, 1 to 255, whether there is room or not. Pure arithmetic on the
 // pool's own numbers.
 uint8_t LevelOf(const PoolTable& pools, size_t pool, Policy policy, const CompiledShape& shape);
@@ -60,6 +64,8 @@ class Clauses {
     for (size_t i = 0; i < none_count_; ++i) word &= ~none_[i][w];
     return word;
   }
+  // Whether most pools are ruled out.
+  bool is_selective() const { return all_count_ > 0; }
   // Whether two more of each kind can be added.
   bool has_space() const { return all_count_ + 2 < kMax && none_count_ + 2 < kMax; }
 
@@ -92,6 +98,7 @@ class FitIndex {
   void Resize(const PoolTable& pools);
   void Rebuild(const PoolTable& pools);
   void Allow(const PoolTable& pools, size_t pool);
+  bool HasRoom(const PoolTable& pools, size_t pool) const;
   uint8_t Compute(const PoolTable& pools, size_t pool) const;
   template <Policy policy>
   void Replay(const PoolTable& pools);
@@ -107,7 +114,9 @@ class FitIndex {
   PoolKind kind_;
   Policy policy_;
   CompiledShape shape_;  // only what demands need
-  std::array<int64_t, kDimensionsMax> demands_{};
+  DemandLanes demands_{};
+  std::array<std::array<int64_t, kLane>, kDimensionsMax / kLane> least_{};
+  bool is_impossible_ = false;  // on pools with a vector
   uint64_t seen_ = 0;
   size_t slots_ = 0;
   Bitmap allowed_;                  // usable, and offers the class
@@ -127,7 +136,9 @@ void FitIndex::ScanBlock(size_t block,
     if (chunk_max_[chunk] <= visitor.threshold()) continue;
     uint64_t bits = clauses.Word(chunk);
     if (bits == 0) continue;
-    bits &= BytesAbove(&levels_[chunk * kWordBits], visitor.threshold());
+    // With a selector few bits are left, and each is looked at below anyway.
+    if (!clauses.is_selective())
+      bits &= BytesAbove(&levels_[chunk * kWordBits], visitor.threshold());
     for (bits = std::rotr(bits, static_cast<int>(rotation)); bits != 0; bits &= bits - 1) {
       const size_t bit = (static_cast<size_t>(std::countr_zero(bits)) + rotation) % kWordBits;
       const size_t pool = chunk * kWordBits + bit;

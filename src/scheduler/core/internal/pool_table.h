@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,12 +19,20 @@
 
 namespace berth::scheduler {
 
-// One pool in one dimension: 32 bytes, so that four dimensions are two neighbouring cache lines.
-struct Cell {
-  int64_t free = 0;    // effective: the smaller of the two below
-  double scale = 0;    // 1 / capacity; 0 if the pool has nothing of it
-  int64_t server = 0;  // capacity - promised
-  int64_t host = 0;    // reported - what the report does not count yet; kUnreported: no report
+// Dimensions come in fours: what one looks at together is one cache line.
+inline constexpr size_t kLane = 4;
+using Lane = float __attribute__((vector_size(kLane * sizeof(float))));
+
+// What scoring reads of one pool in four dimensions.
+struct alignas(64) ScoreLine {
+  std::array<int64_t, kLane> free{};  // effective: the smaller of the two below
+  Lane fraction{};                    // free / capacity
+  Lane scale{};                       // 1 / capacity; 0 if the pool has nothing of it
+};
+// What accounting changes.
+struct alignas(64) RoomLine {
+  std::array<int64_t, kLane> server{};  // capacity - promised
+  std::array<int64_t, kLane> host{};    // reported - what the report does not count yet
 };
 
 // Dimension 0 is the share of a pool that only knows class counts: its capacity is the least common
@@ -35,19 +42,6 @@ inline constexpr std::string_view kShareResource = "berth.dev/share";
 
 // No report, in one dimension: more than anything, also after promises were taken from it.
 inline constexpr int64_t kUnreported = int64_t{1} << 62;
-
-// Rows begin where cache lines begin.
-template <class T>
-struct CacheAligned {
-  using value_type = T;
-  static constexpr std::align_val_t kLine{64};
-  CacheAligned() = default;
-  template <class U>
-  explicit CacheAligned(const CacheAligned<U>&) {}
-  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
-  void deallocate(T* p, size_t) { ::operator delete(p, kLine); }
-  bool operator==(const CacheAligned&) const = default;
-};
 
 class PoolTable {
  public:
@@ -93,21 +87,26 @@ class PoolTable {
   std::optional<size_t> DimensionOf(std::string_view resource) const;
 
   // ---- Room
-  const Cell* row(size_t pool) const { return &cells_[pool * stride_]; }
+  // The pool's lines() score lines.
+  size_t lines() const { return lines_; }
+  const ScoreLine* score(size_t pool) const { return &scores_[pool * lines_]; }
+  int64_t free(size_t pool, size_t dimension) const {
+    return scores_[pool * lines_ + dimension / kLane].free[dimension % kLane];
+  }
   bool is_counted(size_t pool) const { return inverse_widths_[pool] < 0; }
   // 1 / the number of dimensions that the pool has anything of; negative for pools by counts.
   float inverse_width(size_t pool) const { return inverse_widths_[pool]; }
   // Parts of the pool that one machine of the class uses; all of it if the class is not offered.
   int64_t ShareOf(size_t pool, uint32_t class_id) const;
   int64_t capacity(size_t pool, size_t dimension) const {
-    return capacities_[pool * stride_ + dimension];
+    return capacities_[pool * lines_ * kLane + dimension];
   }
   int64_t promised(size_t pool, size_t dimension) const {
     return capacity(pool, dimension) - unpromised(pool, dimension);
   }
   // What the server alone would believe to be free.
   int64_t unpromised(size_t pool, size_t dimension) const {
-    return cells_[pool * stride_ + dimension].server;
+    return room_[pool * lines_ + dimension / kLane].server[dimension % kLane];
   }
 
   // What an object of this shape uses on this pool, as fn(dimension, amount).
@@ -121,11 +120,10 @@ class PoolTable {
   }
   // Whether an object of this shape fits into the effective free room.
   bool HasRoom(const CompiledShape& shape, size_t pool) const {
-    const Cell* cells = row(pool);
     if (is_counted(pool)) [[unlikely]]
-      return cells[kShareDimension].free >= ShareOf(pool, shape.class_id);
+      return free(pool, kShareDimension) >= ShareOf(pool, shape.class_id);
     for (const Demand& demand : shape.demands)
-      if (cells[demand.dimension].free < demand.amount) return false;
+      if (free(pool, demand.dimension) < demand.amount) return false;
     return shape.unknown.empty();
   }
 
@@ -160,7 +158,13 @@ class PoolTable {
   void GrowTo(size_t slots);
   void Touch(size_t pool, uint32_t flags);
   size_t Dimension(const std::string& name);  // kDimensionsMax: no number left
-  void Widen(size_t stride);
+  void Widen(size_t lines);
+  int64_t& server(size_t pool, size_t dimension) {
+    return room_[pool * lines_ + dimension / kLane].server[dimension % kLane];
+  }
+  int64_t& host(size_t pool, size_t dimension) {
+    return room_[pool * lines_ + dimension / kLane].host[dimension % kLane];
+  }
   void SetCapacity(size_t pool, const PoolSpec& spec);
   int64_t SetCounts(size_t pool, const PoolSpec& spec);  // the whole, in parts
   void Index(size_t pool);
@@ -188,8 +192,9 @@ class PoolTable {
   std::vector<uint32_t> hosts_;
 
   std::vector<std::string> names_;
-  size_t stride_ = 4;
-  std::vector<Cell, CacheAligned<Cell>> cells_;
+  size_t lines_ = 1;  // per pool
+  std::vector<ScoreLine> scores_;
+  std::vector<RoomLine> room_;
   std::vector<int64_t> capacities_;
   std::vector<float> inverse_widths_;
   std::vector<std::unique_ptr<Shares>> shares_;
