@@ -14,6 +14,8 @@
 #include "app/bench/figures.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"
+#include "rt/asio/asio_loop.h"
+#include "scheduler/bench/scheduler_bench.h"
 #include "store/bench/store_bench.h"
 
 namespace berth::app {
@@ -25,6 +27,7 @@ using cli::FlagKind;
 using cli::Session;
 
 constexpr std::array<std::string_view, 2> kFormats = {"table", "json"};
+// Every bench has the first two; those that write somewhere also the third.
 constexpr std::array kFlags = {
     Flag{.name = "quick", .help = "End within 40 seconds; figures scatter more."},
     Flag{.name = "output",
@@ -91,12 +94,8 @@ Status RunApi(Session& session, const Arguments& arguments) {
   return OkStatus();
 }
 
-Status RunStore(Session& session, const Arguments& arguments) {
-  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
-  store::StoreBenchOptions options;
-  options.dir = folder.path();
-  if (!arguments.Switch("quick")) options.duration = Duration::Seconds(10);
-  TRY(const auto measured, store::RunStoreBench(options));
+template <class Measured>
+std::vector<Figure> ToFigures(const std::vector<Measured>& measured) {
   std::vector<Figure> figures;
   for (const auto& figure : measured) {
     figures.push_back({.metric = figure.metric,
@@ -104,14 +103,39 @@ Status RunStore(Session& session, const Arguments& arguments) {
                        .unit = figure.unit,
                        .params = figure.params});
   }
-  Print(session, arguments, "store", figures);
+  return figures;
+}
+
+Status RunStore(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  store::StoreBenchOptions options;
+  options.dir = folder.path();
+  if (!arguments.Switch("quick")) options.duration = Duration::Seconds(10);
+  TRY(const auto measured, store::RunStoreBench(options));
+  Print(session, arguments, "store", ToFigures(measured));
+  return OkStatus();
+}
+
+Status RunScheduler(Session& session, const Arguments& arguments) {
+  rt::AsioLoop loop("bench");
+  scheduler::SchedulerBenchOptions options;
+  options.now = [&loop] { return loop.Now(); };
+  options.progress = [&session](std::string_view what) {
+    session.err() << "bench: " << what << std::endl;
+  };
+  if (arguments.Switch("quick")) {
+    options.duration = Duration::Millis(700);
+    options.rounds = 3;
+    options.quality_seeds = 3;
+  }
+  Print(session, arguments, "scheduler", ToFigures(scheduler::RunSchedulerBench(options)));
   return OkStatus();
 }
 
 }  // namespace
 
 cli::Command BenchCommand() {
-  static const auto* const kChildren = new std::array<cli::Command, 2>{
+  static const auto* const kChildren = new std::array<cli::Command, 3>{
       cli::Command{
           .name = "api",
           .summary = "The whole server over TLS: creates, lists, watches, starts, memory",
@@ -119,6 +143,15 @@ cli::Command BenchCommand() {
           .examples = "berth bench api --quick\nberth bench api -o json --dir /mnt/nvme",
           .flags = kFlags,
           .run = &RunApi},
+      cli::Command{
+          .name = "scheduler",
+          .summary = "The scheduler's core alone: placements per second, quality of packing",
+          .details =
+              "Placements and releases on 1,000, 10,000 and 100,000 pools in memory, on one\n"
+              "core; utilisation at the first refusal against an exact best fit.",
+          .examples = "berth bench scheduler --quick\nberth bench scheduler -o json",
+          .flags = std::span(kFlags).first<2>(),
+          .run = &RunScheduler},
       cli::Command{.name = "store",
                    .summary = "The store alone: durable commits, start, memory",
                    .details = "Opens a store of its own in a folder below --dir.",
@@ -127,7 +160,7 @@ cli::Command BenchCommand() {
                    .run = &RunStore}};
   return {.name = "bench",
           .group = "Server",
-          .usage = "api|store",
+          .usage = "api|scheduler|store",
           .summary = "Measure speed and memory on this machine",
           .details = "Prints figures, never verdicts: machines are noisy. Compare within one run.",
           .examples = "berth bench api --quick",

@@ -19,9 +19,11 @@ Churn::Churn(ChurnOptions options)
       fleet_(DrawFleet(options.pools, random_)),
       classes_(BenchClasses()),
       board_({.seed = options.seed}),
-      used_(options.pools),
-      ledgers_(options.pools) {
-  for (const auto& spec : fleet_.pools) board_.SetPool(spec);
+      hosts_(options.pools) {
+  for (size_t i = 0; i < options.pools; ++i) {
+    board_.SetPool(fleet_.pools[i]);
+    hosts_[i].capacity = fleet_.capacities[i];
+  }
   for (size_t d = 0; d < kBenchResources.size(); ++d)
     dimensions_[d] = *board_.DimensionOf(kBenchResources[d]);
   MakeShapes(options.policy);
@@ -99,10 +101,11 @@ void Churn::Place(size_t shape) {
   CHECK(board_.Assume(request_, best) == AssumeVerdict::kAssumed);
   const auto pool = static_cast<uint32_t>(best.pool);
   // The host says yes and counts it; the commit follows.
-  board_.Held(request_.key, {.boot = 1, .counter = ++ledgers_[pool]});
+  board_.Held(request_.key, {.boot = 1, .counter = ++hosts_[pool].ledger});
   board_.Confirm(request_.key);
   const uint32_t kind = class_of_[shape];
-  for (size_t d = 0; d < used_[pool].size(); ++d) used_[pool][d] += classes_[kind].demand[d];
+  for (size_t d = 0; d < kBenchResources.size(); ++d)
+    hosts_[pool].used[d] += classes_[kind].demand[d];
   live_.push_back({.key = request_.key, .pool = pool, .kind = kind});
   ++placed_;
 }
@@ -111,8 +114,8 @@ void Churn::ReportOf(uint32_t pool) {
   std::array<int64_t, kDimensionsMax> free;
   free.fill(INT64_MAX);
   for (size_t d = 0; d < dimensions_.size(); ++d)
-    free[dimensions_[d]] = fleet_.capacities[pool][d] - used_[pool][d];
-  board_.Report(PoolIndex{pool}, {.boot = 1, .counter = ++ledgers_[pool]}, free);
+    free[dimensions_[d]] = hosts_[pool].capacity[d] - hosts_[pool].used[d];
+  board_.Report(PoolIndex{pool}, {.boot = 1, .counter = ++hosts_[pool].ledger}, free);
 }
 
 void Churn::ReleaseOne() {
@@ -122,8 +125,8 @@ void Churn::ReleaseOne() {
   live_[victim] = live_.back();
   live_.pop_back();
   CHECK(board_.Forget(gone.key));
-  for (size_t d = 0; d < used_[gone.pool].size(); ++d)
-    used_[gone.pool][d] -= classes_[gone.kind].demand[d];
+  for (size_t d = 0; d < kBenchResources.size(); ++d)
+    hosts_[gone.pool].used[d] -= classes_[gone.kind].demand[d];
   ReportOf(gone.pool);
 }
 

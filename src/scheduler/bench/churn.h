@@ -35,6 +35,12 @@ class Churn {
     uint32_t pool;
     uint32_t kind;  // index of its class
   };
+  // What a host knows of itself.
+  struct alignas(64) Host {
+    BenchVector capacity{};
+    BenchVector used{};
+    uint64_t ledger = 0;  // version
+  };
   void MakeShapes(Policy policy);
   size_t DrawShape();
   void Place(size_t shape);
@@ -55,8 +61,7 @@ class Churn {
   Request request_;
   Decision decision_;
   std::vector<Live> live_;
-  std::vector<BenchVector> used_;  // what hosts have given away
-  std::vector<uint64_t> ledgers_;  // versions
+  std::vector<Host> hosts_;
   std::array<size_t, 3> dimensions_{};
   uint64_t last_key_ = 0;
   int64_t placed_ = 0;

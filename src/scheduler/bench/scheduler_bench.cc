@@ -12,6 +12,19 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 
+std::string BuildName() {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return "sanitized";
+#endif
+#endif
+#ifdef __OPTIMIZE__
+  return "optimised";
+#else
+  return "unoptimised";
+#endif
+}
+
 double MedianOf(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
@@ -51,7 +64,7 @@ BenchFigure MeasureRate(const SchedulerBenchOptions& options,
   return {.metric = metric,
           .value = MedianOf(rates),
           .unit = "1/s",
-          .params = {{"build", options.build},
+          .params = {{"build", BuildName()},
                      {"pools", std::to_string(churn_options.pools)},
                      {"objects", std::to_string(churn.objects())},
                      {"policy", std::string(PolicyName(churn_options.policy))},
@@ -90,7 +103,7 @@ void MeasureQuality(const SchedulerBenchOptions& options, std::vector<BenchFigur
     losses.push_back(100 * (1 - utilisations[kDefaultPolicy].back() / exact.back()));
   }
   const std::map<std::string, std::string> params = {
-      {"build", options.build},
+      {"build", BuildName()},
       {"pools", std::to_string(options.quality_pools)},
       {"seeds", std::to_string(options.quality_seeds)},
       {"policy", std::string(PolicyName(kDefaultPolicy))}};

@@ -23,7 +23,6 @@ struct SchedulerBenchOptions {
   int quality_seeds = 5;
   size_t quality_pools = 1'000;
   std::vector<size_t> pools = {1'000, 10'000, 100'000};
-  std::string build;  // named in the figures
 };
 
 // One line of the result, in the form of all benches.

@@ -169,11 +169,8 @@ bool FitIndex::HasRoom(const PoolTable& pools, size_t pool) const {
   const ScoreLine* lines = pools.score(pool);
   bool lacks = is_impossible_;
   for (size_t i = 0; i < pools.lines(); ++i) {
-    // Four comparisons without a branch: which dimension is short cannot be foretold.
-    const auto& free = lines[i].free;
-    const auto& least = least_[i];
-    lacks |=
-        (free[0] < least[0]) | (free[1] < least[1]) | (free[2] < least[2]) | (free[3] < least[3]);
+    // No branch: which dimension is short cannot be foretold.
+    for (size_t d = 0; d < kLane; ++d) lacks |= lines[i].free[d] < least_[i][d];
   }
   return !lacks;
 }
