@@ -23,6 +23,7 @@ add_custom_target(berth_check)
 find_program(BERTH_SYMBOLIZER NAMES llvm-symbolizer-19 llvm-symbolizer addr2line)
 set(BERTH_TEST_ENVIRONMENT
   "ASAN_OPTIONS=external_symbolizer_path=${BERTH_SYMBOLIZER}:detect_stack_use_after_return=1:strict_string_checks=1"
+  "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/test/lsan.supp:print_suppressions=0"
   "UBSAN_OPTIONS=print_stacktrace=1:external_symbolizer_path=${BERTH_SYMBOLIZER}"
   "TSAN_OPTIONS=external_symbolizer_path=${BERTH_SYMBOLIZER}:ignore_noninstrumented_modules=1:suppressions=${CMAKE_SOURCE_DIR}/test/tsan.supp"
   "PYTHONDONTWRITEBYTECODE=1")

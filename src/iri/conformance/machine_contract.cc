@@ -122,7 +122,7 @@ void AttachesAndDetachesVolumes(RuntimeUnderTest& t) {
   ASSERT_EQ(GetMachine(t, id)->spec.volumes.size(), 1U);
   EXPECT_EQ(GetMachine(t, id)->spec.volumes[0], data);
   EXPECT_TRUE(Eventually(t, [&] {
-    const auto& volumes = GetMachine(t, id)->status.volumes;
+    const auto volumes = GetMachine(t, id)->status.volumes;
     return volumes.size() == 1 && volumes[0].state == AttachmentState::kAttached;
   }));
   EXPECT_EQ(Await(t, runtime.UpdateVolume(id, Connected("data", 200))), OkStatus());

@@ -96,7 +96,7 @@ TEST(MachineStep, Seq12_NoSecondCreateWhileTheOutcomeOfTheFirstIsUnknown) {
 }
 
 TEST(MachineStep, AForeignRuntimeIsAskedForAMachineThatIsOff) {
-  const auto& machine = std::get<DesiredMachine>(Parse(MachineAssign()).body);
+  const auto machine = std::get<DesiredMachine>(Parse(MachineAssign()).body);
   Situation situation;
   EXPECT_EQ(MachineToCreate(machine, situation).spec.power, Power::kOn);
   situation.create_is_idempotent = false;
