@@ -95,7 +95,7 @@ void SilenceIsNoAnswerAfterTheLimit(FleetUnderTest& world) {
   EXPECT_LT(world.loop().Now() - asked, kLimit * 2);
 }
 
-void S6_ALateAcceptanceIsReleased(FleetUnderTest& world) {
+void LateAcceptanceIsReleased(FleetUnderTest& world) {
   const std::string pool = world.Join("a", kRoom);
   world.Answers(pool, Accepted(), Duration::Seconds(1));
   Asker asker(world);
@@ -226,7 +226,7 @@ constexpr FleetContract kContracts[] = {
     CONTRACT(AnOfferReachesItsHostAndItsAnswerComesBack),
     CONTRACT(ManyOffersAreAnsweredOnceEach),
     CONTRACT(SilenceIsNoAnswerAfterTheLimit),
-    CONTRACT(S6_ALateAcceptanceIsReleased),
+    FleetContract{"S6_ALateAcceptanceIsReleased", &LateAcceptanceIsReleased},
     CONTRACT(AReleaseReachesTheHost),
     CONTRACT(TheEndOfASessionAnswersWhatWasAsked),
     CONTRACT(APoolWithoutSessionGivesNoAnswer),
