@@ -44,7 +44,7 @@ std::vector<Part> PartsOf(const Attempt& attempt,
 
 Resources TakenBy(const Part& part) {
   return TakenOf(
-      part.pool->pool.spec, part.object->class_name, RequirementsOf(part.object->shape).resources);
+      part.pool->pool, part.object->class_name, RequirementsOf(part.object->shape).resources);
 }
 
 fleet::OfferItem ItemFor(const Part& part) {

@@ -6,10 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "apis/compute/machine.h"
 #include "apis/core/resources.h"
-#include "apis/storage/bucket.h"
-#include "apis/storage/volume.h"
+#include "apis/placement.h"
 #include "meta/quantity.h"
 
 namespace berth::scheduler {
@@ -135,15 +133,8 @@ Pending DescribePending(const Explanation& explanation,
 }
 
 std::string PlacedPoolOf(const meta::Object& object) {
-  const std::optional<apis::core::PlacementStatus>* placement = nullptr;
-  if (&object.kind() == &apis::compute::kMachineKind) {
-    placement = &object.as<apis::compute::Machine>().status.placement;
-  } else if (&object.kind() == &apis::storage::kVolumeKind) {
-    placement = &object.as<apis::storage::Volume>().status.placement;
-  } else {
-    placement = &object.as<apis::storage::Bucket>().status.placement;
-  }
-  return *placement ? (*placement)->pool_uid : std::string();
+  const auto& placement = apis::PlacementOf(object);
+  return placement ? placement->pool_uid : std::string();
 }
 
 }  // namespace berth::scheduler

@@ -5,35 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "apis/compute/machine.h"
-#include "apis/core/placement.h"
-#include "apis/storage/bucket.h"
-#include "apis/storage/volume.h"
-#include "rt/retry.h"
+#include "apis/placement.h"
 #include "rt/sleep.h"
 
 namespace berth::scheduler {
 namespace {
-
-template <class Condition>
-bool SetCondition(std::vector<Condition>& conditions, const Pending& pending, WallTime now) {
-  auto found = std::find_if(conditions.begin(), conditions.end(), [](const Condition& condition) {
-    return condition.type == apis::core::kScheduledCondition;
-  });
-  if (found == conditions.end()) {
-    found = conditions.insert(conditions.end(), Condition());
-    found->type = apis::core::kScheduledCondition;
-  }
-  if (found->status == "False" && found->reason == pending.reason &&
-      found->message == pending.message) {
-    return false;
-  }
-  if (found->status != "False") found->last_transition_time = now;
-  found->status = "False";
-  found->reason = pending.reason;
-  found->message = pending.message;
-  return true;
-}
 
 // FNV-1a, and never 0, which means that nothing was reported.
 uint64_t HashOf(std::string_view text) {
@@ -45,13 +21,9 @@ uint64_t HashOf(std::string_view text) {
 }  // namespace
 
 bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now) {
-  if (&object.kind() == &apis::compute::kMachineKind) {
-    return SetCondition(object.as<apis::compute::Machine>().status.conditions, pending, now);
-  }
-  if (&object.kind() == &apis::storage::kVolumeKind) {
-    return SetCondition(object.as<apis::storage::Volume>().status.conditions, pending, now);
-  }
-  return SetCondition(object.as<apis::storage::Bucket>().status.conditions, pending, now);
+  const meta::Object before = object;
+  apis::SetScheduled(object, "False", pending.reason, pending.message, now);
+  return !(object == before);
 }
 
 void PendingReports::Waits(const std::string& uid) {

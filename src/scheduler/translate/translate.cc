@@ -6,14 +6,11 @@
 
 #include "apis/core/placement.h"
 #include "apis/core/pool_parts.h"
-#include "fleet/fleet.h"
+#include "apis/placement.h"
 
 namespace berth::scheduler {
 namespace {
 
-using apis::core::ResourceList;
-
-constexpr std::string_view kClassPrefix = "class/";
 constexpr std::string_view kMachinePrefix = "class/machine.";
 constexpr std::string_view kVolumePrefix = "class/volume.";
 
@@ -160,16 +157,22 @@ TranslatedPool TranslateCommon(PoolKind kind, const Pool& pool) {
   return out;
 }
 
-// The vector part of a capacity: what is not counted per class, and not above the limits.
-Resources VectorOf(const ResourceList& capacity, const ResourceList& limits) {
-  Resources out = AmountsOf(capacity);
-  std::erase_if(out, [](const auto& entry) { return entry.first.starts_with(kClassPrefix); });
-  for (const auto& [name, limit] : AmountsOf(limits)) {
-    const auto found = out.find(name);
-    if (found != out.end()) found->second = std::min(found->second, limit);
+// The vector part of a capacity. A pool that only counts per class has none, and a table of those
+// counts instead. Defect 1: allocatable already has placements subtracted, so capacity is what
+// counts.
+template <class Pool>
+void TranslateCapacity(const Pool& pool, std::string_view class_prefix, TranslatedPool& out) {
+  for (const auto& [name, amount] : apis::Allocatable(pool.status.capacity, pool.spec.limits)) {
+    if (name != apis::kShare) out.spec.capacity[name] = amount;
   }
-  return out;
+  if (!out.spec.capacity.empty()) return;
+  for (const auto& [name, quantity] : pool.status.capacity) {
+    if (!name.starts_with(class_prefix)) continue;
+    out.class_capacity[name.substr(class_prefix.size())] = quantity.Value();
+  }
 }
+
+Resources ToResources(const apis::Amounts& amounts) { return {amounts.begin(), amounts.end()}; }
 
 template <class References>
 std::vector<std::string> NamesOf(const References& references) {
@@ -180,52 +183,41 @@ std::vector<std::string> NamesOf(const References& references) {
 
 }  // namespace
 
-Resources AmountsOf(const ResourceList& list) {
-  Resources out;
-  for (const auto& [name, quantity] : list) {
-    out[name] = name == apis::core::kCpu ? quantity.MilliValue() : quantity.Value();
-  }
-  return out;
-}
-
-Resources TakenOf(const PoolSpec& pool, std::string_view class_name, const Resources& resources) {
-  if (pool.class_counts.empty()) return resources;
-  const auto count = pool.class_counts.find(std::string(class_name));
-  if (count == pool.class_counts.end() || count->second <= 0) return {};
-  // Rounded down: as many as the pool counts always fit, and one more never does.
-  return {{"share", fleet::kShareWhole / count->second}};
+Resources TakenOf(const TranslatedPool& pool,
+                  std::string_view class_name,
+                  const Resources& resources) {
+  if (pool.class_capacity.empty()) return resources;
+  const auto held = pool.class_capacity.find(class_name);
+  const auto size = resources.find(std::string(apis::core::kStorage));
+  const bool is_volume = pool.spec.kind == PoolKind::kVolume && size != resources.end();
+  return {{std::string(apis::kShare),
+           apis::ShareOf(is_volume ? size->second : 1,
+                         held == pool.class_capacity.end() ? 0 : held->second)}};
 }
 
 TranslatedPool Translate(const apis::compute::MachinePool& pool) {
   TranslatedPool out = TranslateCommon(PoolKind::kMachine, pool);
-  out.spec.capacity = VectorOf(pool.status.capacity, pool.spec.limits);
+  TranslateCapacity(pool, kMachinePrefix, out);
   out.spec.classes = NamesOf(pool.status.available_machine_classes);
-  if (!out.spec.capacity.empty()) return out;
-  // Defect 1: allocatable already has placements subtracted, so capacity is what counts. Defect 2:
-  // classes share the host, so they are fractions of one pool.
-  for (const auto& [name, quantity] : pool.status.capacity) {
-    if (!name.starts_with(kMachinePrefix)) continue;
-    out.spec.class_counts[name.substr(kMachinePrefix.size())] = quantity.Value();
-  }
+  // Defect 2: classes share the host, so they are fractions of one pool.
+  out.spec.class_counts = {out.class_capacity.begin(), out.class_capacity.end()};
   return out;
 }
 
 TranslatedPool Translate(const apis::storage::VolumePool& pool) {
   TranslatedPool out = TranslateCommon(PoolKind::kVolume, pool);
-  out.spec.capacity = VectorOf(pool.status.capacity, pool.spec.limits);
+  TranslateCapacity(pool, kVolumePrefix, out);
   out.spec.classes = NamesOf(pool.status.available_volume_classes);
   const std::string_view reach = apis::storage::ReachOf(pool.spec);
   out.spec.reach = reach == apis::storage::kReachHost     ? Reach::kHost
                    : reach == apis::storage::kReachZone   ? Reach::kZone
                    : reach == apis::storage::kReachRegion ? Reach::kRegion
                                                           : Reach::kAny;
-  if (!out.spec.capacity.empty()) return out;
   // Providers that count per class say the same bytes once for each class.
-  int64_t bytes = -1;
-  for (const auto& [name, quantity] : pool.status.capacity) {
-    if (name.starts_with(kVolumePrefix)) bytes = std::max(bytes, quantity.Value());
+  for (const auto& [name, bytes] : out.class_capacity) {
+    int64_t& storage = out.spec.capacity[std::string(apis::core::kStorage)];
+    storage = std::max(storage, bytes);
   }
-  if (bytes >= 0) out.spec.capacity[std::string(apis::core::kStorage)] = bytes;
   return out;
 }
 
@@ -240,7 +232,7 @@ Requirements Translate(const apis::compute::Machine& machine,
   Requirements out;
   out.kind = PoolKind::kMachine;
   out.class_name = machine.spec.machine_class_ref.name;
-  out.resources = AmountsOf(size.capabilities);
+  out.resources = ToResources(apis::ToAmounts(size.capabilities));
   for (const auto& volume : machine.spec.volumes) {
     const auto& limit = volume.local_disk   ? volume.local_disk->size_limit
                         : volume.empty_disk ? volume.empty_disk->size_limit

@@ -2,6 +2,8 @@
 // Objects of the API in the words of scheduler/core. Pure: the same object gives the same words.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,8 @@ enum class PoolMode : uint8_t { kUnknown, kSession, kApi };
 struct TranslatedPool {
   PoolSpec spec;
   PoolMode mode = PoolMode::kUnknown;
+  // How much of each class it holds, if that is all that it says: machines, or bytes of volumes.
+  std::map<std::string, int64_t, std::less<>> class_capacity;
 };
 TranslatedPool Translate(const apis::compute::MachinePool& pool);
 TranslatedPool Translate(const apis::storage::VolumePool& pool);
@@ -39,12 +43,11 @@ Requirements Translate(const apis::compute::Machine& machine,
 Requirements Translate(const apis::storage::Volume& volume);
 Requirements Translate(const apis::storage::Bucket& bucket);
 
-// Amounts in their smallest unit: cpu in thousandths, everything else in whole units, rounded up.
-Resources AmountsOf(const apis::core::ResourceList& list);
-
 // What one object takes of a pool: its resources, or its share of a pool that only counts per
 // class.
-Resources TakenOf(const PoolSpec& pool, std::string_view class_name, const Resources& resources);
+Resources TakenOf(const TranslatedPool& pool,
+                  std::string_view class_name,
+                  const Resources& resources);
 
 // Whether the machine's own disks tie it to its host.
 bool HasLocalState(const apis::compute::Machine& machine);

@@ -58,8 +58,7 @@ TEST(Translate, D1_D2_AnApiPoolIsCountedByCapacityAndClassesShareIt) {
   EXPECT_TRUE(out.spec.state.has_session);
   EXPECT_TRUE(out.spec.state.is_ready);
   EXPECT_EQ(out.spec.class_counts, (std::map<std::string, int64_t>{{"small", 10}, {"large", 3}}));
-  EXPECT_EQ(TakenOf(out.spec, "large", {{"cpu", 1}}),
-            (Resources{{"share", fleet::kShareWhole / 3}}));
+  EXPECT_EQ(TakenOf(out, "large", {{"cpu", 1}}), (Resources{{"share", fleet::kShareWhole / 3}}));
 }
 
 TEST(Translate, APoolThatNobodyAnnouncedHasNoMode) {
@@ -148,6 +147,9 @@ TEST(Translate, AVolumePoolThatCountsPerClassHasItsBytesOnce) {
   EXPECT_TRUE(out.spec.state.is_ready);
   EXPECT_EQ(out.spec.capacity, (Resources{{"storage", 1LL << 40}}));
   EXPECT_EQ(out.spec.reach, Reach::kAny);
+  // What the server counts of such a pool is its share, so that is what a volume takes.
+  EXPECT_EQ(TakenOf(out, "fast", {{"storage", 1LL << 39}}),
+            (Resources{{"share", fleet::kShareWhole / 2}}));
 }
 
 TEST(Translate, VolumesAndBucketsAskForTheirClassAndSize) {
