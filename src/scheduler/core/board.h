@@ -20,9 +20,9 @@
 //   3. Explanation: failed and passed sum to the number of pools of that kind.
 //   4. Fit, Explain and Preempt leave no trace; PlaceGroup assumes all or nothing.
 //
-// Cost (see README.md): Decide about 0.2 us and Assume + Forget about 0.6 us with 16 shapes in use,
-// at any number of pools; requests with preferences or joint volumes look at every pool that fits.
-// Explain and Preempt are linear in pools.
+// Cost: a placement and a release take 1 us with 1,000 pools, 3 us with 10,000 and 7 us with
+// 100,000, 16 shapes in use (`berth bench scheduler`); requests with preferences or joint volumes
+// look at every pool that fits. Explain and Preempt are linear in pools.
 #pragma once
 
 #include <cstdint>
