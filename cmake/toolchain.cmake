@@ -29,6 +29,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options(-fPIE)
   add_link_options(-pie -fuse-ld=mold)
   add_compile_options(-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=.)
+  # A time of day inside the precompiled header would make it a new one for ccache in every tree.
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 else()
   # A second opinion, not a gate: g++ 12 miscompiles braces inside co_await (see docs/adr), so nothing is linked.
   target_compile_options(berth_flags INTERFACE -Wno-invalid-offsetof -Wno-sign-conversion
