@@ -2,7 +2,6 @@
 #include "scheduler/placing/object_directory.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "apis/compute/machine.h"
@@ -301,15 +300,15 @@ void ObjectDirectory::Unindex(const ObjectRecord& record) {
     if (waiting->second.empty()) without_class_.erase(waiting);
   }
   for (const std::string& name : record.volumes) {
-    auto [at, end] = named_by_.equal_range(HashOf(record.key.namespace_, name));
-    while (at != end) at = at->second == &record ? named_by_.erase(at) : std::next(at);
+    named_by_.erase({HashOf(record.key.namespace_, name), &record});
   }
 }
 
 std::vector<const ObjectRecord*> ObjectDirectory::NamedBy(const ObjectRecord& volume) const {
   std::vector<const ObjectRecord*> machines;
-  const auto [first, last] = named_by_.equal_range(HashOf(volume.key.namespace_, volume.key.name));
-  for (auto at = first; at != last; ++at) {
+  const uint64_t hash = HashOf(volume.key.namespace_, volume.key.name);
+  for (auto at = named_by_.lower_bound({hash, nullptr}); at != named_by_.end() && at->first == hash;
+       ++at) {
     const ObjectRecord& machine = *at->second;
     const bool names_it =
         machine.key.namespace_ == volume.key.namespace_ &&

@@ -116,8 +116,9 @@ class ObjectDirectory {
   // The same records by kind and name: what is one pointer here would be hundreds of bytes.
   std::set<const ObjectRecord*, ByKindAndKey> by_key_;
   std::map<std::string, Loss, std::less<>> losses_;  // by UID
-  // Machines without a place, by a hash of the names of their volumes: whoever looks compares.
-  std::multimap<uint64_t, const ObjectRecord*> named_by_;
+  // Machines without a place, by a hash of the names of their volumes: whoever looks compares. A
+  // set and not a multimap: thousands may name one volume, and each is found alone when it goes.
+  std::set<std::pair<uint64_t, const ObjectRecord*>> named_by_;
   std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
   // Machines whose class is not known, by its name.
   std::map<std::string, std::set<const ObjectRecord*>, std::less<>> without_class_;
