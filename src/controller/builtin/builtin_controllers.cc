@@ -15,6 +15,8 @@ rt::Task<Status> BuiltinControllers::Run() {
   tasks.push_back(classes_.Run());
   tasks.push_back(quota_.Run());
   tasks.push_back(machine_sets_.Run());
+  tasks.push_back(ephemeral_.Run());
+  tasks.push_back(claims_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
   co_return ends.front();
 }

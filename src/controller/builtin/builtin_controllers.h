@@ -3,7 +3,9 @@
 #pragma once
 
 #include "client/client.h"
+#include "controller/claims/claim_release.h"
 #include "controller/class_protection/class_protection.h"
+#include "controller/ephemeral/ephemeral_maker.h"
 #include "controller/gc/garbage_collector.h"
 #include "controller/machine_sets/machine_sets.h"
 #include "controller/namespaces/namespace_deletion.h"
@@ -22,14 +24,16 @@ class BuiltinControllers {
         namespaces_(loop, client, scheme),
         classes_(loop, client),
         quota_(loop, client, scheme),
-        machine_sets_(loop, client) {}
+        machine_sets_(loop, client),
+        ephemeral_(loop, client, scheme),
+        claims_(loop, client) {}
 
   // Runs all of them until it is cancelled.
   rt::Task<Status> Run();
   // Nothing is left to do, as far as they have heard.
   bool idle() const {
     return gc_.idle() && namespaces_.idle() && classes_.idle() && quota_.idle() &&
-           machine_sets_.idle();
+           machine_sets_.idle() && ephemeral_.idle() && claims_.idle();
   }
 
  private:
@@ -38,6 +42,8 @@ class BuiltinControllers {
   ClassProtection classes_;
   QuotaCount quota_;
   MachineSets machine_sets_;
+  EphemeralMaker ephemeral_;
+  ClaimRelease claims_;
 };
 
 }  // namespace berth::controller

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controller/claims/claim_release.h"
+
+#include <utility>
+#include <vector>
+
+#include "apis/compute/machine.h"
+#include "apis/networking/network_interface.h"
+#include "apis/storage/volume.h"
+#include "base/strings.h"
+#include "client/cache/informer.h"
+#include "rt/join_all.h"
+
+namespace berth::controller {
+namespace {
+
+using apis::compute::kMachineKind;
+using apis::networking::kNetworkInterfaceKind;
+using apis::networking::NetworkInterface;
+using apis::storage::kVolumeKind;
+using apis::storage::Volume;
+
+constexpr size_t kWorkers = 2;
+
+// The machine that the object is claimed by; nullopt: by none.
+const std::optional<apis::core::LocalUidReference>& ClaimOf(const meta::Object& object) {
+  if (&object.kind() == &kVolumeKind) return object.as<Volume>().spec.claim_ref;
+  return object.as<NetworkInterface>().spec.machine_ref;
+}
+void ClearClaim(meta::Object& object) {
+  if (&object.kind() == &kVolumeKind) {
+    object.as<Volume>().spec.claim_ref.reset();
+  } else {
+    object.as<NetworkInterface>().spec.machine_ref.reset();
+  }
+}
+
+}  // namespace
+
+void ClaimRelease::Machines::OnListed(meta::Object object) {
+  unseen_.erase(object.metadata().uid);
+  known_.insert(object.metadata().uid);
+}
+void ClaimRelease::Machines::OnListEnd() {
+  for (const std::string& uid : std::exchange(unseen_, {})) known_.erase(uid);
+  owner_.volume_sink_.LookAll();
+  owner_.nic_sink_.LookAll();
+}
+void ClaimRelease::Machines::OnEvent(client::WatchEvent event) {
+  const std::string& uid = event.object.metadata().uid;
+  if (event.type != client::WatchEvent::Type::kDeleted) {
+    known_.insert(uid);
+    return;
+  }
+  known_.erase(uid);
+  owner_.volume_sink_.MachineGone(uid);
+  owner_.nic_sink_.MachineGone(uid);
+}
+
+void ClaimRelease::Claims::OnListBegin() {
+  unseen_.clear();
+  for (const auto& [key, uid] : machine_of_) unseen_.insert(key);
+}
+void ClaimRelease::Claims::OnListEnd() {
+  for (const auto& key : std::exchange(unseen_, {})) Forget(key);
+}
+void ClaimRelease::Claims::OnEvent(client::WatchEvent event) {
+  if (event.type == client::WatchEvent::Type::kDeleted) {
+    Forget(client::KeyOf(event.object));
+  } else {
+    Put(event.object);
+  }
+}
+
+void ClaimRelease::Claims::Put(const meta::Object& object) {
+  const client::ObjectKey key = client::KeyOf(object);
+  unseen_.erase(key);
+  const auto& claim = ClaimOf(object);
+  const auto before = machine_of_.find(key);
+  if (before != machine_of_.end() && (!claim || before->second != claim->uid)) Forget(key);
+  if (!claim || claim->uid.empty()) return;  // a name alone may be of one who is still to come
+  machine_of_[key] = claim->uid;
+  claimed_[claim->uid].insert(key);
+  Look(key, claim->uid);
+}
+
+void ClaimRelease::Claims::Forget(const client::ObjectKey& key) {
+  const auto found = machine_of_.find(key);
+  if (found == machine_of_.end()) return;
+  auto& keys = claimed_[found->second];
+  keys.erase(key);
+  if (keys.empty()) claimed_.erase(found->second);
+  machine_of_.erase(found);
+}
+
+void ClaimRelease::Claims::Look(const client::ObjectKey& key, const std::string& machine_uid) {
+  if (!owner_.machines_.synced() || owner_.machine_sink_.Has(machine_uid)) return;
+  owner_.runner_.queue().Add(std::string(kind_.kind) + '/' + key.namespace_ + '/' + key.name);
+}
+
+void ClaimRelease::Claims::MachineGone(const std::string& uid) {
+  const auto found = claimed_.find(uid);
+  if (found == claimed_.end()) return;
+  for (const auto& key : found->second) {
+    owner_.runner_.queue().Add(std::string(kind_.kind) + '/' + key.namespace_ + '/' + key.name);
+  }
+}
+
+void ClaimRelease::Claims::LookAll() {
+  for (const auto& [key, uid] : machine_of_) {
+    if (owner_.machine_sink_.Has(uid)) continue;
+    owner_.runner_.queue().Add(std::string(kind_.kind) + '/' + key.namespace_ + '/' + key.name);
+  }
+}
+
+ClaimRelease::ClaimRelease(rt::Loop& loop, client::Client& client)
+    : client_(client),
+      machine_sink_(*this),
+      volume_sink_(*this, kVolumeKind),
+      nic_sink_(*this, kNetworkInterfaceKind),
+      machines_(loop, client, kMachineKind, machine_sink_, {.detail = client::Detail::kMetadata}),
+      volumes_(loop, client, kVolumeKind, volume_sink_, {}),
+      nics_(loop, client, kNetworkInterfaceKind, nic_sink_, {}),
+      runner_(loop, "claims", *this, kWorkers) {}
+
+rt::Task<Status> ClaimRelease::Run() {
+  std::vector<rt::Task<Status>> tasks;
+  tasks.push_back(machines_.Run());
+  tasks.push_back(volumes_.Run());
+  tasks.push_back(nics_.Run());
+  tasks.push_back(runner_.Run());
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
+  co_return ends.front();
+}
+
+// What was heard may be old: both objects are looked at again, and the write is conditional.
+rt::Task<Result<std::optional<Duration>>> ClaimRelease::Reconcile(std::string key) {
+  const auto words = Split(key, '/');
+  const meta::KindInfo& kind = words[0] == kVolumeKind.kind ? kVolumeKind : kNetworkInterfaceKind;
+  const client::ObjectKey name{.namespace_ = std::string(words[1]), .name = std::string(words[2])};
+  auto found = co_await client_.Get(kind, name);
+  if (found.status().Is(Reason::kNotFound)) co_return std::optional<Duration>();
+  CO_TRY_STATUS(found.status());
+  const auto claim = ClaimOf(*found);
+  if (!claim || claim->uid.empty()) co_return std::optional<Duration>();
+  const client::ObjectKey machine{.namespace_ = name.namespace_, .name = claim->name};
+  const auto holder = co_await client_.Get(kMachineKind, machine);
+  if (holder.ok() && holder->metadata().uid == claim->uid) co_return std::optional<Duration>();
+  if (!holder.ok() && !holder.status().Is(Reason::kNotFound)) co_return holder.status();
+  meta::Object freed = *std::move(found);
+  ClearClaim(freed);
+  const client::WriteOptions options;
+  const auto written = co_await client_.Update(std::move(freed), options);
+  if (written.status().Is(Reason::kNotFound)) co_return std::optional<Duration>();
+  CO_TRY_STATUS(written.status());  // a conflict is tried again
+  co_return std::optional<Duration>();
+}
+
+}  // namespace berth::controller
