@@ -118,12 +118,25 @@ void Churn::ReportOf(uint32_t pool) {
   board_.Report(PoolIndex{pool}, {.boot = 1, .counter = ++hosts_[pool].ledger}, free);
 }
 
+// Deletions come in batches, as a watch delivers them: their keys are known a little before each is
+// applied, and the board is told.
+void Churn::DrawLeaving() {
+  leaving_.clear();
+  std::array<ObjectKey, kBatch> keys;
+  while (leaving_.size() < kBatch && !live_.empty()) {
+    Live& drawn = live_[random_.Below(live_.size())];
+    keys[leaving_.size()] = drawn.key;
+    leaving_.push_back(drawn);
+    drawn = live_.back();
+    live_.pop_back();
+  }
+  board_.Expect(std::span(keys).first(leaving_.size()));
+}
+
 void Churn::ReleaseOne() {
-  if (live_.empty()) return;
-  const size_t victim = random_.Below(live_.size());
-  const Live gone = live_[victim];
-  live_[victim] = live_.back();
-  live_.pop_back();
+  if (leaving_.empty()) return;
+  const Live gone = leaving_.back();
+  leaving_.pop_back();
   CHECK(board_.Forget(gone.key));
   for (size_t d = 0; d < kBenchResources.size(); ++d)
     hosts_[gone.pool].used[d] -= classes_[gone.kind].demand[d];
@@ -132,6 +145,10 @@ void Churn::ReleaseOne() {
 
 void Churn::Run(size_t count) {
   for (size_t i = 0; i < count; ++i) {
+    if (i % kBatch == 0) {
+      while (!leaving_.empty()) ReleaseOne();
+      DrawLeaving();
+    }
     Place(DrawShape());
     ReleaseOne();
   }

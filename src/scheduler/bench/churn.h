@@ -27,9 +27,10 @@ class Churn {
   void Run(size_t count);
   int64_t placed() const { return placed_; }
   int64_t refused() const { return refused_; }
-  size_t objects() const { return live_.size(); }
+  size_t objects() const { return live_.size() + leaving_.size(); }
 
  private:
+  static constexpr size_t kBatch = 16;  // releases that become known together
   struct Live {
     ObjectKey key;
     uint32_t pool;
@@ -44,6 +45,7 @@ class Churn {
   void MakeShapes(Policy policy);
   size_t DrawShape();
   void Place(size_t shape);
+  void DrawLeaving();
   void ReleaseOne();
   void ReportOf(uint32_t pool);
 
@@ -61,6 +63,7 @@ class Churn {
   Request request_;
   Decision decision_;
   std::vector<Live> live_;
+  std::vector<Live> leaving_;  // who is released next, no longer in live_
   std::vector<Host> hosts_;
   std::array<size_t, 3> dimensions_{};
   uint64_t last_key_ = 0;

@@ -96,6 +96,14 @@ Board::~Board() = default;
 
 BoardState::BoardState(BoardOptions given) : options(std::move(given)) {}
 
+BoardState::~BoardState() {
+  // A shape that keeps itself alive ends with its last object, or here.
+  std::vector<Shape> kept;
+  objects.ForEach([&](Placed& object) {
+    if (object.shape->kept != nullptr) kept.push_back(std::move(object.shape->kept));
+  });
+}
+
 // ---- Pools
 
 PoolIndex Board::SetPool(const PoolSpec& spec) {
@@ -105,7 +113,6 @@ PoolIndex Board::SetPool(const PoolSpec& spec) {
   if (!known) {
     pool = s.pools.Add(spec);
     s.objects.GrowTo(s.pools.slots());
-    s.reported.resize(s.pools.slots());
     s.avoid_until.resize(s.pools.slots());
     s.avoided.Resize(s.pools.words());
     s.PoolChanged(pool);
@@ -142,7 +149,7 @@ void Board::RemovePool(PoolIndex pool) {
   s.avoidances.erase({s.avoid_until[index], static_cast<uint32_t>(index)});
   s.avoid_until[index] = Time();
   s.avoided.Reset(index);
-  s.reported[index] = {};
+  s.objects.reported(index) = {};
   s.pools.Remove(index);
   s.PoolChanged(index);
 }
@@ -229,12 +236,11 @@ void BoardState::TakeReport(PoolIndex pool,
                             std::span<const int64_t> amounts) {
   const size_t index = ToSize(pool);
   CHECK(pools.IsLive(index));
-  const LedgerVersion known = reported[index];
+  LedgerVersion& known = objects.reported(index);
   if (pools.has_report(index) && version.boot == known.boot && version.counter < known.counter)
     return;
-  reported[index] = version;
-  auto& unseen = objects.unseen(index);
-  std::erase_if(unseen, [&](const Unseen& one) {
+  known = version;
+  std::erase_if(objects.unseen(index), [&](const Unseen& one) {
     // What an earlier start of the poollet held is part of its record, or gone: both are in its
     // sum.
     const bool is_seen =
@@ -259,7 +265,7 @@ void Board::ClearReport(PoolIndex pool) {
   BoardState& s = *state_;
   const size_t index = ToSize(pool);
   CHECK(s.pools.IsLive(index));
-  s.reported[index] = {};
+  s.objects.reported(index) = {};
   s.pools.SetReport(index, {});
   s.CountUnseen(index);
   s.pools.Settle(index);
@@ -268,9 +274,7 @@ void Board::ClearReport(PoolIndex pool) {
 void BoardState::MarkSeen(Placed& object) {
   object.is_unseen = false;
   if (object.is_charged) pools.CountByHost(*object.shape, object.pool, 1);
-  const uint32_t number = objects.NumberOf(object);
-  std::erase_if(objects.unseen(object.pool),
-                [&](const Unseen& one) { return one.number == number; });
+  objects.EraseUnseen(object);
 }
 
 // ---- Avoidance
@@ -333,7 +337,7 @@ CompanyRef BoardState::InternTerm(const Requirements& requirements, const Compan
   if (!is_new) return term;
   std::map<const CompiledShape*, bool> counts;  // many objects, few shapes
   objects.ForEach([&](Placed& object) {
-    const auto [entry, is_first] = counts.emplace(object.shape.get(), false);
+    const auto [entry, is_first] = counts.emplace(object.shape, false);
     if (is_first) entry->second = term->Counts(object.shape->requirements);
     if (entry->second) Census::CountOne(*term, object.pool, 1);
   });
@@ -380,7 +384,8 @@ void BoardState::AddObject(const Request& request,
   CompiledShape& shape = *request.shape;
   RefreshCounts(shape);
   Placed& object = objects.Add(request.key, pool);
-  object.shape = request.shape;
+  object.shape = &shape;
+  if (shape.placed++ == 0) shape.kept = request.shape;
   Apply(request, object);
   object.is_confirmed = is_settled;
   object.is_unseen = !is_settled;
@@ -400,16 +405,13 @@ void BoardState::AddObject(const Request& request,
 
 void BoardState::RemoveObject(Placed& object) {
   const size_t pool = object.pool;
-  const Shape shape = std::move(object.shape);
-  RefreshCounts(*shape);
-  census.Count(*shape, pool, -1);
-  if (!shape->counted_by.empty() || !shape->anti_affinity.empty())
+  CompiledShape& shape = *object.shape;
+  RefreshCounts(shape);
+  census.Count(shape, pool, -1);
+  if (!shape.counted_by.empty() || !shape.anti_affinity.empty())
     pools.Note(pool, ToEvents(Event::kCompany));
-  if (object.is_charged) pools.Charge(*shape, pool, -1, object.is_unseen);
-  if (object.is_unseen) {
-    const uint32_t number = objects.NumberOf(object);
-    std::erase_if(objects.unseen(pool), [&](const Unseen& one) { return one.number == number; });
-  }
+  if (object.is_charged) pools.Charge(shape, pool, -1, object.is_unseen);
+  if (object.is_unseen) objects.EraseUnseen(object);
   if (Placed* copy = objects.ReservationOf(object)) objects.Part(object, *copy);
   // Whoever lives in a reservation that ends has to pay for itself.
   if (Placed* consumer = objects.ConsumerOf(object)) {
@@ -417,8 +419,9 @@ void BoardState::RemoveObject(Placed& object) {
     if (!consumer->is_charged) pools.Charge(*consumer->shape, pool, 1, consumer->is_unseen);
     consumer->is_charged = true;
   }
-  objects.Remove(object.key);
+  objects.Remove(object);
   pools.Settle(pool);
+  if (--shape.placed == 0) const Shape last = std::move(shape.kept);
 }
 
 void Board::Held(ObjectKey key, LedgerVersion version) {
@@ -426,14 +429,14 @@ void Board::Held(ObjectKey key, LedgerVersion version) {
   Placed* object = s.objects.Find(key);
   if (object == nullptr || !object->is_unseen) return;
   const size_t pool = object->pool;
-  const LedgerVersion known = s.reported[pool];
+  const LedgerVersion known = s.objects.reported(pool);
   if (s.pools.has_report(pool) && version.boot == known.boot && version.counter <= known.counter) {
     s.MarkSeen(*object);
     return s.pools.Settle(pool);
   }
-  const uint32_t number = s.objects.NumberOf(*object);
-  for (Unseen& one : s.objects.unseen(pool))
-    if (one.number == number) one = {.number = number, .is_held = true, .held_at = version};
+  Unseen& entry = s.objects.unseen_entry(*object);
+  entry.is_held = true;
+  entry.held_at = version;
 }
 
 void Board::Confirm(ObjectKey key) {
@@ -444,7 +447,8 @@ void Board::Confirm(ObjectKey key) {
   const size_t pool = object->pool;
   bool has_changed = false;
   // Without an answer or a report there is nothing to wait for: the store's word is all there is.
-  if (object->is_unseen && (!s.pools.has_report(pool) || !s.IsHeld(*object))) {
+  if (object->is_unseen &&
+      (!s.pools.has_report(pool) || !s.objects.unseen_entry(*object).is_held)) {
     s.MarkSeen(*object);
     has_changed = true;
   }
@@ -456,25 +460,31 @@ void Board::Confirm(ObjectKey key) {
   if (has_changed) s.pools.Settle(pool);
 }
 
-bool BoardState::IsHeld(const Placed& object) {
-  const uint32_t number = objects.NumberOf(object);
-  const auto& unseen = objects.unseen(object.pool);
-  return std::ranges::any_of(
-      unseen, [&](const Unseen& one) { return one.number == number && one.is_held; });
-}
-
 void Board::Settle(const Request& request, PoolIndex pool) {
   BoardState& s = *state_;
   CHECK(request.shape != nullptr);
   if (!s.pools.IsLive(ToSize(pool))) return;
   s.Compile(*request.shape);
   Placed* object = s.objects.Find(request.key);
-  if (object != nullptr && object->pool == ToSize(pool) && object->shape == request.shape) {
+  if (object != nullptr && object->pool == ToSize(pool) && object->shape == request.shape.get()) {
     s.Apply(request, *object);
     return Confirm(request.key);
   }
   if (object != nullptr) s.RemoveObject(*object);
   s.AddObject(request, ToSize(pool), {}, true);
+}
+
+void Board::Expect(std::span<const ObjectKey> keys) const {
+  const BoardState& s = *state_;
+  // Each pass needs what the one before has fetched.
+  for (const ObjectKey& key : keys) s.objects.Expect(key);
+  for (const ObjectKey& key : keys) s.objects.ExpectObject(key);
+  for (const ObjectKey& key : keys) {
+    const Placed* object = s.objects.Find(key);
+    if (object == nullptr) continue;
+    s.objects.ExpectAt(object->pool);
+    s.pools.Expect(object->pool);
+  }
 }
 
 bool Board::Forget(ObjectKey key) {

@@ -20,9 +20,9 @@
 //   3. Explanation: failed and passed sum to the number of pools of that kind.
 //   4. Fit, Explain and Preempt leave no trace; PlaceGroup assumes all or nothing.
 //
-// Cost: a placement and a release take 1 us with 1,000 pools, 3 us with 10,000 and 7 us with
-// 100,000, 16 shapes in use (`berth bench scheduler`); requests with preferences or joint volumes
-// look at every pool that fits. Explain and Preempt are linear in pools.
+// Cost: a placement and a release take 1 to 3 us with 1,000 to 10,000 pools, about twice that with
+// 100,000, 16 shapes in use (`berth bench scheduler`, README.md); requests with preferences or
+// joint volumes look at every pool that fits. Explain and Preempt are linear in pools.
 #pragma once
 
 #include <cstdint>
@@ -108,6 +108,9 @@ class Board {
   // The store says that the object is on this pool, whether it fits or not. Idempotent; adds, moves
   // or confirms, and takes over the request's shape and traits.
   void Settle(const Request& request, PoolIndex pool);
+  // These keys, known or not, will be asked about soon: a batch of events is at hand. Their memory
+  // is fetched meanwhile, all at once instead of one after the other. Changes nothing.
+  void Expect(std::span<const ObjectKey> keys) const;
   // Gives the room back. False: not known.
   bool Forget(ObjectKey key);
   // Forgets the request's key and its joint volumes' keys.

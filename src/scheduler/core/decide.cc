@@ -8,37 +8,27 @@
 namespace berth::scheduler {
 namespace {
 
-// Sorts candidates as they come. They come in the order that breaks ties, so a later one goes
+// Keeps the best `limit` candidates. They come in the order that breaks ties, so a later one goes
 // behind its equals.
 class Ranker {
  public:
-  // Keeps the best `limit`, all above `floor`.
-  Ranker(BoardState& state, const Inquiry& inquiry, size_t limit, uint8_t floor)
-      : state_(state),
-        inquiry_(inquiry),
-        ranked_(state.ranked),
-        limit_(limit),
-        threshold_(floor),
-        has_points_(inquiry.shape.has_preferences) {
+  Ranker(BoardState& state, const Inquiry& inquiry, size_t limit)
+      : state_(state), inquiry_(inquiry), ranked_(state.ranked), limit_(limit) {
     ranked_.clear();
   }
 
-  // Nothing at or below this level can be of interest any more.
-  uint8_t threshold() const { return threshold_; }
   bool is_full() const { return ranked_.size() == limit_; }
 
-  void Visit(size_t pool, uint8_t level) {
-    if (!inquiry_.request.refused.empty() && state_.IsRefused(inquiry_.request, pool)) return;
-    const Ranked found = {.pool = static_cast<uint32_t>(pool),
-                          .points = has_points_ ? state_.PointsOf(inquiry_, pool) : 0,
-                          .level = level};
+  void Visit(size_t pool, uint8_t level, int32_t points) {
+    const Request& request = inquiry_.request;
+    if (!request.refused.empty() && state_.IsRefused(request, pool)) return;
+    const Ranked found = {.pool = static_cast<uint32_t>(pool), .points = points, .level = level};
     size_t place = ranked_.size();
     while (place > 0 && IsBetter(found, ranked_[place - 1])) --place;
     if (place == limit_) return;
     if (!inquiry_.joint.empty() && !state_.AssignJoint(inquiry_, pool, nullptr)) return;
     if (is_full()) ranked_.pop_back();
     ranked_.insert(ranked_.begin() + static_cast<ptrdiff_t>(place), found);
-    if (is_full() && !has_points_) threshold_ = ranked_.back().level;
   }
 
  private:
@@ -50,8 +40,6 @@ class Ranker {
   const Inquiry& inquiry_;
   std::vector<Ranked>& ranked_;
   size_t limit_;
-  uint8_t threshold_;
-  bool has_points_;
 };
 
 uint64_t Mix(uint64_t x) {
@@ -108,7 +96,7 @@ Clauses BoardState::ClausesOf(const Inquiry& inquiry) {
     use_scratch();
     for (size_t w = 0; w < scratch.words(); ++w) scratch.word(w) &= ~set.word(w);
   };
-  clauses.None(inquiry.taints->hard);
+  if (inquiry.taints->hards > 0) clauses.None(inquiry.taints->hard);
   if (inquiry.matching != nullptr) clauses.All(*inquiry.matching);
   if (shape.requirements.needs_fence) clauses.All(pools.fence_ready());
   for (const auto& term : shape.affinity) {
@@ -146,11 +134,11 @@ Clauses BoardState::ClausesOf(const Inquiry& inquiry) {
 void BoardState::Decide(const Request& request, size_t count, Decision& decision) {
   decision.ranked.clear();
   if (count == 0) return;
+  objects.Expect(request.key);  // by Assume
   const Inquiry inquiry = Inquire(request);
   if (request.pinned || !request.reservation.empty())
     return DecideAmongFew(inquiry, count, decision);
-  const FitIndex& index = IndexOf(inquiry.shape);
-  if (index.max() == 0) return;
+  FitIndex& index = IndexOf(inquiry.shape);
   const Clauses clauses = ClausesOf(inquiry);
   const bool has_soft = inquiry.taints->softs > 0;
   const bool has_avoided = !avoidances.empty();
@@ -165,6 +153,8 @@ void BoardState::Decide(const Request& request, size_t count, Decision& decision
     for (const Ranked& found : ranked) {
       Candidate& candidate = decision.ranked.emplace_back();
       candidate.pool = PoolIndex{found.pool};
+      objects.ExpectAt(found.pool);
+      pools.Expect(found.pool);
       candidate.tier = tier;
       candidate.level = found.level;
       candidate.points = found.points;
@@ -174,20 +164,26 @@ void BoardState::Decide(const Request& request, size_t count, Decision& decision
   }
 }
 
-// Leaves the best `count` in `ranked`. Looks at the highest levels only, then further and further
-// down: most of the time few pools have a high level, and one of them will do.
+// Leaves the best `count` in `ranked`.
 void BoardState::Search(const Inquiry& inquiry,
-                        const FitIndex& index,
+                        FitIndex& index,
                         const Clauses& clauses,
                         size_t count) {
   const size_t start = StartOf(inquiry.request);
-  const int best = index.max();
-  for (int depth = inquiry.shape.has_preferences ? 255 : 1;; depth *= 3) {
-    const auto floor = static_cast<uint8_t>(std::max(0, best - depth));
-    Ranker ranker(*this, inquiry, count, floor);
-    index.Scan(start, clauses, ranker);
-    if (ranker.is_full() || floor == 0) return;
+  Ranker ranker(*this, inquiry, count);
+  if (inquiry.shape.has_preferences) {
+    // Points count before levels: any pool may be the best.
+    index.ForEach(start, clauses, [&](size_t pool, uint8_t level) {
+      ranker.Visit(pool, level, PointsOf(inquiry, pool));
+    });
+    return;
   }
+  const bool tolerates_none = inquiry.taints->hards == pools.tainted_count();
+  const TaintScope scope = tolerates_none ? TaintScope::kUntainted : TaintScope::kAll;
+  index.Descend(start, scope, clauses, [&](size_t pool, uint8_t level) {
+    ranker.Visit(pool, level, 0);
+    return !ranker.is_full();
+  });
 }
 
 // A pinned request, or one that consumes a reservation: the few pools in question are asked one by

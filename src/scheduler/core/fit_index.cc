@@ -15,6 +15,9 @@ float SumOf(Lane lane) { return (lane[0] + lane[2]) + (lane[1] + lane[3]); }
 float MinOf(Lane lane) { return std::min(std::min(lane[0], lane[2]), std::min(lane[1], lane[3])); }
 float MaxOf(Lane lane) { return std::max(std::max(lane[0], lane[2]), std::max(lane[1], lane[3])); }
 
+// Below every free amount, and far enough from the limits that the difference to one has its sign.
+constexpr int64_t kAsksNothing = -(int64_t{1} << 62);
+
 uint8_t ToLevel(float score) {
   return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0F, 1.0F)));
 }
@@ -62,21 +65,6 @@ uint8_t LevelInPool(const PoolTable& pools,
   return Level<policy>(pools.score(pool), pools.lines(), demands, inverse_width);
 }
 
-uint8_t MaxOf64(const uint8_t* bytes) {
-#ifdef __SSE2__
-  const auto* parts = reinterpret_cast<const __m128i*>(bytes);
-  __m128i best = _mm_max_epu8(_mm_max_epu8(_mm_loadu_si128(parts), _mm_loadu_si128(parts + 1)),
-                              _mm_max_epu8(_mm_loadu_si128(parts + 2), _mm_loadu_si128(parts + 3)));
-  best = _mm_max_epu8(best, _mm_srli_si128(best, 8));
-  best = _mm_max_epu8(best, _mm_srli_si128(best, 4));
-  best = _mm_max_epu8(best, _mm_srli_si128(best, 2));
-  best = _mm_max_epu8(best, _mm_srli_si128(best, 1));
-  return static_cast<uint8_t>(_mm_cvtsi128_si32(best));
-#else
-  return *std::max_element(bytes, bytes + kWordBits);
-#endif
-}
-
 }  // namespace
 
 DemandLanes LanesOf(const CompiledShape& shape) {
@@ -105,19 +93,14 @@ FitIndex::FitIndex(const PoolTable& pools, const CompiledShape& shape)
   demands_ = LanesOf(shape);
   is_impossible_ = !shape.unknown.empty();
   // Nothing asked for is never too little, even on a pool that has promised too much of it.
-  for (auto& line : least_) line.fill(INT64_MIN);
+  for (auto& line : least_) line.fill(kAsksNothing);
   for (const Demand& demand : shape.demands)
     least_[demand.dimension / kLane][demand.dimension % kLane] = demand.amount;
   Rebuild(pools);
 }
 
-uint8_t FitIndex::max() const {
-  uint8_t best = 0;
-  for (const uint8_t level : block_max_) best = std::max(best, level);
-  return best;
-}
-
 void FitIndex::Allow(const PoolTable& pools, size_t pool) {
+  tainted_.Assign(pool, pools.tainted().Test(pool));
   allowed_.Assign(pool, pools.usable(kind_).Test(pool) && pools.Offers(pool, shape_.class_id));
 }
 
@@ -128,12 +111,16 @@ uint8_t FitIndex::Compute(const PoolTable& pools, size_t pool) const {
 
 void FitIndex::Resize(const PoolTable& pools) {
   slots_ = pools.slots();
-  const size_t chunks = (slots_ + kWordBits - 1) / kWordBits;
-  const size_t blocks = std::max<size_t>(1, (chunks + kWordBits - 1) / kWordBits);
   allowed_.Resize(pools.words());
-  levels_.resize(chunks * kWordBits, 0);
-  chunk_max_.resize(blocks * kWordBits, 0);
-  block_max_.resize(blocks, 0);
+  tainted_.Resize(pools.words());
+  levels_.resize((slots_ + kWordBits - 1) / kWordBits * kWordBits, 0);
+  AddRows();
+}
+
+void FitIndex::AddRows() {
+  for (auto& rows : rows_) rows.Reset(levels_.size() / kWordBits);
+  for (size_t pool = 0; pool < slots_; ++pool)
+    rows_[tainted_.Test(pool)].Add(levels_[pool], pool / kWordBits);
 }
 
 void FitIndex::Rebuild(const PoolTable& pools) {
@@ -142,10 +129,7 @@ void FitIndex::Rebuild(const PoolTable& pools) {
     Allow(pools, pool);
     levels_[pool] = Compute(pools, pool);
   }
-  for (size_t chunk = 0; chunk * kWordBits < levels_.size(); ++chunk)
-    chunk_max_[chunk] = MaxOf64(&levels_[chunk * kWordBits]);
-  for (size_t block = 0; block < block_max_.size(); ++block)
-    block_max_[block] = MaxOf64(&chunk_max_[block * kWordBits]);
+  AddRows();
   seen_ = pools.touches();
   pools.NoteRead(seen_);
 }
@@ -167,12 +151,12 @@ bool FitIndex::HasRoom(const PoolTable& pools, size_t pool) const {
   if (pools.is_counted(pool)) [[unlikely]]
     return pools.HasRoom(shape_, pool);
   const ScoreLine* lines = pools.score(pool);
-  bool lacks = is_impossible_;
-  for (size_t i = 0; i < pools.lines(); ++i) {
-    // No branch: which dimension is short cannot be foretold.
-    for (size_t d = 0; d < kLane; ++d) lacks |= lines[i].free[d] < least_[i][d];
-  }
-  return !lacks;
+  // No branch: which dimension is short cannot be foretold. A difference below zero has bit 63.
+  uint64_t lacks = static_cast<uint64_t>(is_impossible_) << 63;
+  for (size_t i = 0; i < pools.lines(); ++i)
+    for (size_t d = 0; d < kLane; ++d)
+      lacks |= static_cast<uint64_t>(lines[i].free[d]) - static_cast<uint64_t>(least_[i][d]);
+  return (lacks >> 63) == 0;
 }
 
 template <Policy policy>
@@ -184,29 +168,14 @@ void FitIndex::Replay(const PoolTable& pools) {
     const size_t pool = touch & ~PoolTable::kStructural;
     if ((touch & PoolTable::kStructural) != 0) [[unlikely]]
       Allow(pools, pool);
-    uint8_t level = 0;
-    if (allowed_.Test(pool) && HasRoom(pools, pool))
-      level = LevelInPool<policy>(pools, pool, shape_, demands_.data());
-    if (level != levels[pool]) Update(pool, level);
+    // As few branches as possible here too: the level is computed and stored whether it fits or
+    // not, and whether it is another one or not. A row of level 0 is never looked at.
+    const uint8_t level = LevelInPool<policy>(pools, pool, shape_, demands_.data());
+    const int fits = static_cast<int>(allowed_.Test(pool)) & static_cast<int>(HasRoom(pools, pool));
+    levels[pool] = static_cast<uint8_t>(level & -fits);
+    rows_[tainted_.Test(pool)].Add(levels[pool], pool / kWordBits);
   }
   seen_ = end;
-}
-
-void FitIndex::Update(size_t pool, uint8_t level) {
-  const uint8_t old = levels_[pool];
-  levels_[pool] = level;
-  const size_t chunk = pool / kWordBits;
-  const uint8_t old_max = chunk_max_[chunk];
-  if (level > old_max)
-    chunk_max_[chunk] = level;
-  else if (old == old_max)
-    chunk_max_[chunk] = MaxOf64(&levels_[chunk * kWordBits]);
-  if (chunk_max_[chunk] == old_max) return;
-  const size_t block = chunk / kWordBits;
-  if (chunk_max_[chunk] > block_max_[block])
-    block_max_[block] = chunk_max_[chunk];
-  else if (old_max == block_max_[block])
-    block_max_[block] = MaxOf64(&chunk_max_[block * kWordBits]);
 }
 
 }  // namespace berth::scheduler

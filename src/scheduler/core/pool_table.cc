@@ -64,6 +64,7 @@ void PoolTable::GrowTo(size_t slots) {
   words_ = words;
   live_.Resize(words);
   fence_ready_.Resize(words);
+  tainted_.Resize(words);
   has_report_.Resize(words);
   for (auto& kind : kinds_) kind.Resize(words);
   for (auto& kind : usable_) kind.Resize(words);
@@ -111,6 +112,7 @@ void PoolTable::Remove(size_t pool) {
   }
   std::fill_n(&capacities_[pool * lines_ * kLane], lines_ * kLane, 0);
   specs_[pool] = {};
+  ApplyTaints(pool);
   events_[pool] = 0;
   unused_.push_back(static_cast<uint32_t>(pool));
   Touch(pool, kStructural);
@@ -154,6 +156,15 @@ void PoolTable::ApplyState(size_t pool) {
   fence_ready_.Assign(pool, spec.state.is_fence_ready);
 }
 
+void PoolTable::ApplyTaints(size_t pool) {
+  const bool is_tainted = std::ranges::any_of(specs_[pool].taints, [](const Taint& taint) {
+    return taint.effect != TaintEffect::kPreferNoSchedule;
+  });
+  tainted_count_ += is_tainted;
+  tainted_count_ -= tainted_.Test(pool);
+  tainted_.Assign(pool, is_tainted);
+}
+
 // ---- Classes, labels, hosts
 
 uint32_t PoolTable::ClassId(const std::string& name) {
@@ -186,6 +197,7 @@ uint32_t PoolTable::HostNumber(const PoolSpec& spec) {
 
 void PoolTable::Index(size_t pool) {
   const PoolSpec& spec = specs_[pool];
+  ApplyTaints(pool);
   for (const auto& [key, value] : spec.labels) labels_[key][value].Insert(pool);
   hosts_[pool] = HostNumber(spec);
   host_members_[hosts_[pool]].push_back(static_cast<uint32_t>(pool));

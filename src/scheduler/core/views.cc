@@ -56,6 +56,8 @@ void Views::Assign(TaintView& view, size_t pool, const std::vector<Toleration>& 
     if (IsTolerated(taint, tolerations)) continue;
     (taint.effect == TaintEffect::kPreferNoSchedule ? soft : hard) = true;
   }
+  view.hards += hard;
+  view.hards -= view.hard.Test(pool);
   view.softs += soft;
   view.softs -= view.soft.Test(pool);
   view.hard.Assign(pool, hard);

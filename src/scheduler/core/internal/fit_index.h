@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A FitIndex knows for every pool how well one shape would go there: a level from 1 to 255, or 0 if
-// it cannot. It keeps the largest level of every 64 pools and of every 4,096, so that the best pool
-// is found by looking at a few hundred bytes, also when most pools are ruled out by other means.
+// it cannot. Pools are visited from the highest level down, so a decision looks at those pools only
+// that are better than its answer but ruled out by other means.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "scheduler/core/internal/level_rows.h"
 #include "scheduler/core/internal/pool_table.h"
 
 namespace berth::scheduler {
@@ -35,20 +36,18 @@ DemandLanes LanesOf(const CompiledShape& shape);
 // pool's own numbers.
 uint8_t LevelOf(const PoolTable& pools, size_t pool, Policy policy, const CompiledShape& shape);
 
-// A bit for each of 64 bytes that is above the threshold.
-inline uint64_t BytesAbove(const uint8_t* bytes, uint8_t threshold) {
+// A bit for each of 64 bytes that is this one.
+inline uint64_t BytesEqual(const uint8_t* bytes, uint8_t wanted) {
   uint64_t mask = 0;
 #ifdef __SSE2__
-  const __m128i limit = _mm_set1_epi8(static_cast<char>(threshold));
-  const __m128i zero = _mm_setzero_si128();
+  const __m128i all = _mm_set1_epi8(static_cast<char>(wanted));
   for (int i = 0; i < 4; ++i) {
     const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16 * i));
-    const __m128i not_above = _mm_cmpeq_epi8(_mm_subs_epu8(part, limit), zero);
-    const auto bits = static_cast<uint16_t>(~_mm_movemask_epi8(not_above));
+    const auto bits = static_cast<uint16_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(part, all)));
     mask |= static_cast<uint64_t>(bits) << (16 * i);
   }
 #else
-  for (size_t i = 0; i < kWordBits; ++i) mask |= static_cast<uint64_t>(bytes[i] > threshold) << i;
+  for (size_t i = 0; i < kWordBits; ++i) mask |= static_cast<uint64_t>(bytes[i] == wanted) << i;
 #endif
   return mask;
 }
@@ -64,8 +63,6 @@ class Clauses {
     for (size_t i = 0; i < none_count_; ++i) word &= ~none_[i][w];
     return word;
   }
-  // Whether most pools are ruled out.
-  bool is_selective() const { return all_count_ > 0; }
   // Whether two more of each kind can be added.
   bool has_space() const { return all_count_ + 2 < kMax && none_count_ + 2 < kMax; }
 
@@ -77,6 +74,10 @@ class Clauses {
   size_t none_count_ = 0;
 };
 
+// Which pools Descend may skip unseen. Tainted pools stay empty, so where empty pools come first
+// every request would have to pass all of them.
+enum class TaintScope : uint8_t { kUntainted, kAll };
+
 class FitIndex {
  public:
   // Builds the index: linear in pools.
@@ -85,14 +86,15 @@ class FitIndex {
   // Looks again at the pools touched since the last time.
   void CatchUp(const PoolTable& pools);
 
-  // The largest level of all.
-  uint8_t max() const;
-
-  // Visits pools with a level above visitor.threshold(), which may rise during the visit, as
-  // visitor.Visit(pool, level). Pools come in the order of their indexes from `start` on, around
-  // the end, by 64 and within the 64.
-  template <class Visitor>
-  void Scan(size_t start, const Clauses& clauses, Visitor& visitor) const;
+  // Calls visit(pool, level) until it says false: the highest level first, pools of one level in
+  // the order of their indexes from `start` on, around the end, by 64 and within the 64. Drops what
+  // LevelRows has wrong on the way.
+  template <class Visit>
+  void Descend(size_t start, TaintScope scope, const Clauses& clauses, Visit visit);
+  // Calls visit(pool, level) for every pool that fits, in the order that Descend has within a
+  // level.
+  template <class Visit>
+  void ForEach(size_t start, const Clauses& clauses, Visit visit) const;
 
  private:
   void Resize(const PoolTable& pools);
@@ -102,14 +104,24 @@ class FitIndex {
   uint8_t Compute(const PoolTable& pools, size_t pool) const;
   template <Policy policy>
   void Replay(const PoolTable& pools);
-  void Update(size_t pool, uint8_t level);
+  void AddRows();
 
-  template <class Visitor>
-  void ScanBlock(size_t block,
-                 uint64_t chunks,
-                 size_t rotation,
-                 const Clauses& clauses,
-                 Visitor& visitor) const;
+  // The order of one descent.
+  struct Route {
+    TaintScope scope;
+    size_t rotation;  // within every chunk
+    const Clauses& clauses;
+  };
+  size_t LevelBelow(TaintScope scope, size_t bound) const;
+  size_t NextChunk(TaintScope scope, size_t level, size_t chunk) const;
+  // Pools of the chunk with that level.
+  uint64_t LevelBits(TaintScope scope, uint8_t level, size_t chunk);
+  // Both say false if visit did.
+  template <class Visit>
+  bool VisitLevel(
+      const Route& route, uint8_t level, size_t first_chunk, size_t end_chunk, Visit& visit);
+  template <class Visit>
+  static bool VisitBits(size_t chunk, uint64_t bits, size_t rotation, Visit visit);
 
   PoolKind kind_;
   Policy policy_;
@@ -119,49 +131,75 @@ class FitIndex {
   bool is_impossible_ = false;  // on pools with a vector
   uint64_t seen_ = 0;
   size_t slots_ = 0;
-  Bitmap allowed_;                  // usable, and offers the class
-  std::vector<uint8_t> levels_;     // padded to whole chunks
-  std::vector<uint8_t> chunk_max_;  // padded to whole blocks
-  std::vector<uint8_t> block_max_;
+  Bitmap allowed_;  // usable, and offers the class
+  Bitmap tainted_;
+  std::vector<uint8_t> levels_;    // by pool, padded to whole chunks
+  std::array<LevelRows, 2> rows_;  // of untainted pools, of tainted ones
 };
 
-template <class Visitor>
-void FitIndex::ScanBlock(size_t block,
-                         uint64_t chunks,
-                         size_t rotation,
-                         const Clauses& clauses,
-                         Visitor& visitor) const {
-  for (; chunks != 0; chunks &= chunks - 1) {
-    const size_t chunk = block * kWordBits + static_cast<size_t>(std::countr_zero(chunks));
-    if (chunk_max_[chunk] <= visitor.threshold()) continue;
-    uint64_t bits = clauses.Word(chunk);
-    if (bits == 0) continue;
-    // With a selector few bits are left, and each is looked at below anyway.
-    if (!clauses.is_selective())
-      bits &= BytesAbove(&levels_[chunk * kWordBits], visitor.threshold());
-    for (bits = std::rotr(bits, static_cast<int>(rotation)); bits != 0; bits &= bits - 1) {
-      const size_t bit = (static_cast<size_t>(std::countr_zero(bits)) + rotation) % kWordBits;
-      const size_t pool = chunk * kWordBits + bit;
-      if (levels_[pool] > visitor.threshold()) visitor.Visit(pool, levels_[pool]);
-    }
+inline size_t FitIndex::LevelBelow(TaintScope scope, size_t bound) const {
+  const size_t level = rows_[0].Below(bound);
+  return scope == TaintScope::kAll ? std::max(level, rows_[1].Below(bound)) : level;
+}
+
+inline size_t FitIndex::NextChunk(TaintScope scope, size_t level, size_t chunk) const {
+  const size_t next = rows_[0].Next(level, chunk);
+  return scope == TaintScope::kAll ? std::min(next, rows_[1].Next(level, chunk)) : next;
+}
+
+inline uint64_t FitIndex::LevelBits(TaintScope scope, uint8_t level, size_t chunk) {
+  const uint64_t bits = BytesEqual(&levels_[chunk * kWordBits], level);
+  const uint64_t untainted = bits & ~tainted_.word(chunk);
+  if (untainted == 0) rows_[0].Drop(level, chunk);
+  if (scope == TaintScope::kUntainted) return untainted;
+  if (untainted == bits) rows_[1].Drop(level, chunk);
+  return bits;
+}
+
+template <class Visit>
+bool FitIndex::VisitBits(size_t chunk, uint64_t bits, size_t rotation, Visit visit) {
+  for (bits = std::rotr(bits, static_cast<int>(rotation)); bits != 0; bits &= bits - 1) {
+    const size_t bit = (static_cast<size_t>(std::countr_zero(bits)) + rotation) % kWordBits;
+    if (!visit(chunk * kWordBits + bit)) return false;
+  }
+  return true;
+}
+
+template <class Visit>
+bool FitIndex::VisitLevel(
+    const Route& route, uint8_t level, size_t first_chunk, size_t end_chunk, Visit& visit) {
+  for (size_t chunk = NextChunk(route.scope, level, first_chunk); chunk < end_chunk;
+       chunk = NextChunk(route.scope, level, chunk + 1)) {
+    const uint64_t bits = LevelBits(route.scope, level, chunk) & route.clauses.Word(chunk);
+    if (!VisitBits(chunk, bits, route.rotation, [&](size_t pool) { return visit(pool, level); }))
+      return false;
+  }
+  return true;
+}
+
+template <class Visit>
+void FitIndex::Descend(size_t start, TaintScope scope, const Clauses& clauses, Visit visit) {
+  const size_t first = start / kWordBits;
+  const size_t chunks = levels_.size() / kWordBits;
+  const Route route{.scope = scope, .rotation = start % kWordBits, .clauses = clauses};
+  for (size_t bound = LevelBelow(scope, LevelRows::kLevels); bound > 0;
+       bound = LevelBelow(scope, bound)) {
+    const auto level = static_cast<uint8_t>(bound);
+    if (!VisitLevel(route, level, first, chunks, visit)) return;
+    if (!VisitLevel(route, level, 0, first, visit)) return;
   }
 }
 
-template <class Visitor>
-void FitIndex::Scan(size_t start, const Clauses& clauses, Visitor& visitor) const {
-  const size_t first_chunk = start / kWordBits;
-  const size_t first_block = first_chunk / kWordBits;
-  const size_t rotation = start % kWordBits;
-  // The first block's chunks from the start on, the other blocks, the first block's other chunks.
-  const uint64_t head = ~uint64_t{0} << (first_chunk % kWordBits);
-  const size_t blocks = block_max_.size();
-  for (size_t i = 0, block = first_block; i <= blocks; ++i, ++block) {
-    if (block == blocks) block = 0;
-    if (block_max_[block] <= visitor.threshold()) continue;
-    uint64_t chunks = BytesAbove(&chunk_max_[block * kWordBits], visitor.threshold());
-    if (i == 0) chunks &= head;
-    if (i == blocks) chunks &= ~head;
-    ScanBlock(block, chunks, rotation, clauses, visitor);
+template <class Visit>
+void FitIndex::ForEach(size_t start, const Clauses& clauses, Visit visit) const {
+  const size_t chunks = levels_.size() / kWordBits;
+  for (size_t i = 0; i < chunks; ++i) {
+    const size_t chunk = (start / kWordBits + i) % chunks;
+    const uint64_t bits = clauses.Word(chunk) & ~BytesEqual(&levels_[chunk * kWordBits], 0);
+    VisitBits(chunk, bits, start % kWordBits, [&](size_t pool) {
+      visit(pool, levels_[pool]);
+      return true;
+    });
   }
 }
 

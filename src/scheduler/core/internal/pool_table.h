@@ -66,6 +66,9 @@ class PoolTable {
   const Bitmap& of_kind(PoolKind kind) const { return kinds_[static_cast<size_t>(kind)]; }
   const Bitmap& usable(PoolKind kind) const { return usable_[static_cast<size_t>(kind)]; }
   const Bitmap& fence_ready() const { return fence_ready_; }
+  // Pools that keep off whoever does not tolerate some taint of theirs, and how many they are.
+  const Bitmap& tainted() const { return tainted_; }
+  size_t tainted_count() const { return tainted_count_; }
 
   // ---- Classes and labels
   uint32_t ClassId(const std::string& name);  // 0 for the empty name
@@ -109,6 +112,11 @@ class PoolTable {
     return room_[pool * lines_ + dimension / kLane].server[dimension % kLane];
   }
 
+  // The pool's room will be asked for soon: memory may be fetched meanwhile.
+  void Expect(size_t pool) const {
+    __builtin_prefetch(&scores_[pool * lines_]);
+    __builtin_prefetch(&room_[pool * lines_]);
+  }
   // What an object of this shape uses on this pool, as fn(dimension, amount).
   template <class Fn>
   void ForEachDemand(const CompiledShape& shape, size_t pool, Fn fn) const {
@@ -171,6 +179,7 @@ class PoolTable {
   void Unindex(size_t pool);
   uint32_t HostNumber(const PoolSpec& spec);
   void ApplyState(size_t pool);
+  void ApplyTaints(size_t pool);
 
   std::vector<PoolSpec> specs_;
   std::vector<uint32_t> unused_;
@@ -179,6 +188,8 @@ class PoolTable {
   std::array<Bitmap, kPoolKinds> kinds_;
   std::array<Bitmap, kPoolKinds> usable_;
   Bitmap fence_ready_;
+  Bitmap tainted_;
+  size_t tainted_count_ = 0;
   Bitmap has_report_;
   std::array<size_t, kPoolKinds> counts_{};
   std::array<std::map<std::string, uint32_t, std::less<>>, kPoolKinds> by_name_;

@@ -50,6 +50,12 @@ class CompiledShape {
   std::vector<SlotHint> preferred_views;
 
   bool has_preferences = false;  // points must be counted
+
+  // How many objects of this shape are placed, and what keeps it alive meanwhile: counted here, by
+  // the one owner of the board, because a shared pointer per object costs two atomic operations for
+  // each that comes and goes.
+  size_t placed = 0;
+  Shape kept;
 };
 
 }  // namespace berth::scheduler

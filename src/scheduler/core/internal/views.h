@@ -14,6 +14,7 @@ namespace berth::scheduler {
 struct TaintView {
   Bitmap hard;       // NoSchedule or NoExecute that is not tolerated
   Bitmap soft;       // PreferNoSchedule that is not tolerated
+  size_t hards = 0;  // bits in hard
   size_t softs = 0;  // bits in soft
 };
 
