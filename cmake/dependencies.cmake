@@ -44,6 +44,11 @@ berth_dependency(simdjson simdjson)
 berth_dependency(yaml yaml-cpp)
 berth_dependency(rocksdb rocksdb)
 berth_dependency(prometheus prometheus-cpp-core)
+# The allocator of what users run (docs/adr): a sanitizer brings its own.
+berth_dependency(allocator)
+if(NOT BERTH_SANITIZE)
+  target_link_libraries(dep_allocator INTERFACE jemalloc)
+endif()
 berth_pkg_dependency(grpc grpc++)
 berth_pkg_dependency(protobuf protobuf)
 

@@ -25,6 +25,7 @@
 #include "meta/kind.h"
 #include "meta/label_selector.h"
 #include "meta/object.h"
+#include "meta/shared_object.h"
 #include "rt/task.h"
 #include "store/store.h"
 
@@ -73,9 +74,15 @@ class EventFrames {
   const Bytes* Find(uint32_t form) const;
   // Beyond kFormsMax the frame is not kept.
   void Keep(uint32_t form, Bytes frame);
-  // Forgets the frames: an old event is rarely read again, and its frames weigh as much as the
+  // The object itself, decoded, for watchers in this process; empty until one has decoded it.
+  const meta::SharedObject& decoded() const { return decoded_; }
+  void KeepDecoded(meta::SharedObject object) { decoded_ = std::move(object); }
+  // Forgets all of it: an old event is rarely read again, and its frames weigh as much as the
   // object.
-  void Drop() { frames_.clear(); }
+  void Drop() {
+    frames_.clear();
+    decoded_ = {};
+  }
 
  private:
   struct Frame {
@@ -83,6 +90,7 @@ class EventFrames {
     Bytes bytes;
   };
   std::vector<Frame> frames_;
+  meta::SharedObject decoded_;
 };
 
 struct RegistryEvent {

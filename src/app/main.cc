@@ -13,6 +13,14 @@
 #include "cli/iri/iri_command.h"
 #include "cli/session/program.h"
 
+// Read by jemalloc, the allocator of all but sanitized builds (docs/adr/0015). Few threads
+// allocate: more arenas would only keep memory from each other. What is free for a second goes
+// back.
+extern "C" {
+extern const char* const malloc_conf;
+const char* const malloc_conf = "narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0";
+}
+
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is an error, not a death
   std::vector<berth::cli::Command> commands = {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/serve.h"
 
-#include <malloc.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -14,9 +13,6 @@
 
 namespace berth::app {
 namespace {
-
-// A few threads that allocate little: more arenas only keep memory from each other.
-constexpr int kMallocArenas = 2;
 
 rt::Task<Status> ServeUntil(rt::AsioLoop& loop,
                             ServerOptions options,
@@ -32,7 +28,6 @@ rt::Task<Status> ServeUntil(rt::AsioLoop& loop,
 }  // namespace
 
 Status Serve(ServerOptions options, const std::function<void(const Server&)>& on_ready) {
-  mallopt(M_ARENA_MAX, kMallocArenas);
   umask(0077);  // nothing that a server writes is for others
   RaiseOpenFiles();
   rt::AsioLoop loop("main");

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "meta/kind.h"
 #include "meta/object.h"
+#include "meta/shared_object.h"
 #include "rt/task.h"
 
 namespace berth::client {
@@ -61,7 +62,7 @@ struct WatchOptions {
 struct WatchEvent {
   enum class Type : uint8_t { kAdded, kModified, kDeleted, kBookmark };
   Type type = Type::kAdded;
-  meta::Object object;  // kBookmark: empty but for the kind
+  meta::SharedObject object;  // kBookmark: empty but for the kind
   std::string resource_version;
 };
 

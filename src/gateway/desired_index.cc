@@ -89,7 +89,7 @@ class DesiredIndex::Placed final : public client::Sink {
   }
   void OnListed(meta::Object object) override {
     unseen_.erase(object.metadata().uid);
-    index_.Put(std::move(object));
+    index_.Put(object);
   }
   void OnListEnd() override {
     for (const std::string& uid : unseen_) index_.Remove(uid);
@@ -103,7 +103,7 @@ class DesiredIndex::Placed final : public client::Sink {
     if (event.type == Type::kDeleted) {
       index_.Remove(event.object.metadata().uid);
     } else {
-      index_.Put(std::move(event.object));
+      index_.Put(event.object);
     }
     index_.Touch(kind_.plural, key);
   }
@@ -194,7 +194,7 @@ const std::set<std::string>& DesiredIndex::OfPool(const std::string& pool_uid) c
   return found == of_pool_.end() ? kNone : found->second;
 }
 
-void DesiredIndex::Put(meta::Object object) {
+void DesiredIndex::Put(const meta::Object& object) {
   DesiredEntry fresh = EntryOf(object);
   const auto found = entries_.find(fresh.uid);
   if (found == entries_.end()) {

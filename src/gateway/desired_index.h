@@ -43,10 +43,10 @@ class DesiredListener {
  public:
   virtual ~DesiredListener() = default;
   // `before` is null for a new entry, `now` for one that is gone. `object` (may be null) is the
-  // object as it is now; it may be taken.
+  // object as it is now.
   virtual void OnEntry(const DesiredEntry* before,
                        const DesiredEntry* now,
-                       meta::Object* object) = 0;
+                       const meta::Object* object) = 0;
   // Something that this object's body is made of has changed.
   virtual void OnReferenced(const DesiredEntry& entry) = 0;
 };
@@ -76,7 +76,7 @@ class DesiredIndex {
   class Placed;
   class Referenced;
 
-  void Put(meta::Object object);
+  void Put(const meta::Object& object);
   void Remove(const std::string& uid);
   void Touch(std::string_view kind, const client::ObjectKey& key);
   void TouchAll(std::string_view kind);

@@ -159,7 +159,9 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                              uint64_t placement) const;
 
   // gateway_assign.cc: what hosts are told about objects.
-  void OnEntry(const DesiredEntry* before, const DesiredEntry* now, meta::Object* object) override;
+  void OnEntry(const DesiredEntry* before,
+               const DesiredEntry* now,
+               const meta::Object* object) override;
   void OnReferenced(const DesiredEntry& entry) override;
   rt::Task<Status> Pump(Session& session);
   rt::Task<Status> AssignOne(Session& session, std::string uid, std::optional<meta::Object> object);

@@ -21,7 +21,9 @@ bool Gateway::IsClaimed(const std::string& uid, uint64_t placement) const {
   return claims_.contains({uid, placement});
 }
 
-void Gateway::OnEntry(const DesiredEntry* before, const DesiredEntry* now, meta::Object* object) {
+void Gateway::OnEntry(const DesiredEntry* before,
+                      const DesiredEntry* now,
+                      const meta::Object* object) {
   const std::string uid = now != nullptr ? now->uid : before->uid;
   // A placement that is over needs no claim any more.
   for (auto at = claims_.lower_bound({uid, 0}); at != claims_.end() && at->first == uid;) {

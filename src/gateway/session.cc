@@ -84,10 +84,10 @@ void Session::Strike(std::string_view what) {
   End({.reason = std::string(kLimits), .message = "too often " + std::string(what)});
 }
 
-void Session::MarkDirty(const std::string& uid, meta::Object* object) {
+void Session::MarkDirty(const std::string& uid, const meta::Object* object) {
   std::optional<meta::Object>& kept = dirty_[uid];
   kept.reset();
-  if (object != nullptr && dirty_.size() <= kObjectsKept) kept = std::move(*object);
+  if (object != nullptr && dirty_.size() <= kObjectsKept) kept = *object;
   dirty_event_.Set();
 }
 

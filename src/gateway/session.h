@@ -83,7 +83,7 @@ class Session {
   void Strike(std::string_view what);
 
   // To be assigned or looked at again. Holds the object itself for a few of them.
-  void MarkDirty(const std::string& uid, meta::Object* object);
+  void MarkDirty(const std::string& uid, const meta::Object* object);
   std::map<std::string, std::optional<meta::Object>>& dirty() { return dirty_; }
   rt::Event& dirty_event() { return dirty_event_; }
 

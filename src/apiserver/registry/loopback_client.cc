@@ -51,7 +51,7 @@ class LoopbackWatch final : public client::ObjectWatch {
       if (event.type == RegistryEvent::Type::kBookmark) {
         translated.object = meta::Object(kind_);
       } else {
-        CO_TRY(translated.object, DecodeFor(kind_, event.object, detail_));
+        CO_TRY(translated.object, Decoded(event));
       }
       out.push_back(std::move(translated));
     }
@@ -59,6 +59,18 @@ class LoopbackWatch final : public client::ObjectWatch {
   }
 
  private:
+  // What several watches want whole is decoded by the first of them. Not the last state of what is
+  // gone: for a watch whose selection it did not leave, the same event carries the new state.
+  Result<meta::SharedObject> Decoded(const RegistryEvent& event) const {
+    const bool is_shared = event.frames != nullptr && event.type != RegistryEvent::Type::kDeleted &&
+                           detail_ == client::Detail::kFull && kind_.view == nullptr;
+    if (is_shared && !event.frames->decoded().empty()) return event.frames->decoded();
+    TRY(meta::Object object, DecodeFor(kind_, event.object, detail_));
+    meta::SharedObject made(std::move(object));
+    if (is_shared) event.frames->KeepDecoded(made);
+    return made;
+  }
+
   const meta::KindInfo& kind_;
   const client::Detail detail_;
   std::unique_ptr<RegistryWatch> watch_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/poollet/run_poollet.h"
 
-#include <malloc.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -29,9 +28,6 @@
 
 namespace berth::app {
 namespace {
-
-// One loop thread and one that writes files: more arenas only keep memory from each other.
-constexpr int kMallocArenas = 1;
 
 // What a process needs for one poollet. Members end in reverse order.
 class PoolletProcess {
@@ -192,7 +188,6 @@ class PoolletProcess {
 }  // namespace
 
 Status RunPoollet(PoolletRunOptions options, std::function<void()> on_ready) {
-  mallopt(M_ARENA_MAX, kMallocArenas);
   umask(0077);  // nothing that a poollet writes is for others
   TRY_STATUS(pki::EnsurePrivateFolder(options.data_dir));
   rt::AsioLoop loop("main");

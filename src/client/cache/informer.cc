@@ -32,7 +32,7 @@ void Informer::OnEvent(WatchEvent event) {
   if (event.type == WatchEvent::Type::kDeleted) {
     Remove(KeyOf(event.object));
   } else {
-    Put(std::move(event.object));
+    Put(event.object);
   }
 }
 

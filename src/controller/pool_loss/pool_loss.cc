@@ -31,7 +31,14 @@ PoolLoss::PoolLoss(Deps deps, LossOptions options)
       judge_(options),
       pools_(
           deps.loop, deps.client, apis::compute::kMachinePoolKind, [](const auto*, const auto*) {}),
-      machines_(deps.loop, deps.client, apis::compute::kMachineKind, *this, {}) {}
+      machines_(deps.loop,
+                deps.client,
+                apis::compute::kMachineKind,
+                *this,
+                client::ReflectorOptions{.namespace_ = "",
+                                         .label_selector = "",
+                                         .field_selector = "spec.machinePoolRef.name!=",
+                                         .detail = client::Detail::kFull}) {}
 
 void PoolLoss::OnEvent(client::WatchEvent event) {
   if (event.type == client::WatchEvent::Type::kDeleted) {

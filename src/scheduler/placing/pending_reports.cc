@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apis/placement.h"
+#include "rt/join_all.h"
 #include "rt/sleep.h"
 
 namespace berth::scheduler {
@@ -55,12 +56,22 @@ rt::Task<Status> PendingReports::Run() {
       CO_TRY_STATUS(co_await rt::Sleep(std::min(due - loop_.Now(), kFirstAfter)));
       continue;
     }
-    const std::string uid = due_.begin()->second;
-    due_.erase(due_.begin());
-    const Status reported = co_await Report(uid);
-    if (reported.Is(Reason::kCancelled)) co_return reported;
-    if (!reported.ok() && !reported.Is(Reason::kNotFound)) Again(uid);
+    const Time begin = loop_.Now();
+    std::vector<rt::Task<Status>> reports;
+    while (!due_.empty() && due_.begin()->first <= begin && reports.size() < kAtOnce) {
+      reports.push_back(ReportOrAgain(std::move(due_.begin()->second)));
+      due_.erase(due_.begin());
+    }
+    for (const Status& ended : co_await rt::JoinAll(std::move(reports))) CO_TRY_STATUS(ended);
+    CO_TRY_STATUS(co_await rt::Sleep((loop_.Now() - begin) * kRestPerWork));
   }
+}
+
+rt::Task<Status> PendingReports::ReportOrAgain(std::string uid) {
+  const Status reported = co_await Report(uid);
+  if (reported.Is(Reason::kCancelled)) co_return reported;
+  if (!reported.ok() && !reported.Is(Reason::kNotFound)) Again(uid);
+  co_return OkStatus();
 }
 
 void PendingReports::Again(const std::string& uid) {

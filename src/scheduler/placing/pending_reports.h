@@ -38,6 +38,10 @@ class PendingReports {
   static constexpr Duration kFirstAfter = Duration::Millis(500);
   static constexpr Duration kAgainAfter = Duration::Seconds(10);
   static constexpr Duration kFailedAgainAfter = Duration::Seconds(1);
+  // Telling why many wait must not slow down what they wait for: reports are written so many at a
+  // time, with pauses this much longer than the writing took.
+  static constexpr size_t kAtOnce = 16;
+  static constexpr int kRestPerWork = 9;
 
   // Says why the object of that UID waits; nullopt if it waits no longer. Asked only when a report
   // is due: explaining costs more than deciding.
@@ -66,6 +70,7 @@ class PendingReports {
     bool is_queued = false;
   };
 
+  rt::Task<Status> ReportOrAgain(std::string uid);
   rt::Task<Status> Report(std::string uid);
   void Again(const std::string& uid);
 
