@@ -106,8 +106,8 @@ struct RegistryEvent {
 class RegistryWatch {
  public:
   virtual ~RegistryWatch() = default;
-  // All pending events, at least one. Expired when the reader fell behind the bounded buffer or the
-  // start is too old.
+  // All pending events, at least one; those of one commit always come together. Expired when the
+  // reader fell behind the bounded buffer or the start is too old.
   virtual rt::Task<Result<std::vector<RegistryEvent>>> Next() = 0;
 };
 

@@ -65,6 +65,7 @@ Status FleetServer::Parts::StartGateway(const client::ClusterIdentity& cluster) 
                                          std::move(gateway_options));
   net::RpcRoutes routes;
   gateway->AddRoutes(routes);
+  deps.scheduling.AddRoutes(routes);
   gateway->Start();
   TRY(server, net::H2Server::Start(deps.loop, std::move(server_options), std::move(routes)));
   const std::string host = options.names.empty() ? options.host : options.names.front();

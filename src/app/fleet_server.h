@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apiserver/registry/loopback_client.h"
+#include "apiserver/scheduling/scheduling_service.h"
 #include "base/metrics.h"
 #include "base/result.h"
 #include "client/cluster.h"
@@ -37,6 +38,8 @@ class FleetServer {
     const meta::Scheme& scheme;
     const pki::CertificateAuthority& authority;
     metrics::Registry& metrics;
+    // Served to controllers on the port of the hosts.
+    apiserver::SchedulingService& scheduling;
   };
   // Hosts can connect when it returns; nothing is left running if it fails.
   static rt::Task<Result<std::unique_ptr<FleetServer>>> Start(Deps deps,

@@ -26,6 +26,7 @@
 #include "apiserver/registry/compactor.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
+#include "apiserver/scheduling/scheduling_service.h"
 #include "app/commit_trace.h"
 #include "app/fleet_server.h"
 #include "base/log.h"
@@ -110,6 +111,7 @@ struct Server::Parts {
   std::unique_ptr<apiserver::LoopbackClient> client;
   std::unique_ptr<controller::BuiltinControllers> controllers;
   std::unique_ptr<apiserver::Compactor> compactor;
+  std::unique_ptr<apiserver::SchedulingService> scheduling;
   std::unique_ptr<FleetServer> fleet;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::HttpServer> http;
@@ -203,11 +205,20 @@ rt::Task<Status> Server::Parts::StartFleet() {
   if (fleet_options.names.empty() && IsWildcard(options.gateway_host)) {
     fleet_options.names = pki::HostAddresses();
   }
+  scheduling = std::make_unique<apiserver::SchedulingService>(apiserver::SchedulingService::Deps{
+      .loop = loop,
+      .scheme = scheme,
+      .registry = *registry,
+      .authenticator = authenticator,
+      .authorizer = authorizer,
+      .audit = [this](const apiserver::AuditRecord& record) { audit->Record(record); },
+      .metrics = metrics});
   const FleetServer::Deps deps{.loop = loop,
                                .client = *client,
                                .scheme = scheme,
                                .authority = *authority,
-                               .metrics = metrics};
+                               .metrics = metrics,
+                               .scheduling = *scheduling};
   CO_TRY(fleet, co_await FleetServer::Start(deps, std::move(cluster), std::move(fleet_options)));
   co_return OkStatus();
 }

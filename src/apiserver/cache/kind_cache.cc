@@ -214,8 +214,10 @@ Status KindCache::Reader::Read(size_t limit, std::vector<RegistryEvent>& out) {
                    " events of " + std::string(cache_.kind_.plural) + "; list again");
   }
   RegistryEvent event;
-  for (; position_ < cache_.end() && out.size() < limit; ++position_) {
+  for (; position_ < cache_.end(); ++position_) {
     const CacheEvent& cached = cache_.ring_[position_ - cache_.first_];
+    // What was committed together is read together: a revision is a place to go on from.
+    if (out.size() >= limit && cached.revision > out.back().object.revision) break;
     if (cached.revision <= after_) continue;
     if (Translate(cached, matcher_, event)) out.push_back(std::move(event));
   }

@@ -68,7 +68,7 @@ class KindCache {
     Reader& operator=(const Reader&) = delete;
 
     bool is_ready() const { return ready_; }
-    // Up to `limit` events that concern the reader, possibly none. Expired if it fell behind.
+    // Up to `limit` events for the reader, or none; commits come whole. Expired if it fell behind.
     Status Read(size_t limit, std::vector<RegistryEvent>& out);
     // Called at the end of a batch that made the reader ready. May not touch the cache.
     void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
 #include <utility>
 
-#include "apiserver/authz/escalation.h"
-#include "apiserver/authz/pool_authorizer.h"
+#include "apiserver/authz/write_guards.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/body.h"
@@ -15,19 +13,9 @@ namespace berth::apiserver {
 
 Result<WriteContext> Handlers::ContextFor(Call& call) const {
   TRY(auto context, ReadWriteContext(call));
-  // What no role grants was granted to a pool, whose rights end at what it may write.
-  std::optional<PoolIdentity> pool;
-  if (!authorizer_.AllowsByRoles(call.identity, call.info)) {
-    pool = PoolIdentityOf(scheme_, call.identity);
-  }
-  context.guard = [this, identity = call.identity, pool](const meta::Object* before,
-                                                         const meta::Object& after) {
-    if (pool) TRY_STATUS(CheckPoolWrite(*pool, before, after));
-    return CheckPrivilegedWrite(authorizer_, identity, before, after);
-  };
-  context.force_guard = [this, identity = call.identity](const meta::Object& object) {
-    return CheckLettingGo(authorizer_, identity, object);
-  };
+  WriteGuards guards = GuardsFor(authorizer_, call.identity, call.info);
+  context.guard = std::move(guards.write);
+  context.force_guard = std::move(guards.force);
   return context;
 }
 

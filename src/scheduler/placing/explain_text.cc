@@ -95,6 +95,23 @@ std::string DescribeAmounts(const Resources& amounts) {
   return Join(parts, ", ");
 }
 
+namespace {
+
+// The reason in one word. Pools that cannot be asked are told from those that said no: the one is
+// cured by a host that comes back, the other is not.
+std::string_view ReasonOf(const Explanation& explanation, const std::vector<Refusal>& refusals) {
+  int64_t unreachable = explanation.failed[static_cast<size_t>(Rule::kNotReady)] +
+                        explanation.failed[static_cast<size_t>(Rule::kNoSession)];
+  for (const Refusal& refusal : refusals) {
+    if (refusal.reason != "NoAnswer" && refusal.reason != "NoSession") return "AllPoolsRefused";
+    ++unreachable;
+  }
+  if (unreachable >= explanation.pools) return "NoPoolReachable";
+  return refusals.empty() ? "Unschedulable" : "AllPoolsRefused";
+}
+
+}  // namespace
+
 Pending DescribePending(const Explanation& explanation,
                         const std::vector<Refusal>& refusals,
                         const PoolDirectory& pools) {
@@ -123,7 +140,7 @@ Pending DescribePending(const Explanation& explanation,
     parts.push_back(std::move(part));
   }
   for (const Refusal& refusal : refusals) names.insert(refusal.reason);
-  pending.reason = refusals.empty() ? "Unschedulable" : "AllPoolsRefused";
+  pending.reason = ReasonOf(explanation, refusals);
   pending.reasons = Join(std::vector<std::string>(names.begin(), names.end()), ",");
   pending.message = "none of " + std::to_string(explanation.pools) + " pools takes it";
   if (!parts.empty()) pending.message += ": " + Join(parts, ", ");

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/authz/write_guards.h"
+
+#include <optional>
+
+#include "apiserver/authz/escalation.h"
+#include "apiserver/authz/pool_authorizer.h"
+
+namespace berth::apiserver {
+
+WriteGuards GuardsFor(const Authorizer& authorizer,
+                      const Identity& identity,
+                      const RequestInfo& request) {
+  // What no role grants was granted to a pool, whose rights end at what it may write.
+  std::optional<PoolIdentity> pool;
+  if (!authorizer.AllowsByRoles(identity, request)) {
+    pool = PoolIdentityOf(authorizer.scheme(), identity);
+  }
+  WriteGuards guards;
+  guards.write = [&authorizer, identity, pool](const meta::Object* before,
+                                               const meta::Object& after) {
+    if (pool) TRY_STATUS(CheckPoolWrite(*pool, before, after));
+    return CheckPrivilegedWrite(authorizer, identity, before, after);
+  };
+  guards.force = [&authorizer, identity](const meta::Object& object) {
+    return CheckLettingGo(authorizer, identity, object);
+  };
+  return guards;
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A controller in another language, with gRPC as it comes, asks a real server with a real host for machines."""
+
+import contextlib
+import importlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+try:
+    import grpc
+except ImportError:  # Debian's package belongs to Debian's interpreter
+    if sys.executable == '/usr/bin/python3':
+        raise
+    os.execv('/usr/bin/python3', ['/usr/bin/python3', *sys.argv])
+
+import berth_fixture
+import fleet_fixture
+
+SERVICE = '/berth.scheduler.v1.SchedulingService/'
+DEADLINE_S = 60
+
+CLASS = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachineClass
+metadata: {name: small}
+capabilities: {cpu: 1, memory: 1Gi}
+'''
+SMALL = 'spec: {machineClassRef: {name: small}}'
+
+
+def load_messages():
+    folder = tempfile.mkdtemp(prefix='berth-proto-')
+    subprocess.run(['protoc', f'-I{berth_fixture.ROOT}/proto', f'--python_out={folder}',
+                    'berth/scheduler/v1/scheduler.proto'], check=True)
+    sys.path.insert(0, folder)
+    return importlib.import_module('berth.scheduler.v1.scheduler_pb2')
+
+
+messages = load_messages()
+Status, Event = messages.WorkloadStatus, messages.ClusterEvent
+
+
+class Reader:
+    """A server stream, read by a thread of its own."""
+
+    def __init__(self, call):
+        self.call, self._queue = call, queue.Queue()
+        self.end = None
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        try:
+            for message in self.call:
+                self._queue.put(message)
+            self.end = grpc.StatusCode.OK
+        except grpc.RpcError as error:
+            self.end = error.code()
+            self.details = error.details()
+        self._queue.put(None)
+
+    def until(self, matches, deadline_s=DEADLINE_S):
+        """The first message from here on that matches."""
+        while True:
+            message = self._queue.get(timeout=deadline_s)
+            if message is None:
+                raise AssertionError(f'the stream has ended with {self.end}')
+            if matches(message):
+                return message
+
+    def code(self, deadline_s=DEADLINE_S):
+        while self._queue.get(timeout=deadline_s) is not None:
+            pass
+        return self.end
+
+
+class Controller:
+    """One channel to the service, and its six calls."""
+
+    def __init__(self, server, certificate=None, key=None, token=None):
+        credentials = grpc.ssl_channel_credentials(server.kubeconfig.ca_pem.encode(), key and key.encode(),
+                                                   certificate and certificate.encode())
+        self.channel = grpc.secure_channel(fleet_fixture.gateway_address(server), credentials)
+        self.metadata = (('authorization', f'Bearer {token}'),) if token else ()
+
+    def _stream(self, method, answer, request):
+        call = self.channel.unary_stream(SERVICE + method, lambda r: r.SerializeToString(), answer.FromString)
+        return Reader(call(request, metadata=self.metadata))
+
+    def _unary(self, method, request):
+        call = self.channel.unary_unary(SERVICE + method, lambda r: r.SerializeToString(), Status.FromString)
+        return call(request, metadata=self.metadata, timeout=DEADLINE_S)
+
+    def schedule(self, name, manifest=SMALL, namespace='default'):
+        return self._stream('Schedule', Status, messages.ScheduleRequest(namespace=namespace, instance_id=name,
+                                                                         manifest=manifest))
+
+    def attach(self, name, namespace='default'):
+        return self._stream('Attach', Status, messages.AttachRequest(namespace=namespace, instance_id=name))
+
+    def watch(self, **fields):
+        return self._stream('Watch', Event, messages.WatchRequest(**fields))
+
+    def update(self, name, manifest):
+        return self._unary('Update', messages.UpdateRequest(namespace='default', instance_id=name, manifest=manifest))
+
+    def stop(self, name):
+        return self._unary('Stop', messages.StopRequest(namespace='default', instance_id=name))
+
+    def destroy(self, name):
+        return self._unary('Destroy', messages.DestroyRequest(namespace='default', instance_id=name))
+
+
+def code_of(call):
+    try:
+        call()
+    except grpc.RpcError as error:
+        return error.code()
+    return grpc.StatusCode.OK
+
+
+def is_in(state):
+    return lambda status: status.state == state
+
+
+class Scheduling(berth_fixture.ServerTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.kubectl('apply', '-f', '-', input=CLASS)
+        cls.host = fleet_fixture.Host(cls.server, 'alpha')
+        cls.addClassCleanup(cls.host.close)
+        cls.host.start()
+
+    def setUp(self):
+        self.wait_for_pool()
+
+    def wait_for_pool(self):
+        def ready():
+            found = self.server.kubectl('get', 'machinepool', 'alpha', '--ignore-not-found', '-o', 'json').stdout
+            conditions = json.loads(found or '{}').get('status', {}).get('conditions', [])
+            return any(c['type'] == 'Ready' and c['status'] == 'True' for c in conditions)
+
+        berth_fixture.eventually(DEADLINE_S, ready, 'pool alpha is ready')
+
+    def controller(self, **who):
+        if not who:
+            config = self.server.kubeconfig
+            who = {'certificate': config.certificate_pem, 'key': config.key_pem}
+        controller = Controller(self.server, **who)
+        self.addCleanup(controller.channel.close)
+        return controller
+
+    def token(self, user, *arguments):
+        return self.server.berth('token', 'create', user, *arguments).stdout.split()[-1]
+
+    def test_a_machine_runs_stops_and_goes(self):
+        controller = self.controller()
+        stream = controller.schedule('web')
+        running = stream.until(is_in(Status.RUNNING))
+        self.assertEqual(running.pool, 'alpha')
+        seen = json.loads(self.server.kubectl('get', 'machine', 'web', '-o', 'json').stdout)
+        self.assertEqual(seen['metadata']['labels']['berth.dev/instance-id'], 'web')
+        self.assertEqual(seen['metadata']['uid'], running.uid)
+        self.assertIn(running.uid, self.host.machines())
+        controller.stop('web')
+        stream.until(is_in(Status.STOPPED))
+        controller.update('web', SMALL)  # which says On
+        stream.until(is_in(Status.RUNNING))
+        controller.destroy('web')
+        stream.until(is_in(Status.TERMINATED))
+        self.assertEqual(stream.code(), grpc.StatusCode.OK)
+        self.assertNotIn(running.uid, self.host.machines())
+
+    def test_an_id_is_scheduled_once(self):
+        controller = self.controller()
+        first = controller.schedule('once').until(is_in(Status.RUNNING))
+        again = controller.schedule('once', '{"spec":{"machineClassRef":{"name":"small"}}}')
+        self.assertEqual(again.until(is_in(Status.RUNNING)).uid, first.uid)
+        other = controller.schedule('once', 'spec: {machineClassRef: {name: large}}')
+        self.assertEqual(other.code(), grpc.StatusCode.ALREADY_EXISTS)
+        self.assertIn('default/once', other.details)
+        controller.destroy('once')
+
+    def test_streams_and_cursors_survive_a_killed_server(self):
+        controller = self.controller()
+        watch = controller.watch(namespace='default')
+        cursor = watch.until(lambda event: event.type == Event.SYNCED).cursor
+        stream = controller.schedule('survivor')
+        before = stream.until(is_in(Status.RUNNING))
+        self.server.kill()
+        self.assertEqual(stream.code(), grpc.StatusCode.UNAVAILABLE)
+        self.assertEqual(watch.code(), grpc.StatusCode.UNAVAILABLE)
+        self.server.start()
+        self.wait_for_pool()
+        controller = self.controller()
+        for stream in (controller.schedule('survivor'), controller.attach('survivor')):
+            self.assertEqual(stream.until(is_in(Status.RUNNING)).uid, before.uid)
+        resumed = controller.watch(namespace='default', cursor=cursor)
+        resumed.until(lambda event: event.workload.uid == before.uid and event.workload.state == Status.RUNNING)
+        controller.destroy('survivor')
+        resumed.until(lambda event: event.workload.uid == before.uid and event.workload.state == Status.TERMINATED)
+
+    def test_a_host_that_dies_and_leaves_is_told_and_nobody_else_can_be_asked(self):
+        controller = self.controller()
+        watch = controller.watch()
+        watch.until(lambda event: event.type == Event.SYNCED)
+        self.host.poollet.kill()
+        watch.until(lambda event: event.type == Event.POOL_TIMED_OUT and event.pool.name == 'alpha')
+        stream = controller.schedule('waiting')
+        waiting = stream.until(lambda status: status.reason == Status.NO_POOL_REACHABLE)
+        self.assertEqual(waiting.state, Status.WAITING)
+        self.host.poollet.start()
+        watch.until(lambda event: event.type == Event.POOL_JOINED and event.pool.name == 'alpha')
+        stream.until(is_in(Status.RUNNING))
+        controller.destroy('waiting')
+        stream.until(is_in(Status.TERMINATED))
+        self.host.poollet.stop()
+        watch.until(lambda event: event.type == Event.POOL_LEFT and event.pool.name == 'alpha')
+        self.host.poollet.start()
+
+    def test_bad_input_is_named(self):
+        controller = self.controller()
+        for name, manifest, word in (('Bad_Id', SMALL, 'instance_id'),
+                                     ('bad', 'spec: {machineClassRef: {name: small}, cpus: 4}', 'spec.cpus'),
+                                     ('bad', 'spec: {}', 'machineClassRef'),
+                                     ('bad', '{', 'invalid JSON'),
+                                     ('bad', 'x' * 3_000_000, '')):
+            stream = controller.schedule(name, manifest)
+            self.assertIn(stream.code(), (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED))
+            self.assertIn(word, stream.details)
+        self.assertEqual(controller.watch(cursor='nonsense').code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertEqual(controller.attach('nobody').code(), grpc.StatusCode.NOT_FOUND)
+        self.assertEqual(code_of(lambda: controller.stop('nobody')), grpc.StatusCode.NOT_FOUND)
+        nothing = controller.channel.unary_unary(SERVICE + 'Nothing', lambda r: r, lambda r: r)
+        self.assertEqual(code_of(lambda: nothing(b'', timeout=DEADLINE_S)), grpc.StatusCode.UNIMPLEMENTED)
+
+    def test_rights_are_those_of_https(self):
+        self.server.kubectl('create', 'namespace', 'other')
+        self.server.kubectl('create', 'rolebinding', 'tenant', '--clusterrole=edit', '--user=tenant', '-n', 'default')
+        tenant = self.controller(token=self.token('tenant'))
+        berth_fixture.eventually(10, lambda: tenant.attach('mine').code() == grpc.StatusCode.NOT_FOUND, 'the rights')
+        stream = tenant.schedule('mine')
+        stream.until(is_in(Status.RUNNING))
+        self.assertEqual(tenant.schedule('mine', namespace='other').code(), grpc.StatusCode.PERMISSION_DENIED)
+        self.assertEqual(tenant.watch().code(), grpc.StatusCode.PERMISSION_DENIED)
+        tenant.destroy('mine')
+        stream.until(is_in(Status.TERMINATED))
+        self.assertEqual(self.controller(token='berth_0000000000_' + 'x' * 43).attach('mine').code(),
+                         grpc.StatusCode.UNAUTHENTICATED)
+        anonymous = Controller(self.server)
+        with contextlib.closing(anonymous.channel):
+            self.assertEqual(anonymous.attach('mine').code(), grpc.StatusCode.UNAUTHENTICATED)
+        with open(os.path.join(self.server.data_dir, 'audit.log')) as log:
+            berth_fixture.eventually(DEADLINE_S, lambda: '"mine"' in log.read(), 'the audit log knows')
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
