@@ -6,6 +6,7 @@
 
 #include "app/bench_command.h"
 #include "app/poollet/poollet_command.h"
+#include "app/restore_command.h"
 #include "app/runtime/runtime_command.h"
 #include "app/serve_commands.h"
 #include "cli/commands/table.h"
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
   for (const auto& command : berth::cli::ClientCommands()) commands.push_back(command);
   commands.push_back(berth::cli::IriCommand());
   commands.push_back(berth::app::RuntimeCommand());
+  commands.push_back(berth::app::RestoreCommand());
   commands.push_back(berth::app::BenchCommand());
   const berth::cli::Command root = {
       .name = "berth",

@@ -2,7 +2,6 @@
 #include "app/serve_commands.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <array>
 #include <ostream>
@@ -76,13 +75,6 @@ constexpr std::array kFlags = {
          .value_name = "FILE",
          .help = "(debug) A file of 16 bytes that is told when commits begin and end."},
 };
-
-std::string DefaultDataDir(const cli::Environment& environment) {
-  if (geteuid() == 0) return "/var/lib/berth";
-  if (const auto data = environment.Variable("XDG_DATA_HOME"); !data.empty())
-    return std::string(data) + "/berth";
-  return std::string(environment.Variable("HOME")) + "/.local/share/berth";
-}
 
 void ConfigureLog(const Arguments& arguments) {
   log::Options options;

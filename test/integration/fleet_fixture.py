@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts for tests: a fake runtime and a poollet, both real processes, that join a server."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import tempfile
 import berth_fixture
 
 STOP_DEADLINE_S = 30
+MACHINE_UID_LABEL = 'machinepoollet.ironcore.dev/machine-uid'
 
 
 class Process:
@@ -99,6 +101,22 @@ class Host:
         listed = berth_fixture.run([berth_fixture.binary(), 'iri', 'machines', '--endpoint', f'unix:{self.socket}',
                                     '-o', 'json'])
         return listed.stdout
+
+    def guests(self):
+        """The runtime's own identifiers of its machines, each with the machine's UID."""
+        return [(guest['metadata']['id'], guest['metadata']['labels'][MACHINE_UID_LABEL])
+                for guest in json.loads(self.machines())['machines']]
+
+    def machine_uids(self):
+        return [uid for _, uid in self.guests()]
+
+    def pool(self):
+        return json.loads(self.server.kubectl('get', 'machinepool', self.name, '-o', 'json').stdout)
+
+    def is_ready(self):
+        found = self.server.kubectl('get', 'machinepool', self.name, '--ignore-not-found', '-o', 'json').stdout
+        conditions = json.loads(found).get('status', {}).get('conditions', []) if found else []
+        return any(c['type'] == 'Ready' and c['status'] == 'True' for c in conditions)
 
     def close(self):
         for process in (self.poollet, self.runtime):

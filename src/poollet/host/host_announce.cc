@@ -62,6 +62,8 @@ Status Host::Welcomed(const pb::Welcome& welcome) {
   synced_ = false;
   tripped_ = false;
   incarnation_ = welcome.incarnation();
+  // Terms are counted in the store: one that was rewound counts them again.
+  if (incarnation_ > host_.incarnation) host_.term = 0;
   pending_deletes_.clear();
   for (auto& [_, item] : items_) item.is_confirmed = false;
   leases_.SessionBegan();

@@ -51,6 +51,9 @@ class Engine final : private LogSink {
   void Commit(Txn txn, Done<Result<TxnResult>> done);
   void Range(RangeRequest request, Done<Result<RangeResult>> done);
   void Compact(Revision revision, Done<Status> done);
+  // The next revision is this many higher than it would be: for a restore, whose history must not
+  // be taken for the one that watchers remember. Lasts once something is written.
+  void SkipRevisions(int64_t count);
   void GrantLease(Duration ttl, Done<Result<LeaseId>> done);
   Status RenewLease(LeaseId id);
   void RevokeLease(LeaseId id, Done<Status> done);

@@ -28,6 +28,12 @@ void Engine::Compact(Revision revision, Done<Status> done) {
         [done = std::move(done)](const Status& written) mutable { done(written); });
 }
 
+void Engine::SkipRevisions(int64_t count) {
+  loop_.Assert();
+  CHECK(count >= 0) << count;
+  assigned_ = Revision{assigned_.value + count};
+}
+
 void Engine::StartSweep() {
   if (is_sweeping_) {
     sweep_again_ = true;

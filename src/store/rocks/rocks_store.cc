@@ -26,6 +26,7 @@ Result<std::unique_ptr<RocksStore>> RocksStore::Open(rt::Loop& loop, RocksOption
 std::unique_ptr<Store> RocksStore::NewHandle() { return MakeHandle(engine_); }
 Status RocksStore::health() const { return engine_->health(); }
 rt::Task<Status> RocksStore::Recover() { return RecoverEngine(engine_); }
+void RocksStore::SkipRevisions(int64_t count) { engine_->SkipRevisions(count); }
 rt::Task<Status> RocksStore::Close() { return CloseEngine(engine_); }
 size_t RocksStore::key_count() const { return engine_->key_count(); }
 

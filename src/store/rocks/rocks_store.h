@@ -75,6 +75,8 @@ class RocksStore {
   // anew. Writes are refused and reads of history wait meanwhile. Ok if it is healthy; if it fails
   // the store stays as it was and it can be tried again.
   rt::Task<Status> Recover();
+  // See Engine::SkipRevisions.
+  void SkipRevisions(int64_t count);
   // Ends the watches with Unavailable, finishes what is pending, flushes, ends the threads.
   rt::Task<Status> Close();
 

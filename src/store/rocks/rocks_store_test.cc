@@ -267,6 +267,23 @@ TEST_F(RocksFolder, ThatIsAFileIsNamed) {
   ExpectRefused({dir_, "cannot be made"});
 }
 
+TEST_F(RocksFolder, AfterASkipHasHigherRevisionsAlsoWhenItIsOpenedAgain) {
+  Revision revision;
+  for (const int64_t skip : {int64_t{1'000'000}, int64_t{0}}) {
+    auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status();
+    (*store)->SkipRevisions(skip);
+    Txn txn;
+    txn.ops.push_back(Op::Put("a", Bytes("1")));
+    const auto written = rt::RunTask(loop_, (*store)->NewHandle()->Commit(txn));
+    ASSERT_TRUE(written.ok()) << written.status();
+    EXPECT_GT(written->revision, revision);
+    EXPECT_GT(written->revision.value, 1'000'000);
+    revision = written->revision;
+    Close(*std::move(store));
+  }
+}
+
 TEST(CommitTraceFile, TellsWhetherACommitIsUnderWay) {
   const TempFolder folder;
   const std::string path = folder.path("trace");

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An older store is put back under running machines: none of them stops, and what it does not know is shown."""
+
+import os
+import shutil
+import unittest
+
+import berth_fixture
+import fleet_fixture
+from fleet_crash_test import CLASS, PATH
+
+KNOWN = 30  # when the copy is taken
+LATER = 23
+DELETED = 3  # of the known ones, after the copy
+
+
+class Restore(berth_fixture.ServerTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.kubectl('apply', '-f', '-', input=CLASS)
+        cls.hosts = []
+        for name in ('alpha', 'beta'):
+            host = fleet_fixture.Host(cls.server, name, cpu=60, memory='400Gi', boot_time='50ms')
+            cls.addClassCleanup(host.close)
+            cls.hosts.append(host.start())
+        for host in cls.hosts:
+            berth_fixture.eventually(60, host.is_ready, f'pool {host.name} is ready')
+
+    def create(self, names):
+        with self.server.client() as client:
+            for name in names:
+                answer = client.post(PATH, {
+                    'apiVersion': 'compute.ironcore.dev/v1alpha1', 'kind': 'Machine', 'metadata': {'name': name},
+                    'spec': {'machineClassRef': {'name': 'small'}, 'power': 'On'}})
+                self.assertEqual(answer.status, 201, answer)
+
+    def machines(self):
+        with self.server.client() as client:
+            return {item['metadata']['name']: item for item in client.get(PATH).json()['items']}
+
+    def wait_for(self, count):
+        def all_run():
+            found = self.machines()
+            self.assertEqual(len(found), count)
+            self.assertEqual({item.get('status', {}).get('state') for item in found.values()}, {'Running'})
+            return True
+
+        berth_fixture.eventually(120, all_run, f'{count} machines run')
+
+    def orphans(self):
+        for host in self.hosts:
+            for condition in host.pool()['status'].get('conditions', []):
+                if condition['type'] == 'Orphans' and condition['status'] == 'True':
+                    yield condition
+
+    def guests(self):
+        return {(host.name, guest) for host in self.hosts for guest in host.guests()}
+
+    def test_seq20_no_machine_stops_under_an_older_store(self):
+        self.create(f'known-{i}' for i in range(KNOWN))
+        self.wait_for(KNOWN)
+        copy = os.path.join(self.server.home, 'copy')
+        self.server.stop()
+        shutil.copytree(self.server.data_dir, copy)
+        self.server.start()
+        self.server.restart()  # hosts see a term that the copy will not reach at once
+        self.create(f'later-{i}' for i in range(LATER))
+        self.server.kubectl('delete', 'machine', *(f'known-{i}' for i in range(DELETED)), '--timeout=60s', timeout=90)
+        self.wait_for(KNOWN + LATER - DELETED)
+        before = self.guests()
+        self.assertEqual(len(before), KNOWN + LATER - DELETED)
+
+        refused = self.server.berth('restore', '--from', copy, '--data-dir', self.server.data_dir, '--yes', check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('stop it first', refused.stderr)
+        self.server.kill()
+        asked = self.server.berth('restore', '--from', copy, '--data-dir', self.server.data_dir, check=False)
+        self.assertNotEqual(asked.returncode, 0)
+        self.assertIn('--yes', asked.stderr)
+        told = self.server.berth('restore', '--from', copy, '--data-dir', self.server.data_dir, '--yes').stdout
+        self.assertIn('incarnation 2', told)
+        self.server.start()
+
+        # The copy knows those that were deleted since: they come back, like everything that it knows.
+        self.wait_for(KNOWN)
+        berth_fixture.eventually(60, lambda: list(self.orphans()), 'pools tell what the store does not know')
+        self.assertLessEqual(before, self.guests(), 'what ran then runs now, the very same guests')
+        # Hosts take offers of the restored scheduler, whose terms begin again.
+        self.create(['afterwards'])
+        self.wait_for(KNOWN + 1)
+        self.assertLessEqual(before, self.guests())
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
