@@ -12,6 +12,8 @@
 
 #include "app/bench/api_bench.h"
 #include "app/bench/figures.h"
+#include "app/bench/rpc_bench.h"
+#include "app/open_files.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"
 #include "rt/asio/asio_loop.h"
@@ -132,10 +134,24 @@ Status RunScheduler(Session& session, const Arguments& arguments) {
   return OkStatus();
 }
 
+Status RunRpc(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  RaiseOpenFiles();
+  RpcBenchOptions options;
+  options.dir = folder.path();
+  if (arguments.Switch("quick")) options.pairs = 20'000;
+  options.progress = [&session](std::string_view what) {
+    session.err() << "bench: " << what << std::endl;
+  };
+  TRY(const auto figures, RunRpcBench(options));
+  Print(session, arguments, "rpc", figures);
+  return OkStatus();
+}
+
 }  // namespace
 
 cli::Command BenchCommand() {
-  static const auto* const kChildren = new std::array<cli::Command, 3>{
+  static const auto* const kChildren = new std::array<cli::Command, 4>{
       cli::Command{
           .name = "api",
           .summary = "The whole server over TLS: creates, lists, watches, starts, memory",
@@ -157,10 +173,16 @@ cli::Command BenchCommand() {
                    .details = "Opens a store of its own in a folder below --dir.",
                    .examples = "berth bench store --quick",
                    .flags = kFlags,
-                   .run = &RunStore}};
+                   .run = &RunStore},
+      cli::Command{.name = "rpc",
+                   .summary = "Sessions alone: mutual TLS, memory, messages there and back",
+                   .details = "A server process of its own and 1,000 sessions from this one.",
+                   .examples = "berth bench rpc --quick",
+                   .flags = kFlags,
+                   .run = &RunRpc}};
   return {.name = "bench",
           .group = "Server",
-          .usage = "api|scheduler|store",
+          .usage = "api|rpc|scheduler|store",
           .summary = "Measure speed and memory on this machine",
           .details = "Prints figures, never verdicts: machines are noisy. Compare within one run.",
           .examples = "berth bench api --quick",
