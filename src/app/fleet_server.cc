@@ -130,5 +130,6 @@ FleetServer::~FleetServer() = default;
 rt::Task<Status> FleetServer::Stop() { co_return co_await parts_->StopAll(); }
 const std::string& FleetServer::address() const { return parts_->address; }
 fleet::Fleet& FleetServer::fleet() { return *parts_->gateway; }
+client::BulkCreator& FleetServer::bulk() { return parts_->scheduler->bulk(); }
 
 }  // namespace berth::app

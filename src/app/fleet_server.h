@@ -12,6 +12,7 @@
 #include "apiserver/scheduling/scheduling_service.h"
 #include "base/metrics.h"
 #include "base/result.h"
+#include "client/bulk_creator.h"
 #include "client/cluster.h"
 #include "fleet/fleet.h"
 #include "meta/scheme.h"
@@ -52,6 +53,8 @@ class FleetServer {
   // "host:port" where poollets connect.
   const std::string& address() const;
   fleet::Fleet& fleet();
+  // Creates copies bound. Valid until this is destroyed, of use until Stop().
+  client::BulkCreator& bulk();
 
  private:
   struct Parts;

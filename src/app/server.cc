@@ -220,6 +220,7 @@ rt::Task<Status> Server::Parts::StartFleet() {
                                .metrics = metrics,
                                .scheduling = *scheduling};
   CO_TRY(fleet, co_await FleetServer::Start(deps, std::move(cluster), std::move(fleet_options)));
+  controllers->UseBulk(&fleet->bulk());
   co_return OkStatus();
 }
 

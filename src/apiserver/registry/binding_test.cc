@@ -518,6 +518,32 @@ TEST(Binding, ForceDoesNotWaitForPoolletsOfTheApiEither) {
   EXPECT_TRUE(world.Run(world.registry().tombstones().ListTombstones(pool))->empty());
 }
 
+TEST(Binding, ACopyGetsTheUidThatItsHostWasAskedWith) {
+  PlacementWorld world;
+  const std::string p = world.MakePool("p", 30);
+  const meta::Object machine = PlacementWorld::Machine("m");
+  client::BindItem item = PlacementWorld::ItemFor(machine, "p", p);
+  item.uid = "0d1e2f30-4152-4637-8495-a6b7c8d9eafb";
+  const auto made =
+      world.Run(world.registry().binder().CreateBoundBatch({machine}, {item}, "s1", 1));
+  ASSERT_TRUE(made.front().ok()) << made.front().status();
+  EXPECT_EQ(made.front()->metadata().uid, item.uid);
+}
+
+TEST(Binding, AMachineThatClaimsVolumesIsNotCreatedBound) {
+  PlacementWorld world;
+  const std::string p = world.MakePool("p", 30);
+  meta::Object machine = PlacementWorld::Machine("m");
+  auto& volume = machine.as<apis::compute::Machine>().spec.volumes.emplace_back();
+  volume.name = "data";
+  volume.volume_ref = apis::core::LocalObjectReference{"data"};
+  const client::BindItem item = PlacementWorld::ItemFor(machine, "p", p);
+  const auto made =
+      world.Run(world.registry().binder().CreateBoundBatch({machine}, {item}, "s1", 1));
+  EXPECT_EQ(made.front().status().reason(), Reason::kBadRequest);
+  EXPECT_FALSE(world.Exists(machine));
+}
+
 TEST(Binding, CopiesAreCreatedAlreadyBound) {
   PlacementWorld world;
   const std::string p = world.MakePool("p", 30);

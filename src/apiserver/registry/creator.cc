@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "apis/compute/machine.h"
 #include "apis/k8s/namespace.h"
 #include "apis/placement.h"
 #include "apiserver/cache/keys.h"
@@ -104,7 +105,9 @@ Status Creator::Prepare(Draft& draft, const WriteContext& context) {
   if (metadata.name.empty() && draft.generate_name.empty()) {
     return RequireName(parts_.scheme, object);
   }
-  BecomeNew(object, NewUid(parts_.loop.random()), parts_.loop.WallNow());
+  const bool has_uid = draft.item != nullptr && !draft.item->uid.empty();
+  BecomeNew(
+      object, has_uid ? draft.item->uid : NewUid(parts_.loop.random()), parts_.loop.WallNow());
   TRY_STATUS(NameIt(draft));
   meta::SetDefaults(object);
   if (kind.prepare_create != nullptr) kind.prepare_create(object.data());
@@ -143,6 +146,10 @@ Status Creator::FindMode(Draft& draft, std::map<std::string, std::string>& modes
   if (!apis::IsPlaceable(kind)) return BadRequest("only machines, volumes and buckets are bound");
   if (apis::PoolRefOf(draft.object)) {
     return BadRequest("spec." + std::string(apis::PoolRefField(kind)) + " is set by the binding");
+  }
+  if (&kind == &apis::compute::kMachineKind &&
+      !draft.object.as<apis::compute::Machine>().spec.volumes.empty()) {
+    return BadRequest("spec.volumes: a machine that claims volumes cannot be created bound");
   }
   const auto [known, is_new] = modes.try_emplace(draft.item->pool_uid);
   if (is_new) {

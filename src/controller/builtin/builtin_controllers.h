@@ -2,6 +2,7 @@
 // The controllers that every cluster runs, in one table.
 #pragma once
 
+#include "client/bulk_creator.h"
 #include "client/client.h"
 #include "controller/claims/claim_release.h"
 #include "controller/class_protection/class_protection.h"
@@ -28,6 +29,8 @@ class BuiltinControllers {
         ephemeral_(loop, client, scheme),
         claims_(loop, client) {}
 
+  // Machines of sets are made through it from now on; null: as anybody would.
+  void UseBulk(client::BulkCreator* bulk) { machine_sets_.UseBulk(bulk); }
   // Runs all of them until it is cancelled.
   rt::Task<Status> Run();
   // Nothing is left to do, as far as they have heard.

@@ -19,6 +19,9 @@ using apis::compute::kMachineKind;
 using apis::compute::Machine;
 
 constexpr std::string_view kApiVersion = "berth.dev/v1alpha1";
+// Changes of machines are looked at together: a plan goes over all machines of its set, and 10,000
+// of them may change within a second.
+constexpr Duration kGather = Duration::Millis(50);
 
 const meta::OwnerReference* ControllerOf(const meta::ObjectMeta& metadata) {
   for (const meta::OwnerReference& owner : metadata.owner_references) {
@@ -164,7 +167,7 @@ void MachineSets::Forget(const std::string& uid) {
 void MachineSets::Wake(const std::string& set_uid) {
   const auto key = keys_.find(set_uid);
   if (key == keys_.end()) return;
-  runner_.queue().Add(key->second.namespace_ + '/' + key->second.name);
+  runner_.queue().AddAfter(key->second.namespace_ + '/' + key->second.name, kGather);
 }
 
 std::vector<SetMember> MachineSets::MembersOf(const std::string& set_uid) const {
@@ -218,7 +221,10 @@ rt::Task<Status> MachineSets::Create(meta::Object set,
         meta::Object::Of(kMachineKind, MakeMember(typed, std::string(kApiVersion), name, hash)));
   }
   const client::WriteOptions options;
-  const auto made = co_await client_.CreateBatch(std::move(objects), options);
+  rt::Task<std::vector<Result<meta::Object>>> creation =
+      bulk_ != nullptr ? bulk_->CreateBulk(std::move(objects))
+                       : client_.CreateBatch(std::move(objects), options);
+  const auto made = co_await creation;
   Status failure;
   for (const Result<meta::Object>& machine : made) {
     if (machine.ok()) {

@@ -12,6 +12,7 @@
 
 #include "apis/berth/machine_set.h"
 #include "base/result.h"
+#include "client/bulk_creator.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
@@ -25,12 +26,16 @@ namespace berth::controller {
 
 class MachineSets final : private Reconciler, private client::Sink {
  public:
-  // Machines that one step makes: 512 * 1.5 KiB is a commit or two of the store's size.
-  static constexpr size_t kBatch = 512;
+  // Machines that one step makes: 4,096 * 1.5 KiB is 6 MiB. The more there are, the more of them
+  // share a pool, and with it a commit.
+  static constexpr size_t kBatch = 4096;
 
   // Everything outlives the controller.
   MachineSets(rt::Loop& loop, client::Client& client);
 
+  // New machines are made through it from now on, if it is not null. It outlives the controller's
+  // run, or is taken away.
+  void UseBulk(client::BulkCreator* bulk) { bulk_ = bulk; }
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return machines_.synced() && runner_.queue().idle(); }
@@ -56,6 +61,7 @@ class MachineSets final : private Reconciler, private client::Sink {
 
   rt::Loop& loop_;
   client::Client& client_;
+  client::BulkCreator* bulk_ = nullptr;
   client::Informer sets_;
   client::Reflector machines_;
   std::map<std::string, client::ObjectKey> keys_;  // of sets, by UID

@@ -181,5 +181,33 @@ TEST_F(MachineSetsTest, AStoreThatFailsNowAndThenLeavesTheRightNumber) {
   EXPECT_EQ(Machines().size(), 40U);
 }
 
+// Notes what is made through it.
+class NotingCreator final : public client::BulkCreator {
+ public:
+  explicit NotingCreator(client::Client& client) : client_(client) {}
+  rt::Task<std::vector<Result<meta::Object>>> CreateBulk(
+      std::vector<meta::Object> copies) override {
+    calls.push_back(copies.size());
+    const client::WriteOptions options;
+    return client_.CreateBatch(std::move(copies), options);
+  }
+  std::vector<size_t> calls;
+
+ private:
+  client::Client& client_;
+};
+
+TEST_F(MachineSetsTest, NewMachinesAreMadeInBulkWhereThereIsSomebodyForIt) {
+  NotingCreator bulk(world_.client());
+  sets_->UseBulk(&bulk);
+  Make(Web(7));
+  ASSERT_TRUE(Until([&] { return Machines().size() == 7; }));
+  EXPECT_EQ(bulk.calls, (std::vector<size_t>{7}));
+  sets_->UseBulk(nullptr);
+  Patch(R"({"spec":{"replicas":9}})");
+  ASSERT_TRUE(Until([&] { return Machines().size() == 9; }));
+  EXPECT_EQ(bulk.calls.size(), 1U);
+}
+
 }  // namespace
 }  // namespace berth::controller

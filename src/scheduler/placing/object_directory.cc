@@ -59,9 +59,12 @@ void ObjectDirectory::ReadMachine(const meta::Object& object, ObjectRecord& reco
   record.class_name = machine.spec.machine_class_ref.name;
   record.has_local_state = HasLocalState(machine);
   record.volumes = VolumeNamesOf(machine);
-  if (const auto size = classes_.find(record.class_name); size != classes_.end()) {
-    record.shape = board_.Intern(Translate(machine, size->second));
-  }
+  record.shape = ShapeOf(machine);
+}
+
+Shape ObjectDirectory::ShapeOf(const apis::compute::Machine& machine) {
+  const auto size = classes_.find(machine.spec.machine_class_ref.name);
+  return size == classes_.end() ? nullptr : board_.Intern(Translate(machine, size->second));
 }
 
 ObjectRecord ObjectDirectory::Read(const meta::Object& object) {

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "client/client.h"
 #include "meta/object.h"
@@ -79,6 +80,9 @@ class ObjectDirectory {
   bool NeedsPlace(const ObjectRecord& record) const;
   // The request for the board, or what it waits for.
   std::variant<Ask, NotYet> Prepare(const ObjectRecord& record) const;
+
+  // What a machine that is not in the store yet would ask for; null while its class is not known.
+  Shape ShapeOf(const apis::compute::Machine& machine);
 
   // UIDs of all objects of a kind.
   std::set<std::string> UidsOf(const meta::KindInfo& kind) const;

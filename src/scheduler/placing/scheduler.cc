@@ -86,6 +86,15 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
                            .reports = reports_,
                            .metrics = deps.metrics},
               options_.placer),
+      bulk_(BulkPlacer::Deps{.loop = deps.loop,
+                             .board = board_,
+                             .pools = pools_,
+                             .objects = objects_,
+                             .placer = placer_,
+                             .fleet = deps.fleet,
+                             .client = deps.client,
+                             .binder = deps.binder,
+                             .metrics = deps.metrics}),
       leader_(
           deps.loop,
           deps.client,
@@ -126,6 +135,7 @@ rt::Task<Status> Scheduler::Run() {
   tasks.push_back(leader_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
   placer_.SetLeadership(std::nullopt);
+  bulk_.SetLeadership(std::nullopt);
   CO_TRY_STATUS(co_await scope_.Close());
   co_return ends.front();
 }
@@ -200,11 +210,12 @@ void Scheduler::SetTerm(std::optional<int64_t> term) {
 }
 
 void Scheduler::TryLead() {
+  std::optional<Leadership> leadership;
   if (is_synced_ && leader_.term()) {
-    placer_.SetLeadership(Leadership{.holder = leader_.holder(), .term = *leader_.term()});
-  } else {
-    placer_.SetLeadership(std::nullopt);
+    leadership = Leadership{.holder = leader_.holder(), .term = *leader_.term()};
   }
+  bulk_.SetLeadership(leadership);
+  placer_.SetLeadership(std::move(leadership));
 }
 
 }  // namespace berth::scheduler

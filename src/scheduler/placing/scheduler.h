@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/result.h"
 #include "client/binder.h"
+#include "client/bulk_creator.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
@@ -23,6 +24,7 @@
 #include "rt/scope.h"
 #include "rt/task.h"
 #include "scheduler/core/board.h"
+#include "scheduler/placing/bulk_placer.h"
 #include "scheduler/placing/object_directory.h"
 #include "scheduler/placing/pending_reports.h"
 #include "scheduler/placing/placer.h"
@@ -63,6 +65,8 @@ class Scheduler {
   bool idle() const { return is_synced_ && placer_.idle(); }
   const Board& board() const { return board_; }
   const Placer& placer() const { return placer_; }
+  // For copies of one object; lives as long as the scheduler, whether it leads or not.
+  client::BulkCreator& bulk() { return bulk_; }
 
  private:
   class ObjectSink;
@@ -86,6 +90,7 @@ class Scheduler {
   ObjectDirectory objects_;
   PendingReports reports_;
   Placer placer_;
+  BulkPlacer bulk_;
   client::LeaderLease leader_;
   std::vector<std::unique_ptr<client::Informer>> informers_;  // pools and classes
   std::vector<std::unique_ptr<ObjectSink>> sinks_;            // machines, volumes, buckets

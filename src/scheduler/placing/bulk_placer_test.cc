@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placing/bulk_placer.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/placing/scheduler_world.h"
+
+namespace berth::scheduler {
+namespace {
+
+using Verdict = fleet::Answer::Verdict;
+
+class BulkPlacerTest : public testing::Test {
+ protected:
+  std::vector<meta::Object> Copies(int count, const apis::compute::Machine& machine) {
+    std::vector<meta::Object> copies;
+    for (int i = 0; i < count; ++i) {
+      apis::compute::Machine copy = machine;
+      copy.metadata.name += "-" + std::to_string(i);
+      copies.push_back(meta::Object::Of(apis::compute::kMachineKind, std::move(copy)));
+    }
+    return copies;
+  }
+  // Starts the scheduler, and lets it know the hosts.
+  void Start(const std::vector<std::string>& pools, int64_t cpus) {
+    world_.StartScheduler();
+    for (const std::string& pool : pools) world_.Join(pool, cpus);
+    world_.RunFor(Duration::Millis(50));
+  }
+  BulkPlacer::Verdicts Create(std::vector<meta::Object> copies) {
+    return world_.api().Run(world_.scheduler().bulk().CreateBulk(std::move(copies)));
+  }
+  static rt::Task<Status> Store(client::BulkCreator& bulk,
+                                std::vector<meta::Object> copies,
+                                std::optional<BulkPlacer::Verdicts>* out) {
+    out->emplace(co_await bulk.CreateBulk(std::move(copies)));
+    co_return OkStatus();
+  }
+  // How many of the machines are on each pool; "" without.
+  std::map<std::string, int> Places(const std::string& prefix, int count) {
+    std::map<std::string, int> places;
+    for (int i = 0; i < count; ++i) ++places[world_.PoolOf(prefix + "-" + std::to_string(i))];
+    return places;
+  }
+
+  SchedulerWorld world_{12};
+};
+
+TEST_F(BulkPlacerTest, CopiesExistBoundFromTheirFirstMomentAndEveryHostWasAsked) {
+  const std::string alpha = world_.MakePool("alpha", 30);
+  const std::string beta = world_.MakePool("beta", 30);
+  Start({alpha, beta}, 30);
+  apis::compute::Machine machine = world_.Machine("web");
+  machine.spec.placement.emplace().policy = "spread";
+  const auto made = Create(Copies(40, machine));
+  ASSERT_EQ(made.size(), 40U);
+  std::set<std::string> uids;
+  for (int i = 0; i < 40; ++i) {
+    const auto& verdict = made[static_cast<size_t>(i)];
+    ASSERT_TRUE(verdict.ok()) << verdict.status();
+    const auto& copy = verdict->as<apis::compute::Machine>();
+    EXPECT_EQ(copy.metadata.name, "web-" + std::to_string(i));
+    ASSERT_TRUE(copy.status.placement.has_value());
+    EXPECT_EQ(copy.status.placement->epoch, 1);
+    uids.insert(copy.metadata.uid);
+  }
+  // Bound by the same write that made them: nobody had to bind them later.
+  EXPECT_EQ(Places("web", 40), (std::map<std::string, int>{{"alpha", 20}, {"beta", 20}}));
+  std::set<std::string> asked;
+  for (const std::string& pool : {alpha, beta}) {
+    for (const fleet::Offer& offer : world_.fleet().offers(pool)) {
+      EXPECT_EQ(offer.item.placement, 1U);
+      EXPECT_EQ(offer.item.resources, (fleet::Vector{{"cpu", 1000}, {"memory", 1LL << 30}}));
+      asked.insert(offer.item.uid);
+    }
+    EXPECT_TRUE(world_.fleet().releases(pool).empty());
+  }
+  EXPECT_EQ(asked, uids);
+}
+
+TEST_F(BulkPlacerTest, WhatFindsNoRoomIsCreatedAndSaysWhy) {
+  const std::string pool = world_.MakePool("alpha", 3);
+  Start({pool}, 3);
+  const auto made = Create(Copies(5, world_.Machine("web")));
+  for (const auto& verdict : made) EXPECT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(Places("web", 5), (std::map<std::string, int>{{"", 2}, {"alpha", 3}}));
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("web-4").empty(); }));
+}
+
+TEST_F(BulkPlacerTest, S6_CopiesWhoseHostRefusesAreLeftToTheQueueAndGoElsewhere) {
+  const std::string alpha = world_.MakePool("alpha", 30);
+  const std::string beta = world_.MakePool("beta", 30);
+  Start({alpha, beta}, 30);
+  world_.fleet().Answers(alpha, [](const fleet::Offer&) {
+    fleet::Answer answer;
+    answer.verdict = Verdict::kRejected;
+    answer.reason = "NoDisk";
+    return std::optional(answer);
+  });
+  apis::compute::Machine machine = world_.Machine("web");
+  machine.spec.placement.emplace().policy = "spread";
+  const auto made = Create(Copies(10, machine));
+  for (const auto& verdict : made) ASSERT_TRUE(verdict.ok()) << verdict.status();
+  ASSERT_TRUE(world_.Until([&] { return Places("web", 10)["beta"] == 10; }));
+}
+
+TEST_F(BulkPlacerTest, C3_ASilentHostDelaysItsOwnCopiesOnly) {
+  const std::string alpha = world_.MakePool("alpha", 30);
+  const std::string beta = world_.MakePool("beta", 30);
+  Start({alpha, beta}, 30);
+  world_.fleet().Answers(alpha, [](const fleet::Offer&) { return std::nullopt; });
+  apis::compute::Machine machine = world_.Machine("web");
+  machine.spec.placement.emplace().policy = "spread";
+  const auto made = Create(Copies(10, machine));
+  for (const auto& verdict : made) ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_GE(Places("web", 10)["beta"], 5);
+  ASSERT_TRUE(world_.Until([&] { return Places("web", 10)["beta"] == 10; }));
+}
+
+TEST_F(BulkPlacerTest, S3b_ACordonBetweenTheYesAndTheCommitIsSeenByTheCommit) {
+  const std::string alpha = world_.MakePool("alpha", 30);
+  Start({alpha}, 30);
+  // The yes takes its time, and the operator is faster than the commit.
+  const auto yes = [](const fleet::Offer&) {
+    fleet::Answer answer;
+    answer.verdict = Verdict::kAccepted;
+    return std::optional(answer);
+  };
+  world_.fleet().Answers(alpha, yes, Duration::Millis(100));
+  std::optional<BulkPlacer::Verdicts> made;
+  rt::TaskScope scope(world_.api().loop());
+  scope.Spawn("bulk", Store(world_.scheduler().bulk(), Copies(4, world_.Machine("web")), &made));
+  world_.RunFor(Duration::Millis(10));
+  world_.Cordon("alpha");
+  ASSERT_TRUE(world_.Until([&] { return made.has_value(); }));
+  for (const auto& verdict : *made) EXPECT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(Places("web", 4), (std::map<std::string, int>{{"", 4}}));
+  EXPECT_EQ(world_.fleet().offers(alpha).size(), 4U);
+  EXPECT_EQ(world_.fleet().releases(alpha).size(), 4U);
+}
+
+TEST_F(BulkPlacerTest, CopiesWithVolumesAreMadeAsAnybodyWould) {
+  const std::string alpha = world_.MakePool("alpha", 30);
+  Start({alpha}, 30);
+  apis::compute::Machine machine = world_.Machine("db");
+  auto& volume = machine.spec.volumes.emplace_back();
+  volume.name = "data";
+  volume.volume_ref = apis::core::LocalObjectReference{"missing"};
+  const auto made = Create(Copies(2, machine));
+  for (const auto& verdict : made) ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_TRUE(world_.fleet().offers(alpha).empty());
+  EXPECT_EQ(Places("db", 2), (std::map<std::string, int>{{"", 2}}));
+}
+
+TEST_F(BulkPlacerTest, ANameThatIsTakenIsReportedAndItsRoomGivenBack) {
+  const std::string alpha = world_.MakePool("alpha", 30);
+  Start({alpha}, 30);
+  world_.MakeMachine("web-1");
+  ASSERT_TRUE(world_.IsPlaced("web-1"));
+  const auto made = Create(Copies(3, world_.Machine("web")));
+  EXPECT_TRUE(made[0].ok());
+  EXPECT_TRUE(made[1].status().Is(Reason::kAlreadyExists)) << made[1].status();
+  EXPECT_TRUE(made[2].ok());
+  EXPECT_EQ(world_.fleet().releases(alpha).size(), 1U);
+  EXPECT_EQ(world_.scheduler().board().object_count(), 3U);
+}
+
+}  // namespace
+}  // namespace berth::scheduler
