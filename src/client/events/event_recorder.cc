@@ -11,6 +11,10 @@
 namespace berth::client {
 namespace {
 
+// Events that say that all is well are the first to go when thousands happen in a second: the
+// objects' conditions say the same, and each event would cost another write.
+constexpr size_t kNormalQueueMax = 256;
+
 std::string Printable(std::string text) {
   if (text.size() > EventRecorder::kMessageMax) {
     size_t end = EventRecorder::kMessageMax - 3;
@@ -44,7 +48,7 @@ void EventRecorder::Record(const EventSubject& subject,
     work_.Set();
     return;
   }
-  if (queue_.size() >= kQueueMax) {
+  if (queue_.size() >= (type == EventType::kNormal ? kNormalQueueMax : kQueueMax)) {
     ++dropped_;
     return;
   }

@@ -71,7 +71,7 @@ TEST_F(EventRecorderTest, WhatRepeatsIsCounted) {
 TEST_F(EventRecorderTest, ManyEventsAreWrittenAndNoneTwice) {
   for (int i = 0; i < 500; ++i) {
     recorder_.Record(
-        Machine("m" + std::to_string(i)), EventType::kNormal, "Scheduled", "Binding", "bound");
+        Machine("m" + std::to_string(i)), EventType::kWarning, "Refused", "Binding", "no");
   }
   EXPECT_EQ(Events().size(), 500U);
 }
@@ -79,10 +79,22 @@ TEST_F(EventRecorderTest, ManyEventsAreWrittenAndNoneTwice) {
 TEST_F(EventRecorderTest, AFullQueueDropsAndCountsWhatItDrops) {
   for (size_t i = 0; i < EventRecorder::kQueueMax + 10; ++i) {
     recorder_.Record(
-        Machine("m" + std::to_string(i)), EventType::kNormal, "Scheduled", "Binding", "bound");
+        Machine("m" + std::to_string(i)), EventType::kWarning, "Refused", "Binding", "no");
   }
   EXPECT_EQ(recorder_.queued(), EventRecorder::kQueueMax);
   EXPECT_EQ(recorder_.dropped(), 10U);
+}
+
+TEST_F(EventRecorderTest, P7_3_WhenThousandsAreWellOnlySomeSaySoAndTroubleIsStillTold) {
+  for (int i = 0; i < 3000; ++i) {
+    recorder_.Record(
+        Machine("m" + std::to_string(i)), EventType::kNormal, "Scheduled", "Binding", "bound");
+  }
+  EXPECT_LE(recorder_.queued(), 256U);
+  EXPECT_EQ(recorder_.queued() + recorder_.dropped(), 3000U);
+  const size_t before = recorder_.queued();
+  recorder_.Record(Machine("bad"), EventType::kWarning, "Refused", "Binding", "no");
+  EXPECT_EQ(recorder_.queued(), before + 1);
 }
 
 TEST_F(EventRecorderTest, WhatHostsWriteIsCutAndCannotDriveATerminal) {
