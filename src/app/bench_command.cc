@@ -11,7 +11,9 @@
 #include <ostream>
 
 #include "app/bench/api_bench.h"
+#include "app/bench/cluster_bench.h"
 #include "app/bench/figures.h"
+#include "app/bench/recovery_bench.h"
 #include "app/bench/rpc_bench.h"
 #include "app/open_files.h"
 #include "cli/arguments.h"
@@ -29,9 +31,10 @@ using cli::FlagKind;
 using cli::Session;
 
 constexpr std::array<std::string_view, 2> kFormats = {"table", "json"};
-// Every bench has the first two; those that write somewhere also the third.
+// Every bench has the first two; those that write somewhere also the third, those with hosts all.
 constexpr std::array kFlags = {
-    Flag{.name = "quick", .help = "End within 40 seconds; figures scatter more."},
+    Flag{.name = "quick",
+         .help = "End within 40 seconds (cluster, recovery: 150); figures scatter more."},
     Flag{.name = "output",
          .letter = 'o',
          .kind = FlagKind::kText,
@@ -45,7 +48,24 @@ constexpr std::array kFlags = {
          .help = "Folder on the disk to measure; what is written there is removed again.",
          .fallback = "/var/tmp",
          .completion = cli::Completion::kFiles},
+    Flag{.name = "hosts",
+         .kind = FlagKind::kNumber,
+         .value_name = "N",
+         .help = "A smaller or larger world: N hosts instead of 1,000, and all else in proportion.",
+         .fallback = "1000"},
 };
+constexpr std::span kWithoutHosts = std::span(kFlags).first<3>();
+constexpr int64_t kHostsMin = 4;
+constexpr int64_t kHostsMax = 20'000;
+
+Result<int> HostsOf(const Arguments& arguments) {
+  const int64_t hosts = arguments.Number("hosts");
+  if (hosts < kHostsMin || hosts > kHostsMax) {
+    return BadRequest("--hosts " + std::to_string(hosts) + ": expected " +
+                      std::to_string(kHostsMin) + " to " + std::to_string(kHostsMax));
+  }
+  return static_cast<int>(hosts);
+}
 
 // A folder that is removed with everything in it.
 class ScratchFolder {
@@ -148,17 +168,74 @@ Status RunRpc(Session& session, const Arguments& arguments) {
   return OkStatus();
 }
 
+Status RunCluster(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  RaiseOpenFiles();
+  ClusterBenchOptions options;
+  options.dir = folder.path();
+  TRY(options.hosts, HostsOf(arguments));
+  options.many_hosts = options.hosts * 5;
+  options.machines = static_cast<size_t>(options.hosts) * 5;
+  options.burst = static_cast<size_t>(options.hosts) * 3;
+  options.set_replicas = options.hosts * 10;
+  if (arguments.Switch("quick")) {
+    options.duration = Duration::Seconds(5);
+    options.idle_machines = 200;
+  }
+  options.progress = [&session](std::string_view what) {
+    session.err() << "bench: " << what << std::endl;
+  };
+  TRY(const auto figures, RunClusterBench(options));
+  Print(session, arguments, "cluster", figures);
+  return OkStatus();
+}
+
+Status RunRecovery(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  RaiseOpenFiles();
+  RecoveryBenchOptions options;
+  options.dir = folder.path();
+  TRY(options.hosts, HostsOf(arguments));
+  options.machines = static_cast<size_t>(options.hosts) * 5;
+  options.set_replicas = options.hosts * 2;
+  options.movable = static_cast<size_t>(options.hosts) * 2;
+  if (arguments.Switch("quick")) options.restarts = 1;
+  options.progress = [&session](std::string_view what) {
+    session.err() << "bench: " << what << std::endl;
+  };
+  TRY(const auto figures, RunRecoveryBench(options));
+  Print(session, arguments, "recovery", figures);
+  return OkStatus();
+}
+
 }  // namespace
 
 cli::Command BenchCommand() {
-  static const auto* const kChildren = new std::array<cli::Command, 4>{
+  static const auto* const kChildren = new std::array<cli::Command, 6>{
       cli::Command{
           .name = "api",
           .summary = "The whole server over TLS: creates, lists, watches, starts, memory",
           .details = "Starts servers of its own in a folder below --dir; yours is not touched.",
           .examples = "berth bench api --quick\nberth bench api -o json --dir /mnt/nvme",
-          .flags = kFlags,
+          .flags = kWithoutHosts,
           .run = &RunApi},
+      cli::Command{
+          .name = "cluster",
+          .summary = "Server, 1,000 and 5,000 hosts, creators: machines placed per second",
+          .details = "A server process of its own and hosts that speak the session protocol, each\n"
+                     "with its own connection and certificate. The clock runs from the create to\n"
+                     "the binding on a watch.",
+          .examples = "berth bench cluster --quick\nberth bench cluster -o json",
+          .flags = kFlags,
+          .run = &RunCluster},
+      cli::Command{.name = "recovery",
+                   .summary = "A killed server and silent hosts: how long until all is well again",
+                   .details =
+                       "1,000 hosts and 5,000 machines. Hosts are lost as if their packets were\n"
+                       "dropped: nothing is closed.",
+                   .examples = "berth bench recovery --quick",
+                   .flags = kFlags,
+                   .run = &RunRecovery},
       cli::Command{
           .name = "scheduler",
           .summary = "The scheduler's core alone: placements per second, quality of packing",
@@ -172,17 +249,17 @@ cli::Command BenchCommand() {
                    .summary = "The store alone: durable commits, start, memory",
                    .details = "Opens a store of its own in a folder below --dir.",
                    .examples = "berth bench store --quick",
-                   .flags = kFlags,
+                   .flags = kWithoutHosts,
                    .run = &RunStore},
       cli::Command{.name = "rpc",
                    .summary = "Sessions alone: mutual TLS, memory, messages there and back",
                    .details = "A server process of its own and 1,000 sessions from this one.",
                    .examples = "berth bench rpc --quick",
-                   .flags = kFlags,
+                   .flags = kWithoutHosts,
                    .run = &RunRpc}};
   return {.name = "bench",
           .group = "Server",
-          .usage = "api|rpc|scheduler|store",
+          .usage = "api|cluster|recovery|rpc|scheduler|store",
           .summary = "Measure speed and memory on this machine",
           .details = "Prints figures, never verdicts: machines are noisy. Compare within one run.",
           .examples = "berth bench api --quick",

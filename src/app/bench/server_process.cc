@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/bench/server_process.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <csignal>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
 
 #include "base/strings.h"
 #include "cli/kubeconfig/connection.h"
 #include "rt/sleep.h"
-
-extern char** environ;
 
 namespace berth::app {
 namespace {
@@ -26,31 +22,32 @@ namespace {
 constexpr Duration kStartLimit = Duration::Seconds(60);
 constexpr Duration kPoll = Duration::Millis(1);
 
-Result<pid_t> Spawn(const std::string& folder) {
-  std::array<std::string, 8> words = {
-      "berth", "server", "--data-dir", folder, "--listen", "127.0.0.1:0", "--log-level", "error"};
-  std::vector<char*> arguments;
-  for (auto& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, arguments.data(), environ);
-  if (error != 0) return Unavailable("start of berth server: " + std::string(std::strerror(error)));
-  return pid;
+std::vector<std::string> Words(const std::string& folder, uint16_t gateway_port) {
+  return {"server",
+          "--data-dir",
+          folder,
+          "--listen",
+          "127.0.0.1:0",
+          "--gateway-listen",
+          "127.0.0.1:" + std::to_string(gateway_port),
+          "--log-level",
+          "error"};
 }
 
 }  // namespace
 
 rt::Task<Result<std::unique_ptr<ServerProcess>>> ServerProcess::Start(rt::AsioLoop& loop,
-                                                                      std::string folder) {
+                                                                      std::string folder,
+                                                                      uint16_t gateway_port) {
   std::error_code ignored;
   std::filesystem::remove(folder + "/kubeconfig", ignored);  // of an earlier start, on another port
   const Time start = loop.Now();
-  CO_TRY(const pid_t pid, Spawn(folder));
-  std::unique_ptr<ServerProcess> server(new ServerProcess(loop, std::move(folder), pid));
+  CO_TRY(ChildProcess process, ChildProcess::Start(Words(folder, gateway_port)));
+  std::unique_ptr<ServerProcess> server(
+      new ServerProcess(loop, std::move(folder), std::move(process)));
+  server->started_ = start;
   while (loop.Now() - start < kStartLimit) {
-    if (waitpid(pid, nullptr, WNOHANG) == pid) {
-      server->pid_ = 0;
+    if (server->process_.HasEnded()) {
       co_return Unavailable("berth server ended before it was ready; run it by hand on " +
                             server->folder_);
     }
@@ -79,6 +76,7 @@ Status ServerProcess::Connect() {
   tls.certificate_pem = connection.client_certificate;
   tls.key_pem = connection.client_key;
   TRY(tls_, net::TlsContext::NewClient(tls));
+  authority_pem_ = connection.certificate_authority;
   url_ = connection.server;
   return OkStatus();
 }
@@ -92,28 +90,18 @@ Result<std::unique_ptr<net::HttpClient>> ServerProcess::NewClient(size_t connect
   return net::HttpClient::New(loop_, std::move(options));
 }
 
-Result<double> ServerProcess::RssMb() const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/statm");
-  long total = 0;
-  long resident = 0;
-  if (!(file >> total >> resident))
-    return Unavailable("memory of process " + std::to_string(pid_) + " is unknown");
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
-
-Status ServerProcess::Stop() {
-  if (pid_ == 0) return OkStatus();
-  kill(pid_, SIGTERM);
-  int code = 0;
-  waitpid(std::exchange(pid_, 0), &code, 0);
-  if (code != 0) return Internal("berth server ended with status " + std::to_string(code));
-  return OkStatus();
-}
-
-ServerProcess::~ServerProcess() {
-  if (pid_ == 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+Result<uint16_t> FindFreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return Unavailable("socket: " + std::string(std::strerror(errno)));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  const bool found = bind(fd, generic, size) == 0 && getsockname(fd, generic, &size) == 0;
+  close(fd);
+  if (!found) return Unavailable("no free port: " + std::string(std::strerror(errno)));
+  return ntohs(address.sin_port);
 }
 
 }  // namespace berth::app

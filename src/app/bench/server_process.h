@@ -2,12 +2,13 @@
 // A server of this very binary as a child process, in a folder of its own.
 #pragma once
 
-#include <sys/types.h>
-
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "app/bench/child_process.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "net/http_client.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/task.h"
@@ -17,31 +18,41 @@ namespace berth::app {
 class ServerProcess {
  public:
   // Starts `berth server` on the folder and returns once it is ready; `ready_ms` is how long that
-  // took.
+  // took. Poollets find it at `gateway_port` of 127.0.0.1; 0: somewhere.
   static rt::Task<Result<std::unique_ptr<ServerProcess>>> Start(rt::AsioLoop& loop,
-                                                                std::string folder);
-  // Ends the process if Stop() was not called.
-  ~ServerProcess();
+                                                                std::string folder,
+                                                                uint16_t gateway_port = 0);
 
+  Time started() const { return started_; }
   double ready_ms() const { return ready_ms_; }
   // Resident memory now.
-  Result<double> RssMb() const;
+  Result<double> RssMb() const { return process_.RssMb(); }
+  Result<double> CpuSeconds() const { return process_.CpuSeconds(); }
   // A client with the administrator's certificate; at most `connections` at once.
   Result<std::unique_ptr<net::HttpClient>> NewClient(size_t connections) const;
+  // The certificate of its authority.
+  const std::string& authority_pem() const { return authority_pem_; }
   // SIGTERM and wait.
-  Status Stop();
+  Status Stop() { return process_.Stop(); }
+  // SIGKILL and wait.
+  void Kill() { process_.Kill(); }
 
  private:
-  ServerProcess(rt::AsioLoop& loop, std::string folder, pid_t pid)
-      : loop_(loop), folder_(std::move(folder)), pid_(pid) {}
+  ServerProcess(rt::AsioLoop& loop, std::string folder, ChildProcess process)
+      : loop_(loop), folder_(std::move(folder)), process_(std::move(process)) {}
   Status Connect();
 
   rt::AsioLoop& loop_;
   std::string folder_;
-  pid_t pid_;
+  ChildProcess process_;
+  Time started_;
   double ready_ms_ = 0;
   std::string url_;
+  std::string authority_pem_;
   std::shared_ptr<const net::TlsContext> tls_;
 };
+
+// A port of 127.0.0.1 that is free now.
+Result<uint16_t> FindFreePort();
 
 }  // namespace berth::app

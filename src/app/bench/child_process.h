@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// This very binary with other arguments, as a child process. Killed when its owner lets go.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth::app {
+
+class ChildProcess {
+ public:
+  // `words` are the arguments behind the program's name.
+  static Result<ChildProcess> Start(std::vector<std::string> words);
+  ChildProcess(ChildProcess&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
+  ChildProcess& operator=(ChildProcess&&) = delete;
+  ~ChildProcess() { Kill(); }
+
+  // Whether it ended by itself; it is then waited for.
+  bool HasEnded();
+  // SIGTERM and wait; how it ended.
+  Status Stop();
+  // SIGKILL and wait. Idempotent.
+  void Kill();
+  // Resident memory now.
+  Result<double> RssMb() const;
+  // Computing time of all its threads so far.
+  Result<double> CpuSeconds() const;
+
+ private:
+  explicit ChildProcess(pid_t pid) : pid_(pid) {}
+  pid_t pid_;
+};
+
+}  // namespace berth::app

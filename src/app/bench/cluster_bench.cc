@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bench/cluster_bench.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "app/bench/bench_world.h"
+#include "app/bench/poollet_process.h"
+#include "rt/sleep.h"
+#include "store/bench/fsync_probe.h"
+
+namespace berth::app {
+namespace {
+
+constexpr Duration kRest = Duration::Seconds(1);  // until what was begun is written
+constexpr Duration kRunningLimit = Duration::Minutes(2);
+constexpr Duration kSetLimit = Duration::Minutes(2);
+constexpr double kMegabyteInKilobytes = 1000;
+
+using Params = std::map<std::string, std::string>;
+
+// What all parts of one run share.
+struct Run {
+  rt::AsioLoop& loop;
+  const ClusterBenchOptions& options;
+  double fsync_per_s = 0;
+  std::vector<Figure> figures;
+
+  void Add(std::string metric, double value, std::string unit, const CreateRun& made, Params more) {
+    more.try_emplace("policy", made.policy);
+    more.try_emplace("creators", std::to_string(made.creators));
+    AddPlain(std::move(metric), value, std::move(unit), std::move(more));
+  }
+  void AddPlain(std::string metric, double value, std::string unit, Params params) {
+    params["fsync_per_s"] = fmt::format("{:.0f}", fsync_per_s);
+    params["object_bytes"] = std::to_string(BenchWorld::object_bytes());
+    params["build"] = BuildType();
+    params.try_emplace("creators", "0");
+    params.try_emplace("policy", "none");
+    figures.push_back({.metric = std::move(metric),
+                       .value = value,
+                       .unit = std::move(unit),
+                       .params = std::move(params)});
+  }
+  CreateRun Creators(std::string prefix) const {
+    CreateRun run;
+    run.prefix = std::move(prefix);
+    run.creators = options.creators;
+    return run;
+  }
+};
+
+double Rate(const CreateRun& made, const MachineWatch& watch) {
+  return static_cast<double>(made.sent.size()) / TimeToBind(made, watch).to_seconds();
+}
+
+rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world) {
+  CO_TRY(const double rss, co_await MeasurePoolletRss(&world));
+  run.AddPlain("rss_poollet_mb", rss, "MB", {{"machines", "0"}});
+  co_return OkStatus();
+}
+
+rt::Task<Status> MeasureIdle(Run& run, BenchWorld& world) {
+  CreateRun warm = run.Creators("warm");
+  warm.creators = 1;
+  warm.limit = std::max<size_t>(run.options.idle_machines / 10, 1);
+  CO_TRY_STATUS(co_await world.Create(&warm));
+  CreateRun idle = run.Creators("idle");
+  idle.creators = 1;
+  // The next one is sent when the one before it was seen bound.
+  for (size_t i = 0; i < run.options.idle_machines; ++i) {
+    idle.limit = i + 1;
+    CO_TRY_STATUS(co_await world.Create(&idle));
+  }
+  const std::vector<double> latencies = LatenciesMs(idle, world.watch());
+  const Params params = {{"samples", std::to_string(latencies.size())},
+                         {"pools", std::to_string(run.options.hosts)}};
+  run.Add("idle_p50_ms", Median(latencies), "ms", idle, params);
+  run.Add("idle_p99_ms", Percentile(latencies, 0.99), "ms", idle, params);
+  co_return OkStatus();
+}
+
+rt::Task<Status> MeasureBurst(Run& run, BenchWorld& world) {
+  CreateRun burst = run.Creators("burst");
+  burst.limit = run.options.burst;
+  CO_TRY_STATUS(co_await world.Create(&burst));
+  const std::vector<double> latencies = LatenciesMs(burst, world.watch());
+  run.Add("burst_p99_ms",
+          Percentile(latencies, 0.99),
+          "ms",
+          burst,
+          {{"machines", std::to_string(latencies.size())},
+           {"pools", std::to_string(run.options.hosts)},
+           {"p50_ms", fmt::format("{:.1f}", Median(latencies))}});
+  co_return OkStatus();
+}
+
+rt::Task<Status> MeasureMemory(Run& run, BenchWorld& world) {
+  CreateRun more = run.Creators("more");
+  const size_t bound = world.watch().bound();
+  if (bound < run.options.machines) {
+    more.limit = run.options.machines - bound;
+    CO_TRY_STATUS(co_await world.Create(&more));
+  }
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(const double rss, world.server().RssMb());
+  run.Add("rss_server_mb",
+          rss,
+          "MB",
+          more,
+          {{"pools", std::to_string(run.options.hosts)},
+           {"machines", std::to_string(world.watch().bound())}});
+  co_return OkStatus();
+}
+
+// A part of what the hosts hold together: a small world is not filled up.
+size_t PartOf(int hosts, int64_t divisor) {
+  return static_cast<size_t>(hosts * kBenchMachinesPerHost / divisor);
+}
+
+// Computing time of the server for one machine: what does not depend on who else computes.
+std::string PerMachineUs(double seconds, size_t machines) {
+  return fmt::format("{:.0f}", seconds * 1e6 / static_cast<double>(std::max<size_t>(machines, 1)));
+}
+
+// The hard policy, and the easy one beside it.
+rt::Task<Status> MeasureRate(Run& run, BenchWorld& world, std::string metric, int pools) {
+  CreateRun spread = run.Creators("spread");
+  spread.duration = run.options.duration;
+  spread.limit = PartOf(pools, 4);
+  CO_TRY(const double cpu_before, world.server().CpuSeconds());
+  CO_TRY_STATUS(co_await world.Create(&spread));
+  CO_TRY(const double cpu_after, world.server().CpuSeconds());
+  CreateRun binpack = run.Creators("binpack");
+  binpack.policy = "binpack";
+  binpack.duration = run.options.duration;
+  binpack.limit = PartOf(pools, 4);
+  CO_TRY_STATUS(co_await world.Create(&binpack));
+  const std::vector<double> latencies = LatenciesMs(spread, world.watch());
+  run.Add(std::move(metric),
+          Rate(spread, world.watch()),
+          "1/s",
+          spread,
+          {{"pools", std::to_string(pools)},
+           {"machines", std::to_string(spread.sent.size())},
+           {"p99_ms", fmt::format("{:.1f}", Percentile(latencies, 0.99))},
+           {"server_cpu_us", PerMachineUs(cpu_after - cpu_before, spread.sent.size())},
+           {"binpack_rate", fmt::format("{:.0f}", Rate(binpack, world.watch()))}});
+  co_return OkStatus();
+}
+
+// The same with hosts that report every machine as running, as soon as it is assigned.
+rt::Task<Status> MeasureRunning(Run& run, BenchWorld& world, HostProcess& hosts) {
+  hosts.board().reports_running.store(true);
+  CreateRun made = run.Creators("running");
+  made.duration = run.options.duration / 2;
+  made.limit = PartOf(run.options.hosts, 8);
+  CO_TRY_STATUS(co_await world.Create(&made));
+  CO_TRY_STATUS(co_await world.WaitForRunning(made.sent.size(), kRunningLimit));
+  const double seconds = (run.loop.Now() - made.start).to_seconds();
+  hosts.board().reports_running.store(false);
+  run.Add("running_rate",
+          static_cast<double>(made.sent.size()) / seconds,
+          "1/s",
+          made,
+          {{"pools", std::to_string(run.options.hosts)},
+           {"machines", std::to_string(made.sent.size())}});
+  co_return OkStatus();
+}
+
+rt::Task<Status> MeasureSet(Run& run, BenchWorld& world) {
+  const auto replicas = static_cast<size_t>(run.options.set_replicas);
+  CO_TRY_STATUS(co_await world.MakeNamespace("set"));
+  CO_TRY_STATUS(co_await world.Watch("set"));
+  CO_TRY(const double cpu_before, world.server().CpuSeconds());
+  const Time start = run.loop.Now();
+  CO_TRY_STATUS(co_await world.CreateSet("set", run.options.set_replicas, "spread"));
+  CO_TRY_STATUS(co_await world.WaitForBound(replicas, kSetLimit));
+  const double seconds = (run.loop.Now() - start).to_seconds();
+  CO_TRY(const double cpu_after, world.server().CpuSeconds());
+  run.AddPlain("set_rate",
+               static_cast<double>(replicas) / seconds,
+               "1/s",
+               {{"pools", std::to_string(run.options.hosts)},
+                {"policy", "spread"},
+                {"creators", "1"},
+                {"server_cpu_us", PerMachineUs(cpu_after - cpu_before, replicas)},
+                {"machines", std::to_string(replicas)}});
+  co_return OkStatus();
+}
+
+rt::Task<Status> Prepare(BenchWorld& world) {
+  CO_TRY_STATUS(co_await world.StartServer());
+  CO_TRY_STATUS(co_await world.MakeClass());
+  CO_TRY_STATUS(co_await world.MakeNamespace("bench"));
+  co_return co_await world.Watch("bench");
+}
+
+rt::Task<Status> MeasureWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
+  CO_TRY_STATUS(co_await Prepare(world));
+  run.options.progress("hosts join");
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(const double before, world.server().RssMb());
+  CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.hosts));
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(const double after, world.server().RssMb());
+  run.AddPlain(
+      "rss_session_kb",
+      (after - before) * kMegabyteInKilobytes / run.options.hosts,
+      "KB",
+      {{"pools", std::to_string(run.options.hosts)}, {"with", "session, pool and host record"}});
+  run.options.progress("one machine after the other");
+  CO_TRY_STATUS(co_await MeasureIdle(run, world));
+  run.options.progress("a burst");
+  CO_TRY_STATUS(co_await MeasureBurst(run, world));
+  CO_TRY_STATUS(co_await MeasureMemory(run, world));
+  run.options.progress("machines as fast as they can be created");
+  CO_TRY_STATUS(co_await MeasureRate(run, world, "cluster_rate_1k", run.options.hosts));
+  run.options.progress("until they run");
+  CO_TRY_STATUS(co_await MeasureRunning(run, world, hosts));
+  run.options.progress("a set");
+  CO_TRY_STATUS(co_await MeasureSet(run, world));
+  run.options.progress("one real poollet");
+  co_return co_await MeasurePoollet(run, world);
+}
+
+rt::Task<Status> MeasureLargeWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
+  run.options.progress("many hosts join");
+  CO_TRY_STATUS(co_await Prepare(world));
+  CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.many_hosts));
+  run.options.progress("machines on many hosts");
+  co_return co_await MeasureRate(run, world, "cluster_rate_5k", run.options.many_hosts);
+}
+
+rt::Task<Status> MeasureAll(Run& run,
+                            std::unique_ptr<HostProcess> hosts,
+                            std::unique_ptr<HostProcess> many) {
+  {
+    BenchWorld world(run.loop, run.options.dir + "/some");
+    const Status measured = co_await MeasureWorld(run, world, *hosts);
+    CO_TRY_STATUS(co_await world.Close());
+    CO_TRY_STATUS(measured);
+    hosts.reset();
+  }
+  if (run.options.many_hosts == 0) co_return OkStatus();
+  BenchWorld world(run.loop, run.options.dir + "/many");
+  const Status measured = co_await MeasureLargeWorld(run, world, *many);
+  CO_TRY_STATUS(co_await world.Close());
+  co_return measured;
+}
+
+}  // namespace
+
+Result<std::vector<Figure>> RunClusterBench(const ClusterBenchOptions& options) {
+  TRY(auto hosts, HostProcess::Fork());
+  TRY(auto many, HostProcess::Fork());
+  options.progress("measuring the disk");
+  TRY(const double fsyncs, store::MeasureFsyncPerSecond(options.dir, Duration::Seconds(1)));
+  rt::AsioLoop loop("bench");
+  Run run{.loop = loop, .options = options, .fsync_per_s = fsyncs, .figures = {}};
+  run.AddPlain("fsync_per_s", fsyncs, "1/s", {});
+  TRY_STATUS(rt::RunTask(loop, MeasureAll(run, std::move(hosts), std::move(many))));
+  return std::move(run.figures);
+}
+
+}  // namespace berth::app

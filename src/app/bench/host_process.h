@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A child process with many BenchHosts on one loop, each with its own connection and certificate.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "app/bench/bench_host.h"
+#include "base/result.h"
+
+namespace berth::app {
+
+// Which hosts a process shall be.
+struct HostPlan {
+  std::string server;     // "host:port" of the gateway
+  std::string authority;  // folder of the server's certificate authority
+  int first = 0;
+  int count = 0;
+};
+std::string BenchHostName(int index);
+
+class HostProcess {
+ public:
+  // Forks; the child waits for its plan. REQUIRES: no threads, no loop.
+  static Result<std::unique_ptr<HostProcess>> Fork();
+  // Kills it.
+  ~HostProcess();
+  HostProcess(const HostProcess&) = delete;
+  HostProcess& operator=(const HostProcess&) = delete;
+
+  Status Begin(const HostPlan& plan);
+  HostBoard& board() { return *board_; }
+  // From now on it neither reads nor answers, and its connections stay: as if all packets from and
+  // to it were dropped.
+  void Freeze();
+  bool is_alive() const;
+
+ private:
+  HostProcess(pid_t pid, int plan, HostBoard* board) : pid_(pid), plan_(plan), board_(board) {}
+
+  const pid_t pid_;
+  const int plan_;  // where the child reads its plan
+  HostBoard* const board_;
+};
+
+}  // namespace berth::app

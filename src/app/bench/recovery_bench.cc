@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bench/recovery_bench.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "app/bench/bench_world.h"
+#include "rt/sleep.h"
+#include "store/bench/fsync_probe.h"
+
+namespace berth::app {
+namespace {
+
+constexpr Duration kPoll = Duration::Millis(1);
+constexpr Duration kBackLimit = Duration::Minutes(2);
+constexpr Duration kLossLimit = Duration::Minutes(2);
+constexpr Duration kSetLimit = Duration::Minutes(2);
+constexpr Duration kRest = Duration::Seconds(1);
+constexpr char kMachines[] = "machines";
+constexpr char kFirst[] = "first";
+constexpr char kSet[] = "set";
+constexpr char kMove[] = "move";
+
+// What all parts of one run share.
+struct Run {
+  rt::AsioLoop& loop;
+  const RecoveryBenchOptions& options;
+  HostProcess& hosts;
+  HostProcess& frozen_by_set;  // one host each
+  HostProcess& frozen_by_move;
+  double fsync_per_s = 0;
+  std::vector<Figure> figures;
+
+  void Add(std::string metric,
+           double value,
+           std::string unit,
+           std::map<std::string, std::string> params) {
+    params["fsync_per_s"] = fmt::format("{:.0f}", fsync_per_s);
+    params["object_bytes"] = std::to_string(BenchWorld::object_bytes());
+    params["build"] = BuildType();
+    params.try_emplace("policy", "spread");
+    params.try_emplace("creators", std::to_string(options.creators));
+    params.try_emplace("pools", std::to_string(options.hosts));
+    figures.push_back({.metric = std::move(metric),
+                       .value = value,
+                       .unit = std::move(unit),
+                       .params = std::move(params)});
+  }
+};
+
+rt::Task<Status> Fill(Run& run, BenchWorld& world) {
+  CO_TRY_STATUS(co_await world.StartServer());
+  CO_TRY_STATUS(co_await world.MakeClass());
+  for (const char* name : {kMachines, kSet, kMove}) {
+    CO_TRY_STATUS(co_await world.MakeNamespace(name));
+  }
+  CO_TRY_STATUS(co_await world.Join(&run.hosts, 0, run.options.hosts));
+  CO_TRY_STATUS(co_await world.Watch(kMachines));
+  CreateRun machines;
+  machines.prefix = "m";
+  machines.creators = run.options.creators;
+  machines.limit = run.options.machines;
+  CO_TRY_STATUS(co_await world.Create(&machines));
+  co_return co_await rt::Sleep(kRest);
+}
+
+// Seconds until every host is in contact again.
+rt::Task<Result<double>> WaitForAll(Run& run, Time start, int64_t syncs_before) {
+  const HostBoard& board = run.hosts.board();
+  while (board.synced.load() < run.options.hosts ||
+         board.syncs.load() < syncs_before + run.options.hosts) {
+    if (run.loop.Now() - start > kBackLimit) {
+      co_return Timeout(std::to_string(board.synced.load()) + " of " +
+                        std::to_string(run.options.hosts) + " hosts came back within " +
+                        FormatDuration(kBackLimit));
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
+  }
+  co_return (run.loop.Now() - start).to_seconds();
+}
+
+rt::Task<Status> MeasureRestarts(Run& run, BenchWorld& world) {
+  std::vector<double> first;
+  std::vector<double> all;
+  for (int i = 0; i < run.options.restarts; ++i) {
+    // A namespace of its own: the watch shows nothing but the new machine.
+    const std::string name = kFirst + std::to_string(i);
+    CO_TRY_STATUS(co_await world.MakeNamespace(name));
+    CO_TRY_STATUS(co_await rt::Sleep(kRest));
+    const int64_t syncs = run.hosts.board().syncs.load();
+    CO_TRY_STATUS(co_await world.KillServer());
+    CO_TRY_STATUS(co_await world.StartServer());
+    CO_TRY_STATUS(co_await world.Watch(name));
+    CreateRun one;
+    one.prefix = "new";
+    one.creators = 1;
+    one.limit = 1;
+    CO_TRY_STATUS(co_await world.Create(&one));
+    const Time start = world.server().started();
+    first.push_back((world.watch().Find("new-0")->bound - start).to_seconds() * 1e3);
+    CO_TRY(const double seconds, co_await WaitForAll(run, start, syncs));
+    all.push_back(seconds);
+  }
+  const std::map<std::string, std::string> params = {
+      {"machines", std::to_string(run.options.machines)},
+      {"restarts", std::to_string(run.options.restarts)}};
+  run.Add("recovery_ms", Median(first), "ms", params);
+  run.Add("recovery_all_s", Median(all), "s", params);
+  co_return OkStatus();
+}
+
+std::set<std::string> NamesOn(const MachineWatch& watch, const std::string& pool) {
+  std::set<std::string> names;
+  for (const auto& [name, seen] : watch.machines()) {
+    if (seen.pool == pool) names.insert(name);
+  }
+  return names;
+}
+
+// Of a set every lost machine is followed by a new one.
+rt::Task<Status> MeasureReplace(Run& run, BenchWorld& world) {
+  const int index = run.options.hosts;
+  CO_TRY_STATUS(co_await world.Join(&run.frozen_by_set, index, 1));
+  CO_TRY_STATUS(co_await world.Watch(kSet));
+  CO_TRY_STATUS(co_await world.CreateSet("set", run.options.set_replicas, "spread"));
+  CO_TRY_STATUS(
+      co_await world.WaitForBound(static_cast<size_t>(run.options.set_replicas), kSetLimit));
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  const size_t lost = NamesOn(world.watch(), BenchHostName(index)).size();
+  if (lost == 0) co_return Internal("no machine of the set is on the host that is to be lost");
+  const size_t before = world.watch().bound();
+  run.frozen_by_set.Freeze();
+  const Time start = run.loop.Now();
+  CO_TRY_STATUS(co_await world.WaitForBound(before + lost, kLossLimit));
+  run.Add("loss_to_replacement_s",
+          (run.loop.Now() - start).to_seconds(),
+          "s",
+          {{"lost", std::to_string(lost)}, {"on_pool_loss", "Replace"}});
+  co_return OkStatus();
+}
+
+rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
+  const int index = run.options.hosts + 1;
+  CO_TRY_STATUS(co_await world.Join(&run.frozen_by_move, index, 1));
+  CO_TRY_STATUS(co_await world.Watch(kMove));
+  CreateRun movable;
+  movable.prefix = "move";
+  movable.on_pool_loss = "Move";
+  movable.creators = run.options.creators;
+  movable.limit = run.options.movable;
+  CO_TRY_STATUS(co_await world.Create(&movable));
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  std::set<std::string> lost = NamesOn(world.watch(), BenchHostName(index));
+  if (lost.empty()) co_return Internal("no machine is on the host that is to be lost");
+  const size_t count = lost.size();
+  run.frozen_by_move.Freeze();
+  const Time start = run.loop.Now();
+  while (!lost.empty()) {
+    std::erase_if(lost, [&world](const std::string& name) {
+      return world.watch().Find(name)->moved != Time();
+    });
+    if (run.loop.Now() - start > kLossLimit) {
+      co_return Timeout(std::to_string(lost.size()) + " machines were not moved within " +
+                        FormatDuration(kLossLimit));
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
+  }
+  run.Add("loss_to_move_s",
+          (run.loop.Now() - start).to_seconds(),
+          "s",
+          {{"lost", std::to_string(count)}, {"on_pool_loss", "Move"}});
+  co_return OkStatus();
+}
+
+rt::Task<Status> MeasureIn(Run& run, BenchWorld& world) {
+  run.options.progress("hosts join, machines are made");
+  CO_TRY_STATUS(co_await Fill(run, world));
+  run.options.progress("the server is killed and started again");
+  CO_TRY_STATUS(co_await MeasureRestarts(run, world));
+  run.options.progress("a host with machines of a set falls silent");
+  CO_TRY_STATUS(co_await MeasureReplace(run, world));
+  run.options.progress("a host with machines that move falls silent");
+  co_return co_await MeasureMove(run, world);
+}
+
+rt::Task<Status> MeasureAll(Run& run) {
+  BenchWorld world(run.loop, run.options.dir + "/recovery");
+  const Status measured = co_await MeasureIn(run, world);
+  CO_TRY_STATUS(co_await world.Close());
+  co_return measured;
+}
+
+}  // namespace
+
+Result<std::vector<Figure>> RunRecoveryBench(const RecoveryBenchOptions& options) {
+  TRY(const auto hosts, HostProcess::Fork());
+  TRY(const auto frozen_by_set, HostProcess::Fork());
+  TRY(const auto frozen_by_move, HostProcess::Fork());
+  options.progress("measuring the disk");
+  TRY(const double fsyncs, store::MeasureFsyncPerSecond(options.dir, Duration::Seconds(1)));
+  rt::AsioLoop loop("bench");
+  Run run{.loop = loop,
+          .options = options,
+          .hosts = *hosts,
+          .frozen_by_set = *frozen_by_set,
+          .frozen_by_move = *frozen_by_move,
+          .fsync_per_s = fsyncs,
+          .figures = {}};
+  run.Add("fsync_per_s", fsyncs, "1/s", {{"policy", "none"}, {"creators", "0"}, {"pools", "0"}});
+  TRY_STATUS(rt::RunTask(loop, MeasureAll(run)));
+  return std::move(run.figures);
+}
+
+}  // namespace berth::app

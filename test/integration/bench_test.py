@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Benches of a whole cluster run in a tiny world and print every figure, whatever its value."""
+
+import json
+import shutil
+import tempfile
+import unittest
+
+import berth_fixture
+
+HOSTS = '8'
+PARAMS = {'fsync_per_s', 'creators', 'policy', 'object_bytes', 'build'}
+
+
+class Bench(unittest.TestCase):
+    def figures(self, bench, *arguments):
+        folder = tempfile.mkdtemp(prefix='berth-test-', dir='/var/tmp')
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        ran = berth_fixture.run([berth_fixture.binary(), 'bench', bench, '--quick', '-o', 'json', '--dir', folder,
+                                 *arguments], timeout=300)
+        lines = [json.loads(line) for line in ran.stdout.splitlines()]
+        for line in lines:
+            self.assertEqual(set(line), {'bench', 'metric', 'value', 'unit', 'params'})
+            self.assertEqual(line['bench'], bench)
+            self.assertGreater(line['value'], 0, line)
+        return lines
+
+    def test_cluster_prints_every_figure_with_what_it_depends_on(self):
+        lines = self.figures('cluster', '--hosts', HOSTS)
+        self.assertEqual({line['metric'] for line in lines},
+                         {'fsync_per_s', 'rss_session_kb', 'idle_p50_ms', 'idle_p99_ms', 'burst_p99_ms',
+                          'rss_server_mb', 'cluster_rate_1k', 'running_rate', 'set_rate', 'rss_poollet_mb',
+                          'cluster_rate_5k'})
+        for line in lines:
+            self.assertLessEqual(PARAMS, set(line['params']), line)
+        rate = next(line for line in lines if line['metric'] == 'cluster_rate_1k')
+        self.assertEqual(rate['params']['policy'], 'spread')
+        self.assertGreater(float(rate['params']['binpack_rate']), 0)
+
+    def test_recovery_prints_every_figure_with_what_it_depends_on(self):
+        lines = self.figures('recovery', '--hosts', HOSTS)
+        self.assertEqual({line['metric'] for line in lines},
+                         {'fsync_per_s', 'recovery_ms', 'recovery_all_s', 'loss_to_replacement_s', 'loss_to_move_s'})
+        for line in lines:
+            self.assertLessEqual(PARAMS, set(line['params']), line)
+
+    def test_a_world_that_is_too_small_is_refused(self):
+        with self.assertRaisesRegex(berth_fixture.Failure, '--hosts 1: expected 4 to 20000'):
+            self.figures('cluster', '--hosts', '1')
+
+
+if __name__ == '__main__':
+    unittest.main()
