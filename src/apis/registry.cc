@@ -2,6 +2,7 @@
 #include "apis/registry.h"
 
 #include "apis/berth/machine_set.h"
+#include "apis/berth/placement_review.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
@@ -54,6 +55,7 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &compute::kMachinePoolKind,
       &compute::kMachineKind,
       &berth_dev::kMachineSetKind,
+      &berth_dev::kPlacementReviewKind,
       &storage::kVolumeClassKind,
       &storage::kVolumePoolKind,
       &storage::kVolumeKind,

@@ -131,5 +131,7 @@ rt::Task<Status> FleetServer::Stop() { co_return co_await parts_->StopAll(); }
 const std::string& FleetServer::address() const { return parts_->address; }
 fleet::Fleet& FleetServer::fleet() { return *parts_->gateway; }
 client::BulkCreator& FleetServer::bulk() { return parts_->scheduler->bulk(); }
+client::PlacementAdvice& FleetServer::advice() { return parts_->scheduler->advice(); }
+const client::PoolRooms& FleetServer::rooms() const { return parts_->scheduler->rooms(); }
 
 }  // namespace berth::app

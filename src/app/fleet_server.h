@@ -12,6 +12,8 @@
 #include "apiserver/scheduling/scheduling_service.h"
 #include "base/metrics.h"
 #include "base/result.h"
+#include "client/advice/placement_advice.h"
+#include "client/advice/pool_rooms.h"
 #include "client/bulk_creator.h"
 #include "client/cluster.h"
 #include "fleet/fleet.h"
@@ -55,6 +57,8 @@ class FleetServer {
   fleet::Fleet& fleet();
   // Creates copies bound. Valid until this is destroyed, of use until Stop().
   client::BulkCreator& bulk();
+  client::PlacementAdvice& advice();
+  const client::PoolRooms& rooms() const;
 
  private:
   struct Parts;

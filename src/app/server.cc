@@ -234,7 +234,10 @@ Status Server::Parts::StartHttp() {
                                  .limiter = limiter,
                                  .audit = *audit,
                                  .metrics = metrics,
-                                 .readiness = [this] { return store->health(); }});
+                                 .readiness = [this] { return store->health(); },
+                                 .advice = &fleet->advice(),
+                                 .rooms = &fleet->rooms(),
+                                 .fleet = &fleet->fleet()});
   net::HttpServerOptions http_options;
   http_options.address = options.host;
   http_options.port = options.port;

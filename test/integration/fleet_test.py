@@ -111,6 +111,38 @@ class Fleet(berth_fixture.ServerTestCase):
         self.assertIn(machine['metadata']['uid'], self.hosts[self.pool_of('web')].machines())
         self.delete('web')
 
+    def test_2_why_fit_and_dry_run_tell_where_things_go(self):
+        fits = self.server.berth('fit', '-f', '-', input=MACHINE.format(name='asked')).stdout
+        self.assertRegex(fits, r'machine.compute.ironcore.dev/asked: would be placed on pool (alpha|beta) '
+                               r'\(2 of 2 pools fit; room for \d+\)')
+        self.assertRegex(fits, r'RANK +POOL +SCORE')
+        for command in ('create', 'apply'):
+            dry = self.server.kubectl(command, '--dry-run=server', '-f', '-', input=MACHINE.format(name='asked'))
+            self.assertRegex(dry.stderr, r'Warning: dry run: would be placed on pool (alpha|beta)')
+        self.assertEqual(self.server.kubectl('get', 'machine', 'asked', check=False).returncode, 1)
+
+        self.create('placed')
+        berth_fixture.eventually(60, self.runs('placed'), 'placed runs')
+        why = self.server.berth('why', 'machine/placed').stdout
+        self.assertIn(f"is on pool {self.pool_of('placed')} and would go there again", why)
+        self.assertRegex(why, r'\n1 +' + self.pool_of('placed') + r' +\d+ +0 +is here\n')
+        self.delete('placed')
+
+        too_large = MACHINE.format(name='giant').replace('spec:', 'spec:\n  machinePoolSelector: {zone: nowhere}')
+        refused = self.server.berth('fit', '-f', '-', '-o', 'json', input=too_large, check=False)
+        self.assertEqual(refused.returncode, 1)
+        status = json.loads(refused.stdout)['status']
+        self.assertEqual((status['verdict'], status['pools']), ('NoPool', 2))
+        self.assertEqual(status['failed'], [{'rule': 'Selector', 'pools': 2, 'message': 'do not match the selector'}])
+        self.server.kubectl('apply', '-f', '-', input=too_large)
+        berth_fixture.eventually(30, lambda: 'FailedScheduling' in self.server.kubectl(
+            'get', 'events', '--field-selector', 'involvedObject.name=giant').stdout, 'an event says why')
+        conditions = self.get('machine', 'giant')['status']['conditions']
+        scheduled = next(c for c in conditions if c['type'] == 'Scheduled')
+        self.assertEqual((scheduled['status'], scheduled['reason']), ('False', 'Unschedulable'))
+        self.assertIn('2 do not match the selector', scheduled['message'])
+        self.delete('giant')
+
     def test_3_a_volume_goes_with_its_machine(self):
         self.server.kubectl('apply', '-f', '-', input=WITH_VOLUME)
         berth_fixture.eventually(60, self.runs('db'), 'db runs')

@@ -38,6 +38,8 @@ constexpr meta::Column kColumns[] = {
     core::kAgentModeColumn<MachinePool>,
 };
 
+constexpr std::string_view kSubresources[] = {"usage"};
+
 }  // namespace
 
 bool IsAnnounced(const MachinePoolStatus& status) {
@@ -56,6 +58,7 @@ constinit const meta::KindInfo kMachinePoolKind = {
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<MachinePool>(),
     .has_status = true,
+    .subresources = kSubresources,
     .columns = kColumns,
     .validate = meta::Hook<&core::CheckPool<MachinePool>>,
     .validate_update = meta::Hook<&core::CheckPoolUpdate<MachinePool>>,

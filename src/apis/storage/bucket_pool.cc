@@ -27,6 +27,8 @@ constexpr meta::Column kColumns[] = {
     core::kAgentModeColumn<BucketPool>,
 };
 
+constexpr std::string_view kSubresources[] = {"usage"};
+
 }  // namespace
 
 bool IsAnnounced(const BucketPoolStatus& status) {
@@ -44,6 +46,7 @@ constinit const meta::KindInfo kBucketPoolKind = {
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<BucketPool>(),
     .has_status = true,
+    .subresources = kSubresources,
     .columns = kColumns,
     .validate = meta::Hook<&core::CheckPool<BucketPool>>,
     .validate_update = meta::Hook<&core::CheckPoolUpdate<BucketPool>>,

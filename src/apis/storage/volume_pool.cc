@@ -29,6 +29,8 @@ constexpr meta::Column kColumns[] = {
     core::kAgentModeColumn<VolumePool>,
 };
 
+constexpr std::string_view kSubresources[] = {"usage"};
+
 }  // namespace
 
 bool IsAnnounced(const VolumePoolStatus& status) {
@@ -46,6 +48,7 @@ constinit const meta::KindInfo kVolumePoolKind = {
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<VolumePool>(),
     .has_status = true,
+    .subresources = kSubresources,
     .columns = kColumns,
     .validate = meta::Hook<&core::CheckPool<VolumePool>>,
     .validate_update = meta::Hook<&core::CheckPoolUpdate<VolumePool>>,

@@ -75,6 +75,9 @@ void AddSubresources(const meta::Scheme& scheme,
   for (const meta::KindInfo* kind : scheme.kinds()) {
     if (kind->storage != meta::Storage::kStored || IsRbac(*kind)) continue;
     if (kind->has_status) readable.Add(*kind, "status");
+    if (std::ranges::find(kind->subresources, "usage") != kind->subresources.end()) {
+      readable.Add(*kind, "usage");
+    }
     if (kind->scale != nullptr) readable.Add(*kind, "scale");
     if (kind->scale != nullptr && kind->scope == meta::Scope::kNamespaced) {
       scalable.Add(*kind, "scale");
@@ -89,6 +92,9 @@ std::vector<PolicyRule> ViewRules(const meta::Scheme& scheme) {
   std::vector<PolicyRule> ignored;
   AddKinds(scheme, kRead, [](const auto& kind) { return !IsRbac(kind) && !IsSecret(kind); }, rules);
   AddSubresources(scheme, rules, ignored);
+  // A question, although it is asked with a create.
+  rules.push_back(
+      {.verbs = {"create"}, .api_groups = {"berth.dev"}, .resources = {"placementreviews"}});
   return rules;
 }
 
@@ -155,6 +161,34 @@ std::vector<PolicyRule> LifecycleRules(const meta::Scheme& scheme) {
   return rules;
 }
 
+// What IronCore gives to every poollet: bound to the identity of one pool, and only by an
+// operator's word (`berth pool allow-legacy`).
+std::vector<PolicyRule> LegacyRules(const meta::Scheme& scheme) {
+  std::vector<PolicyRule> rules;
+  const auto used_by_poollets = [](const meta::KindInfo& kind) {
+    return kind.naming == meta::GroupNaming::kDomain && !IsQuota(kind);
+  };
+  AddKinds(scheme, kRead, used_by_poollets, rules);
+  AddKinds(
+      scheme,
+      {"create", "delete", "patch", "update"},
+      [&](const auto& kind) { return used_by_poollets(kind) && !IsClass(kind); },
+      rules);
+  RuleBuilder statuses(scheme);
+  for (const meta::KindInfo* kind : scheme.kinds()) {
+    if (kind->has_status && used_by_poollets(*kind)) statuses.Add(*kind, "status");
+  }
+  statuses.AppendTo(rules, {"get", "patch", "update"});
+  AddKinds(scheme, {"create", "get", "list", "patch", "update", "watch"}, IsSecret, rules);
+  rules.push_back({.verbs = {"create", "get", "list", "patch", "update", "watch"},
+                   .api_groups = {"coordination.k8s.io"},
+                   .resources = {"leases"}});
+  rules.push_back({.verbs = {"create", "patch", "update"},
+                   .api_groups = {"", "events.k8s.io"},
+                   .resources = {"events"}});
+  return rules;
+}
+
 PolicyRule Paths(Texts paths) { return {.verbs = {"get"}, .non_resource_urls = std::move(paths)}; }
 
 }  // namespace
@@ -200,6 +234,7 @@ std::vector<DefaultRole> DefaultRoles(const meta::Scheme& scheme) {
       {"berth:lifecycle", LifecycleRules(scheme)},
       {"berth:class-reader", ReaderRules(scheme, IsClass)},
       {"berth:pool-reader", ReaderRules(scheme, IsPool)},
+      {"berth:legacy-poollet", LegacyRules(scheme)},
   };
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "apis/berth/placement_review.h"
 #include "apiserver/authz/impersonation.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/router.h"
@@ -44,11 +45,18 @@ ApiServer::ApiServer(Deps deps)
       audit_(deps.audit),
       metrics_(deps.metrics),
       readiness_(std::move(deps.readiness)),
+      placement_reviews_({.scheme = deps.scheme,
+                          .registry = deps.registry,
+                          .authorizer = deps.authorizer,
+                          .advice = deps.advice}),
+      usage_reads_(
+          {.loop = deps.loop, .registry = deps.registry, .rooms = deps.rooms, .fleet = deps.fleet}),
       handlers_({.loop = deps.loop,
                  .scheme = deps.scheme,
                  .registry = deps.registry,
                  .authorizer = deps.authorizer,
-                 .metrics = deps.metrics}),
+                 .metrics = deps.metrics,
+                 .placement = placement_reviews_}),
       discovery_(deps.scheme),
       openapi_(deps.scheme),
       reviews_(deps.scheme, deps.authorizer),
@@ -105,6 +113,9 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
   }
   if (info.kind->storage == meta::Storage::kReview) {
     if (info.verb != "create") co_return MethodNotAllowed(*call);
+    if (info.kind == &apis::berth_dev::kPlacementReviewKind) {
+      co_return co_await placement_reviews_.Answer(call);
+    }
     co_return reviews_.Answer(*call);
   }
   if (info.subresource == "scale") {
@@ -117,6 +128,10 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
     if (info.verb == "create") co_return co_await handlers_.Bind(call);
     if (info.verb == "delete") co_return co_await handlers_.Unbind(call);
     co_return MethodNotAllowed(*call);
+  }
+  if (info.subresource == "usage") {
+    if (info.verb != "get") co_return MethodNotAllowed(*call);
+    co_return co_await usage_reads_.Answer(call);
   }
   const bool on_main = info.subresource.empty();
   if (info.verb == "get") co_return co_await handlers_.Get(call);

@@ -15,10 +15,15 @@
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/handlers.h"
 #include "apiserver/http/openapi_documents.h"
+#include "apiserver/http/placement_reviews.h"
 #include "apiserver/http/request_metrics.h"
 #include "apiserver/http/reviews.h"
+#include "apiserver/http/usage_reads.h"
 #include "apiserver/registry.h"
 #include "base/metrics.h"
+#include "client/advice/placement_advice.h"
+#include "client/advice/pool_rooms.h"
+#include "fleet/fleet.h"
 #include "meta/scheme.h"
 #include "net/http.h"
 #include "rt/loop.h"
@@ -39,6 +44,11 @@ class ApiServer {
     metrics::Registry& metrics;
     // Ok while the server can take writes; otherwise why not.
     std::function<Status()> readiness;
+    // Answers where things would be placed; null on a server that places nothing.
+    client::PlacementAdvice* advice = nullptr;
+    // How much of each pool is promised, and what its host measures; null where there is none.
+    const client::PoolRooms* rooms = nullptr;
+    const fleet::Fleet* fleet = nullptr;
   };
   explicit ApiServer(Deps deps);
 
@@ -62,6 +72,8 @@ class ApiServer {
   AuditLog& audit_;
   metrics::Registry& metrics_;
   std::function<Status()> readiness_;
+  PlacementReviews placement_reviews_;
+  UsageReads usage_reads_;
   Handlers handlers_;
   Discovery discovery_;
   OpenApiDocuments openapi_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "apis/meta_v1/binding.h"
+#include "apis/meta_v1/usage.h"
 #include "base/strings.h"
 
 namespace berth::apiserver {
@@ -67,6 +68,13 @@ void AppendResources(const KindInfo& kind, std::vector<Value>& out) {
       binding.Set("group", "berth.dev");
       binding.Set("version", "v1alpha1");
       out.push_back(std::move(binding));
+      continue;
+    }
+    if (subresource == "usage") {
+      Value usage = Resource(kind, plural + "/usage", apis::meta_v1::kUsageKind, Strings({"get"}));
+      usage.Set("group", "berth.dev");
+      usage.Set("version", "v1alpha1");
+      out.push_back(std::move(usage));
       continue;
     }
     out.push_back(

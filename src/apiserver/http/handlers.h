@@ -9,6 +9,7 @@
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/http/call.h"
 #include "apiserver/http/object_writer.h"
+#include "apiserver/http/placement_reviews.h"
 #include "apiserver/registry.h"
 #include "base/metrics.h"
 #include "client/binder.h"
@@ -28,6 +29,7 @@ class Handlers {
     Registry& registry;
     const Authorizer& authorizer;
     metrics::Registry& metrics;
+    const PlacementReviews& placement;
   };
   explicit Handlers(Deps deps);
 
@@ -54,7 +56,7 @@ class Handlers {
   Result<client::BindRequest> BindRequestOf(const Call& call) const;
   // An operator's word for a host needs the right to fence its pool.
   rt::Task<Status> CheckProof(CallPtr call, client::UnbindRequest request) const;
-  Result<net::HttpResponse> AnswerWith(const Call& call, const WriteResult& result) const;
+  Result<net::HttpResponse> AnswerWith(Call& call, const WriteResult& result) const;
   std::string ServedApiVersion(const Call& call) const;
   rt::Task<Status> StreamList(CallPtr call,
                               ObjectWriter writer,
@@ -72,6 +74,7 @@ class Handlers {
   const meta::Scheme& scheme_;
   Registry& registry_;
   const Authorizer& authorizer_;
+  const PlacementReviews& placement_;
   metrics::Gauge& watchers_;
 };
 

@@ -30,6 +30,7 @@ Handlers::Handlers(Deps deps)
       scheme_(deps.scheme),
       registry_(deps.registry),
       authorizer_(deps.authorizer),
+      placement_(deps.placement),
       watchers_(deps.metrics.GetGauge("berth_apiserver_watchers", "Watches being served.")) {}
 
 std::string Handlers::ServedApiVersion(const Call& call) const {

@@ -5,10 +5,16 @@
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/http/call.h"
 #include "base/result.h"
+#include "meta/object.h"
 #include "meta/scheme.h"
 #include "net/http.h"
 
 namespace berth::apiserver {
+
+// The review in the call's body, checked against its path and the kind's rules.
+Result<meta::Object> DecodeReview(const meta::Scheme& scheme, Call& call);
+// The review with its answer, as the client sees it.
+net::HttpResponse ReviewAnswer(const Call& call, const meta::Object& review);
 
 class Reviews {
  public:

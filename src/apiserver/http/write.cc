@@ -29,8 +29,13 @@ Result<meta::Object> Handlers::DecodeBody(Call& call) const {
   return object;
 }
 
-Result<net::HttpResponse> Handlers::AnswerWith(const Call& call, const WriteResult& result) const {
+Result<net::HttpResponse> Handlers::AnswerWith(Call& call, const WriteResult& result) const {
   TRY(const auto writer, WriterFor(call));
+  // Only a dry run pays for the answer where the object would go.
+  if (call.query.Has("dryRun") && call.info.subresource.empty()) {
+    TRY(const auto object, Decode(StoredKind(*call.info.kind), result.object));
+    placement_.WarnOfPlace(call, object);
+  }
   TRY(const auto text, writer.Single(result.object));
   return JsonTextAnswer(result.created ? 201 : 200, text);
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/table.h"
 
+#include "cli/commands/placement_commands.h"
+
 namespace berth::cli {
 
 const std::vector<Command>& ClientCommands() {
   static const auto* const kCommands = new std::vector<Command>{
-      GetCommand(),     DescribeCommand(),     WatchCommand(),       EventsCommand(),
-      ExplainCommand(), ApplyCommand(),        CreateCommand(),      EditCommand(),
-      PatchCommand(),   LabelCommand(),        AnnotateCommand(),    DeleteCommand(),
-      WaitCommand(),    CordonCommand(),       UncordonCommand(),    DrainCommand(),
-      MoveCommand(),    PoolCommand(),         AuthCommand(),        TokenCommand(),
-      ConfigCommand(),  ApiResourcesCommand(), ApiVersionsCommand(), DoctorCommand(),
-      VersionCommand(), CompletionCommand(),   HelpCommand(),        CompleteCommand(),
+      GetCommand(),          DescribeCommand(),    WatchCommand(),    EventsCommand(),
+      WhyCommand(),          FitCommand(),         TopCommand(),      ExplainCommand(),
+      ApplyCommand(),        CreateCommand(),      EditCommand(),     PatchCommand(),
+      LabelCommand(),        AnnotateCommand(),    DeleteCommand(),   WaitCommand(),
+      CordonCommand(),       UncordonCommand(),    DrainCommand(),    MoveCommand(),
+      PoolCommand(),         AuthCommand(),        TokenCommand(),    ConfigCommand(),
+      ApiResourcesCommand(), ApiVersionsCommand(), DoctorCommand(),   VersionCommand(),
+      CompletionCommand(),   HelpCommand(),        CompleteCommand(),
   };
   return *kCommands;
 }

@@ -43,6 +43,9 @@ void AddCommonDefinitions(SchemaSet& schemas) {
       ObjectSchema("Objects that get their pools together or not at all.", Value::Object()));
   schemas.AddDefinition("dev.berth.api.v1alpha1.Unbinding",
                         ObjectSchema("Why an object loses its pool.", Value::Object()));
+  schemas.AddDefinition(
+      "dev.berth.api.v1alpha1.Usage",
+      ObjectSchema("What of a pool or by a machine is promised, free and used.", Value::Object()));
   Value status = Value::Object();
   for (const auto* name : {"status", "message", "reason"})
     status.Set(name, StringProperty("See metav1.Status."));

@@ -60,6 +60,7 @@ constexpr Verb kSubresource[] = {{"get", "get", "read", kPretty, "", "kind"},
                                  {"put", "put", "replace", kWriteParameters, "kind", "kind"},
                                  {"patch", "patch", "patch", kWriteParameters, "Patch", "kind"}};
 
+constexpr Verb kUsageVerbs[] = {{"get", "get", "read", {}, "", "Usage"}};
 constexpr Verb kBindingVerbs[] = {{"post", "post", "create", {}, "Binding", "kind"},
                                   {"delete", "delete", "delete", {}, "Unbinding", "Status"}};
 
@@ -90,6 +91,9 @@ class PathBuilder {
     if (kind_.has_status) Add(scope + plural + "/{name}/status", kSubresource, "Status");
     if (std::ranges::find(kind_.subresources, "binding") != kind_.subresources.end()) {
       Add(scope + plural + "/{name}/binding", kBindingVerbs, "Binding");
+    }
+    if (std::ranges::find(kind_.subresources, "usage") != kind_.subresources.end()) {
+      Add(scope + plural + "/{name}/usage", kUsageVerbs, "Usage");
     }
   }
 

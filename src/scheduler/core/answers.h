@@ -87,6 +87,9 @@ struct Preemption {
   std::vector<ObjectKey> victims;  // by priority, lowest first
 };
 
+// Placing a copy may look at every pool: what can be asked at once stays within milliseconds.
+inline constexpr int64_t kCarefulCopiesMax = 256;
+
 struct Fitting {
   int64_t copies = 0;       // how many would fit, at most the limit that was asked for
   bool is_limited = false;  // the limit was reached: there may be more

@@ -11,6 +11,66 @@ int64_t Failed(const Explanation& explanation, Rule rule) {
   return explanation.failed[static_cast<size_t>(rule)];
 }
 
+// ---- Anew
+
+TEST(CoreExplain, APlacedObjectIsExplainedAsIfItHadNoPlace) {
+  Board board({});
+  PoolSpec only = Pool("only");
+  only.capacity = {{"cpu", 1'000}, {"memory", 1'000}};
+  const PoolIndex pool = board.SetPool(only);
+  const Request request = Ask(board, Small());
+  board.Settle(request, pool);
+  board.TakeChanges();
+  EXPECT_EQ(Failed(board.Explain(request, 1), Rule::kRoom), 1);
+  const Explanation anew = board.ExplainAnew(request, 1);
+  EXPECT_EQ(anew.passed, 1);
+  ASSERT_EQ(anew.ranked.size(), 1u);
+  EXPECT_EQ(anew.ranked[0].pool, pool);
+  // No trace is left: neither room nor a change that would wake somebody.
+  EXPECT_EQ(Failed(board.Explain(request, 1), Rule::kRoom), 1);
+  EXPECT_EQ(board.RoomOf(pool).free.at("cpu"), 0);
+  EXPECT_TRUE(board.TakeChanges().empty());
+  EXPECT_TRUE(board.IsConfirmed(request.key));
+}
+
+TEST(CoreExplain, RoomThatTheHostCountsForThePlacedObjectIsItsOwn) {
+  Board board({});
+  const PoolIndex pool = board.SetPool(Pool("only"));
+  const Request request = Ask(board, Small());
+  board.Settle(request, pool);
+  board.Report(pool, {.boot = 1, .counter = 1}, Resources{{"cpu", 0}, {"memory", 0}});
+  EXPECT_EQ(Failed(board.Explain(request, 1), Rule::kHostRoom), 1);
+  EXPECT_EQ(board.ExplainAnew(request, 1).passed, 1);
+  EXPECT_EQ(Failed(board.Explain(request, 1), Rule::kHostRoom), 1);
+}
+
+TEST(CoreExplain, AnObjectIsNoCompanyToItself) {
+  Board board({});
+  const PoolIndex pool = board.SetPool(Pool("only"));
+  Requirements alone = Small();
+  alone.labels = {{"app", "web"}};
+  alone.anti_affinity = {
+      {.selector = Selector::Equals({{"app", "web"}}), .topology_key = std::string(kPoolTopology)}};
+  const Request request = Ask(board, alone);
+  board.Settle(request, pool);
+  EXPECT_EQ(Failed(board.Explain(request, 1), Rule::kAntiAffinity), 1);
+  EXPECT_EQ(board.ExplainAnew(request, 1).passed, 1);
+  EXPECT_EQ(Failed(board.Explain(Ask(board, alone), 1), Rule::kAntiAffinity), 1);
+}
+
+TEST(CoreExplain, CopiesThatCareAreCountedUpToALimit) {
+  Board board({});
+  PoolSpec huge = Pool("huge");
+  huge.capacity = {{"cpu", 1'000'000'000}, {"memory", 1'000'000'000}};
+  board.SetPool(huge);
+  Requirements caring = Small();
+  caring.spread = {{.company = {.topology_key = std::string(kPoolTopology)}, .max_skew = 100'000}};
+  const Fitting fitting = board.Fit(Ask(board, caring), 100'000);
+  EXPECT_EQ(fitting.copies, kCarefulCopiesMax);
+  EXPECT_TRUE(fitting.is_limited);
+  EXPECT_EQ(board.Fit(Ask(board, Small()), 100'000).copies, 100'000);
+}
+
 // ---- Volumes
 
 TEST(CoreVolumes, ABoundVolumePinsTheMachineWithinItsReach) {

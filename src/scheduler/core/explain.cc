@@ -92,6 +92,36 @@ Explanation Board::Explain(const Request& request, size_t count) {
   return state_->Explain(request, count);
 }
 
+// Takes the object out of every sum (-1) or puts it back (1); it stays where it is.
+void BoardState::Count(const Placed& object, int32_t sign) {
+  CompiledShape& shape = *object.shape;
+  RefreshCounts(shape);
+  census.Count(shape, object.pool, sign);
+  if (object.is_charged) {
+    pools.Charge(shape, object.pool, sign, object.is_unseen);
+    // What the host's report counts is not in the server's sum of it.
+    if (!object.is_unseen) pools.CountByHost(shape, object.pool, -sign);
+  }
+  pools.Settle(object.pool);
+}
+
+Explanation Board::ExplainAnew(const Request& request, size_t count) {
+  BoardState& s = *state_;
+  std::vector<const Placed*> placed;
+  const auto add = [&](const ObjectKey& key) {
+    if (const Placed* object = s.objects.Find(key)) placed.push_back(object);
+  };
+  add(request.key);
+  for (const Request& volume : request.joint) add(volume.key);
+  const auto changes = s.pools.TakeChanges();
+  for (const Placed* object : placed) s.Count(*object, -1);
+  Explanation explanation = s.Explain(request, count);
+  for (const Placed* object : placed) s.Count(*object, 1);
+  s.pools.TakeChanges();
+  for (const Change& change : changes) s.pools.Note(ToSize(change.pool), change.events);
+  return explanation;
+}
+
 // ---- Fit
 
 // Copies that do not care about each other: what fits is a sum over pools.
@@ -120,6 +150,7 @@ Fitting Board::Fit(const Request& request, int64_t limit) {
                         request.reservation.empty();
   if (is_plain) return s.CountCopies(s.Inquire(request), limit);
   // Copies that do care are placed one after the other, and taken back.
+  limit = std::min(limit, kCarefulCopiesMax);
   const auto changes = s.pools.TakeChanges();
   std::vector<Request> placed;
   Fitting fitting;

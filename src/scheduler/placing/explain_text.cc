@@ -41,6 +41,8 @@ std::string DescribeNearest(const NearMiss& miss, const PoolDirectory& pools) {
   return text + " (" + std::string(RuleName(miss.rule)) + ')';
 }
 
+}  // namespace
+
 std::string DescribeRefusals(const std::vector<Refusal>& refusals) {
   std::vector<std::string> parts;
   for (const Refusal& refusal : refusals) {
@@ -55,7 +57,12 @@ std::string DescribeRefusals(const std::vector<Refusal>& refusals) {
   return Join(parts, ", ");
 }
 
-}  // namespace
+meta::Quantity QuantityOf(std::string_view resource, int64_t amount) {
+  if (resource == apis::core::kCpu) return meta::Quantity::Milli(amount);
+  const bool is_bytes = resource == apis::core::kMemory || resource == apis::core::kStorage;
+  return meta::Quantity(
+      amount, is_bytes ? meta::Quantity::Format::kBinarySi : meta::Quantity::Format::kDecimalSi);
+}
 
 std::string_view RuleText(Rule rule) {
   switch (rule) {
@@ -84,13 +91,7 @@ std::string_view RuleText(Rule rule) {
 std::string DescribeAmounts(const Resources& amounts) {
   std::vector<std::string> parts;
   for (const auto& [name, amount] : amounts) {
-    const bool is_bytes = name == apis::core::kMemory || name == apis::core::kStorage;
-    const meta::Quantity quantity =
-        name == apis::core::kCpu ? meta::Quantity::Milli(amount)
-                                 : meta::Quantity(amount,
-                                                  is_bytes ? meta::Quantity::Format::kBinarySi
-                                                           : meta::Quantity::Format::kDecimalSi);
-    parts.push_back(quantity.ToString() + ' ' + name);
+    parts.push_back(QuantityOf(name, amount).ToString() + ' ' + name);
   }
   return Join(parts, ", ");
 }

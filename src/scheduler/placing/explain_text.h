@@ -2,10 +2,13 @@
 // An explanation of the board in words.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "meta/object.h"
+#include "meta/quantity.h"
 #include "scheduler/core/answers.h"
 #include "scheduler/placing/attempt.h"
 #include "scheduler/placing/pending_reports.h"
@@ -21,6 +24,12 @@ Pending DescribePending(const Explanation& explanation,
 
 // What a rule that pools fail means, after a number: "have too little room".
 std::string_view RuleText(Rule rule);
+
+// "alpha said NoRoom (2 cpu missing), beta said Draining": hosts that were asked.
+std::string DescribeRefusals(const std::vector<Refusal>& refusals);
+
+// An amount of the board as the API writes it: 1500 of cpu is 1500m.
+meta::Quantity QuantityOf(std::string_view resource, int64_t amount);
 
 // "1500m cpu, 2Gi memory".
 std::string DescribeAmounts(const Resources& amounts);

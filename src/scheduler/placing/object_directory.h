@@ -78,6 +78,12 @@ class ObjectDirectory {
   const ObjectRecord* Find(std::string_view uid) const;
   const ObjectRecord* FindByKey(const meta::KindInfo& kind, const client::ObjectKey& key) const;
   bool NeedsPlace(const ObjectRecord& record) const;
+  // What would be known of an object of that content; the directory does not change.
+  ObjectRecord Sketch(const meta::Object& object) { return Read(object); }
+  // Where the store says the object is; null: nowhere, or its pool is gone.
+  const PoolEntry* PlaceOf(const ObjectRecord& record) const;
+  // Machines without a place that name this volume.
+  std::vector<const ObjectRecord*> NamedBy(const ObjectRecord& volume) const;
   // The request for the board, or what it waits for.
   std::variant<Ask, NotYet> Prepare(const ObjectRecord& record) const;
 
@@ -103,10 +109,7 @@ class ObjectDirectory {
   ObjectRecord Read(const meta::Object& object);
   void ReadMachine(const meta::Object& object, ObjectRecord& record);
   void NoteLoss(const ObjectRecord& before, const meta::Object& now, Effects& effects);
-  // Machines without a place that name this volume.
-  std::vector<const ObjectRecord*> NamedBy(const ObjectRecord& volume) const;
   void Settle(const ObjectRecord& record);
-  const PoolEntry* PlaceOf(const ObjectRecord& record) const;
   std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;
   void Index(const ObjectRecord& record);
   void Unindex(const ObjectRecord& record);

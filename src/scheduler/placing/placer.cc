@@ -449,15 +449,17 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
     pending.reasons = not_yet->message;
     pending.message = not_yet->message;
   } else {
-    const auto refusals = refusals_.find(uid);
-    pending =
-        DescribePending(board_.Explain(std::get<Ask>(prepared).request, 1),
-                        refusals == refusals_.end() ? std::vector<Refusal>() : refusals->second,
-                        pools_);
+    pending = DescribePending(
+        board_.Explain(std::get<Ask>(prepared).request, 1), RefusalsOf(uid), pools_);
   }
   pending.kind = record->kind;
   pending.key = record->key;
   return pending;
+}
+
+std::vector<Refusal> Placer::RefusalsOf(std::string_view uid) const {
+  const auto found = refusals_.find(uid);
+  return found == refusals_.end() ? std::vector<Refusal>() : found->second;
 }
 
 WaitGroup Placer::GroupOf(const Request& request) {

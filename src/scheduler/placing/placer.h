@@ -86,6 +86,9 @@ class Placer {
   // Why the object waits; nullopt if it does not.
   std::optional<Pending> Explain(const std::string& uid);
 
+  // Hosts that said no in the last attempt of an object that waits.
+  std::vector<Refusal> RefusalsOf(std::string_view uid) const;
+
   // Nothing is under way and nothing could be.
   bool idle() const { return attempts_.empty() && (queue_.active() == 0 || !leadership_); }
   const SchedulingQueue& queue() const { return queue_; }

@@ -95,6 +95,11 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
                              .client = deps.client,
                              .binder = deps.binder,
                              .metrics = deps.metrics}),
+      adviser_(Adviser::Deps{.board = board_,
+                             .pools = pools_,
+                             .objects = objects_,
+                             .placer = placer_,
+                             .is_ready = [this] { return ready(); }}),
       leader_(
           deps.loop,
           deps.client,

@@ -11,6 +11,8 @@
 
 #include "base/metrics.h"
 #include "base/result.h"
+#include "client/advice/placement_advice.h"
+#include "client/advice/pool_rooms.h"
 #include "client/binder.h"
 #include "client/bulk_creator.h"
 #include "client/cache/informer.h"
@@ -24,6 +26,7 @@
 #include "rt/scope.h"
 #include "rt/task.h"
 #include "scheduler/core/board.h"
+#include "scheduler/placing/adviser.h"
 #include "scheduler/placing/bulk_placer.h"
 #include "scheduler/placing/object_directory.h"
 #include "scheduler/placing/pending_reports.h"
@@ -67,6 +70,9 @@ class Scheduler {
   const Placer& placer() const { return placer_; }
   // For copies of one object; lives as long as the scheduler, whether it leads or not.
   client::BulkCreator& bulk() { return bulk_; }
+  // Answers on the scheduler's loop.
+  client::PlacementAdvice& advice() { return adviser_; }
+  const client::PoolRooms& rooms() const { return adviser_; }
 
  private:
   class ObjectSink;
@@ -91,6 +97,7 @@ class Scheduler {
   PendingReports reports_;
   Placer placer_;
   BulkPlacer bulk_;
+  Adviser adviser_;
   client::LeaderLease leader_;
   std::vector<std::unique_ptr<client::Informer>> informers_;  // pools and classes
   std::vector<std::unique_ptr<ObjectSink>> sinks_;            // machines, volumes, buckets

@@ -108,6 +108,7 @@ class BoardState {
 
   // ---- explain.cc
   Explanation Explain(const Request& request, size_t count);
+  void Count(const Placed& object, int32_t sign);
   void Miss(const Inquiry& inquiry, size_t pool, Rule rule, Nearness& nearness);
   Fitting CountCopies(const Inquiry& inquiry, int64_t limit);
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/http/placement_reviews.h"
+
+#include <utility>
+
+#include "apis/berth/machine_set.h"
+#include "apis/placement.h"
+#include "apiserver/http/body.h"
+#include "apiserver/http/reviews.h"
+#include "apiserver/registry/write_parts.h"
+#include "base/strings.h"
+#include "meta/defaults.h"
+#include "meta/validate.h"
+
+namespace berth::apiserver {
+namespace {
+
+namespace dev = apis::berth_dev;
+
+const meta::KindInfo* FindPlacedKind(const meta::Scheme& scheme,
+                                     const dev::PlacementTarget& target) {
+  if (!target.api_version.empty()) {
+    const auto [group, version] = meta::SplitApiVersion(target.api_version);
+    return scheme.FindKind(group, version, target.kind);
+  }
+  for (const meta::KindInfo* kind : scheme.kinds()) {
+    if (kind->kind == target.kind && apis::IsPlaceable(*kind)) return kind;
+  }
+  return nullptr;
+}
+
+// What only the system writes, and a manifest that was read from a server may carry.
+void ForgetState(meta::Object& draft) {
+  meta::ObjectMeta& metadata = draft.metadata();
+  metadata.uid.clear();
+  metadata.resource_version.clear();
+  metadata.deletion_timestamp.reset();
+  metadata.managed_fields.clear();
+  if (metadata.name.empty()) {
+    // The place does not depend on it.
+    metadata.name = metadata.generate_name.empty() ? "new" : metadata.generate_name + "new";
+  }
+  if (draft.kind().has_status) draft.ClearField("status");
+}
+
+}  // namespace
+
+Result<meta::Object> PlacementReviews::DecodeDraft(Call& call, const meta::Value& draft) const {
+  const std::string api_version(draft.GetString({"apiVersion"}));
+  const std::string kind_name(draft.GetString({"kind"}));
+  const auto [group, version] = meta::SplitApiVersion(api_version);
+  const meta::KindInfo* kind = deps_.scheme.FindKind(group, version, kind_name);
+  if (kind == nullptr) {
+    return BadRequest("spec.object: no kind " + Quote(kind_name) + " is served in apiVersion " +
+                      Quote(api_version));
+  }
+  TRY(const auto validation, ReadFieldValidation(call.query));
+  const DecodeTarget target{.scheme = deps_.scheme, .kind = *kind, .api_version = api_version};
+  TRY(auto object, DecodeObjectValue(draft, validation, target, call.warnings));
+  meta::ObjectMeta& metadata = object.metadata();
+  if (metadata.namespace_.empty()) metadata.namespace_ = call.info.namespace_;
+  if (metadata.namespace_ != call.info.namespace_) {
+    return BadRequest("spec.object.metadata.namespace " + Quote(metadata.namespace_) +
+                      " is not the namespace of the review, " + Quote(call.info.namespace_));
+  }
+  ForgetState(object);
+  meta::SetDefaults(object);
+  meta::FieldErrors errors;
+  meta::ValidateObject(object, errors);
+  TRY_STATUS(errors.ToStatus(kind->kind, deps_.scheme.GroupOf(*kind), metadata.name));
+  return object;
+}
+
+rt::Task<Result<meta::Object>> PlacementReviews::FindTarget(CallPtr call,
+                                                            dev::PlacementTarget target) const {
+  const meta::KindInfo* kind = FindPlacedKind(deps_.scheme, target);
+  if (kind == nullptr || !apis::IsPlaceable(*kind)) {
+    co_return BadRequest("spec.objectRef.kind " + Quote(target.kind) +
+                         " is none of Machine, Volume, Bucket");
+  }
+  RequestInfo read;
+  read.is_resource = true;
+  read.verb = "get";
+  read.group = deps_.scheme.GroupOf(*kind);
+  read.version = kind->version;
+  read.namespace_ = call->info.namespace_;
+  read.resource = kind->plural;
+  read.name = target.name;
+  read.kind = kind;
+  CO_TRY_STATUS(deps_.authorizer.Check(call->identity, read));
+  ObjectKey key{.namespace_ = call->info.namespace_, .name = target.name};
+  CO_TRY(const auto stored, co_await deps_.registry.Get(*kind, std::move(key), std::string()));
+  co_return Decode(*kind, stored);
+}
+
+rt::Task<Result<net::HttpResponse>> PlacementReviews::Answer(CallPtr call) const {
+  if (call->info.namespace_.empty()) {
+    co_return BadRequest(
+        "a PlacementReview is created in a namespace: POST to .../namespaces/NAME/" +
+        call->info.resource);
+  }
+  CO_TRY(meta::Object review, DecodeReview(deps_.scheme, *call));
+  const dev::PlacementReviewSpec& spec = review.as<dev::PlacementReview>().spec;
+  meta::Object object;
+  if (spec.object_ref) {
+    CO_TRY(object, co_await FindTarget(call, *spec.object_ref));
+  } else {
+    CO_TRY(object, DecodeDraft(*call, spec.object));
+  }
+  if (deps_.advice == nullptr) co_return Unavailable("this server places nothing");
+  CO_TRY(review.as<dev::PlacementReview>().status,
+         deps_.advice->Review(object, spec.copies.value_or(dev::kCopiesCounted)));
+  co_return ReviewAnswer(*call, review);
+}
+
+void PlacementReviews::WarnOfPlace(Call& call, const meta::Object& object) const {
+  const bool has_place =
+      apis::IsPlaceable(object.kind()) || &object.kind() == &dev::kMachineSetKind;
+  if (deps_.advice == nullptr || !has_place) return;
+  const auto answer = deps_.advice->Review(object, dev::kCopiesCounted);
+  if (!answer.ok()) {
+    call.warnings.push_back("dry run: its place is not known: " +
+                            std::string(answer.status().message()));
+  } else if (answer->verdict != dev::kVerdictPlaced && answer->verdict != dev::kVerdictNotNeeded) {
+    call.warnings.push_back("dry run: " + answer->message);
+  }
+}
+
+}  // namespace berth::apiserver

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placing/adviser.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/placement.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/volume.h"
+#include "apis/storage/volume_pool.h"
+#include "scheduler/placing/explain_text.h"
+#include "scheduler/translate/translate.h"
+
+namespace berth::scheduler {
+namespace {
+
+namespace dev = apis::berth_dev;
+using apis::compute::kMachineKind;
+using apis::storage::kBucketKind;
+using apis::storage::kVolumeKind;
+
+dev::PlacementReviewStatus Settled(std::string_view verdict, std::string message) {
+  dev::PlacementReviewStatus answer;
+  answer.verdict = verdict;
+  answer.message = std::move(message);
+  return answer;
+}
+
+std::string_view ReluctanceOf(Tier tier) {
+  switch (tier) {
+    case Tier::kWilling: return "";
+    case Tier::kPreferNot: return "PreferNoSchedule";
+    case Tier::kAvoided: return "Failing";
+  }
+  return "";
+}
+
+// "room for 17", "room for 1000 or more".
+std::string DescribeRoom(const dev::PlacementReviewStatus& answer) {
+  return "room for " + std::to_string(answer.room) + (answer.room_is_more ? " or more" : "");
+}
+
+// "(2 of 5 pools fit; room for 17)".
+std::string DescribeChoice(const dev::PlacementReviewStatus& answer) {
+  return '(' + std::to_string(answer.fitting) + " of " + std::to_string(answer.pools) +
+         (answer.pools == 1 ? " pool fits; " : " pools fit; ") + DescribeRoom(answer) + ')';
+}
+
+// Of an object that is on a pool; answer.pool is where it would go, "" for nowhere.
+std::string DescribePlaced(const std::string& pool, const dev::PlacementReviewStatus& answer) {
+  const std::string is_on = "is on pool " + pool;
+  if (answer.pool.empty()) return is_on + "; decided anew, " + answer.message;
+  if (answer.pool == pool) return is_on + " and would go there again " + DescribeChoice(answer);
+  return is_on + "; decided anew, it would go to " + answer.pool + ' ' + DescribeChoice(answer);
+}
+
+std::string DescribeSet(int32_t wanted, const dev::PlacementReviewStatus& answer) {
+  const std::string first = ", the first on pool " + answer.pool + ' ' + DescribeChoice(answer);
+  if (answer.room >= wanted) {
+    return (wanted == 1 ? "its one machine fits"
+                        : "all " + std::to_string(wanted) + " machines fit") +
+           first;
+  }
+  return (answer.room_is_more ? "at least " : "") + std::to_string(answer.room) + " of " +
+         std::to_string(wanted) + " machines fit" + first;
+}
+
+}  // namespace
+
+Result<dev::PlacementReviewStatus> Adviser::Review(const meta::Object& object, int32_t copies) {
+  if (!is_ready_()) {
+    return Unavailable(
+        "nothing is placed by this server at the moment: its scheduler does not lead, or is still "
+        "reading; ask again");
+  }
+  if (&object.kind() == &dev::kMachineSetKind) {
+    return ReviewSet(object.as<dev::MachineSet>(), copies);
+  }
+  const bool is_placeable = &object.kind() == &kMachineKind || &object.kind() == &kVolumeKind ||
+                            &object.kind() == &kBucketKind;
+  if (!is_placeable) {
+    return BadRequest("a " + std::string(object.kind().kind) +
+                      " is not placed; machines, volumes, buckets and machine sets are");
+  }
+  return ReviewOne(object, copies);
+}
+
+Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
+  ObjectRecord record = objects_.Sketch(object);
+  if (record.is_deleting) return Settled(dev::kVerdictNotNeeded, "is being deleted");
+  if (record.kind != &kMachineKind && record.class_name.empty()) {
+    return Settled(dev::kVerdictNotNeeded, "has no class: it was made elsewhere and needs no pool");
+  }
+  const bool is_placed = !record.placed_uid.empty() || objects_.PlaceOf(record) != nullptr;
+  if (!is_placed && record.kind == &kVolumeKind) {
+    const std::vector<const ObjectRecord*> machines = objects_.NamedBy(record);
+    if (!machines.empty()) {
+      return Settled(dev::kVerdictWaits,
+                     "is placed together with machine " + machines.front()->key.name +
+                         ", which has no place yet");
+    }
+  }
+  std::vector<Request> unmade = TakeUnmadeVolumes(object, record);
+  std::variant<Ask, NotYet> prepared = objects_.Prepare(record);
+  Answer answer;
+  if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
+    answer = Settled(dev::kVerdictWaits, not_yet->message);
+  } else {
+    Ask& ask = std::get<Ask>(prepared);
+    for (Request& volume : unmade) ask.request.joint.push_back(std::move(volume));
+    Explain(ask, record, copies, answer);
+  }
+  if (is_placed) {
+    answer.verdict = dev::kVerdictPlaced;
+    answer.message = DescribePlaced(record.pool_ref, answer);
+    answer.pool = record.pool_ref;
+  }
+  return answer;
+}
+
+// One machine of the set stands for all.
+Adviser::Answer Adviser::ReviewSet(const dev::MachineSet& set, int64_t copies) {
+  apis::compute::Machine machine;
+  machine.metadata = set.spec.machine_template.metadata;
+  machine.metadata.namespace_ = set.metadata.namespace_;
+  machine.metadata.name = set.metadata.name;
+  machine.spec = set.spec.machine_template.spec;
+  const int32_t wanted = set.spec.replicas.value_or(1);
+  Answer answer = ReviewOne(meta::Object::Of(kMachineKind, std::move(machine)),
+                            std::max<int64_t>(copies, wanted));
+  answer.wanted = wanted;
+  if (answer.verdict != dev::kVerdictFits) return answer;
+  if (answer.room < wanted) answer.verdict = dev::kVerdictFitsPartly;
+  answer.message =
+      wanted == 0 ? "no machines are wanted; " + answer.message : DescribeSet(wanted, answer);
+  return answer;
+}
+
+std::vector<Request> Adviser::TakeUnmadeVolumes(const meta::Object& object, ObjectRecord& record) {
+  std::vector<Request> out;
+  if (record.kind != &kMachineKind) return out;
+  for (const auto& volume : object.as<apis::compute::Machine>().spec.volumes) {
+    if (!volume.ephemeral || !volume.ephemeral->volume_template) continue;
+    const std::string name = record.key.name + '-' + volume.name;
+    const bool is_made =
+        objects_.FindByKey(kVolumeKind, {.namespace_ = record.key.namespace_, .name = name}) !=
+        nullptr;
+    if (is_made) continue;
+    std::erase(record.volumes, name);
+    apis::storage::Volume draft;
+    draft.metadata.namespace_ = record.key.namespace_;
+    draft.spec = volume.ephemeral->volume_template->spec;
+    if (!draft.spec.volume_class_ref) continue;
+    Request& request = out.emplace_back();
+    // Of nobody: the keys of objects come from their UIDs.
+    request.key = {.high = ~uint64_t{0}, .low = ~uint64_t{0} - out.size()};
+    request.shape = board_.Intern(Translate(draft));
+  }
+  return out;
+}
+
+void Adviser::Explain(const Ask& ask, const ObjectRecord& record, int64_t copies, Answer& answer) {
+  const Explanation explanation = board_.ExplainAnew(ask.request, kRankedMax);
+  const std::vector<Refusal> refusals = placer_.RefusalsOf(record.uid);
+  answer.policy = PolicyName(RequirementsOf(ask.request.shape).policy);
+  answer.pools = explanation.pools;
+  answer.fitting = explanation.passed;
+  for (size_t i = 0; i < kRules; ++i) {
+    const Rule rule = static_cast<Rule>(i);
+    if (explanation.failed[i] == 0) continue;
+    answer.failed.push_back({.rule = std::string(RuleName(rule)),
+                             .pools = explanation.failed[i],
+                             .message = std::string(RuleText(rule))});
+  }
+  answer.scarce = explanation.scarce;
+  if (explanation.nearest) {
+    dev::NearestPool& nearest = answer.nearest.emplace();
+    nearest.pool = NameOf(explanation.nearest->pool);
+    nearest.rule = RuleName(explanation.nearest->rule);
+    for (const auto& [name, amount] : explanation.nearest->missing) {
+      nearest.missing[name] = QuantityOf(name, amount);
+    }
+  }
+  for (const Refusal& refusal : refusals) {
+    answer.refusals.push_back(
+        {.pool = refusal.pool, .reason = refusal.reason, .message = refusal.message});
+  }
+  Rank(explanation, ask, answer);
+  const Fitting fitting = board_.Fit(ask.request, copies);
+  answer.room = fitting.copies;
+  answer.room_is_more = fitting.is_limited;
+  if (answer.ranked.empty()) {
+    answer.verdict = dev::kVerdictNoPool;
+    answer.message = DescribePending(explanation, refusals, pools_).message;
+    return;
+  }
+  answer.verdict = dev::kVerdictFits;
+  answer.pool = answer.ranked.front().pool;
+  answer.message = "would be placed on pool " + answer.pool + ' ' + DescribeChoice(answer);
+  if (!refusals.empty()) {
+    answer.message += "; the last attempt failed: " + DescribeRefusals(refusals);
+  }
+}
+
+void Adviser::Rank(const Explanation& explanation, const Ask& ask, Answer& answer) const {
+  for (const Candidate& candidate : explanation.ranked) {
+    dev::RankedPool& ranked = answer.ranked.emplace_back();
+    ranked.pool = NameOf(candidate.pool);
+    ranked.score = candidate.level;
+    ranked.preference = candidate.points;
+    ranked.reluctance = ReluctanceOf(candidate.tier);
+    for (const PoolIndex volume_pool : candidate.joint) {
+      ranked.volume_pools.push_back(NameOf(volume_pool));
+    }
+    if (ask.left == candidate.pool) ranked.reluctance = "Left";
+  }
+  // A machine that was moved away goes back only if nothing else will do.
+  const auto left = std::ranges::find(answer.ranked, "Left", &dev::RankedPool::reluctance);
+  if (left != answer.ranked.end()) std::rotate(left, left + 1, answer.ranked.end());
+}
+
+std::optional<client::PoolRoom> Adviser::RoomOf(const meta::KindInfo& pool_kind,
+                                                std::string_view name) const {
+  const PoolKind kind = &pool_kind == &apis::compute::kMachinePoolKind  ? PoolKind::kMachine
+                        : &pool_kind == &apis::storage::kVolumePoolKind ? PoolKind::kVolume
+                                                                        : PoolKind::kBucket;
+  const PoolEntry* entry = pools_.FindByName(kind, name);
+  if (entry == nullptr) return std::nullopt;
+  const PoolRoom room = board_.RoomOf(entry->index);
+  client::PoolRoom out;
+  out.objects = room.objects;
+  const auto add = [](const Resources& amounts, std::map<std::string, meta::Quantity>& list) {
+    for (const auto& [resource, amount] : amounts) {
+      // A pool that only counts per class has shares, which are no amounts of anything.
+      if (resource != apis::kShare) list[resource] = QuantityOf(resource, amount);
+    }
+  };
+  add(room.capacity, out.capacity);
+  add(room.promised, out.allocated);
+  add(room.free, out.free);
+  return out;
+}
+
+std::string Adviser::NameOf(PoolIndex pool) const {
+  const PoolEntry* entry = pools_.Find(pool);
+  return entry == nullptr ? std::string() : entry->pool.spec.name;
+}
+
+}  // namespace berth::scheduler

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: the answer to "where would it go" is what the scheduler would do, it says how many pools
+// fail which rule and what is missing, and it leaves no trace.
+#include "scheduler/placing/adviser.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "apis/berth/machine_set.h"
+#include "apis/storage/bucket.h"
+#include "scheduler/placing/scheduler_world.h"
+
+namespace berth::scheduler {
+namespace {
+
+namespace dev = apis::berth_dev;
+
+class AdviserTest : public testing::Test {
+ protected:
+  dev::PlacementReviewStatus Review(const meta::Object& object, int32_t copies = 1000) {
+    auto answer = world_.scheduler().advice().Review(object, copies);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? *std::move(answer) : dev::PlacementReviewStatus{};
+  }
+  dev::PlacementReviewStatus Review(apis::compute::Machine machine, int32_t copies = 1000) {
+    return Review(meta::Object::Of(apis::compute::kMachineKind, std::move(machine)), copies);
+  }
+  dev::MachineSet Set(int32_t replicas) {
+    dev::MachineSet set;
+    set.metadata.namespace_ = SchedulerWorld::kNamespace;
+    set.metadata.name = "web";
+    set.spec.replicas = replicas;
+    set.spec.machine_template.spec.machine_class_ref.name = "small";
+    return set;
+  }
+  metrics::Registry metrics_;
+  SchedulerWorld world_{5};
+};
+
+TEST_F(AdviserTest, ADraftIsToldWhereItWouldGoAndHowManyFit) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.Join(world_.MakePool("beta", 4), 4);
+  world_.StartScheduler();
+  const auto answer = Review(world_.Machine("web", "large"));
+  EXPECT_EQ(answer.verdict, "Fits");
+  EXPECT_EQ(answer.pools, 2);
+  EXPECT_EQ(answer.fitting, 2);
+  EXPECT_EQ(answer.room, 3);
+  EXPECT_FALSE(answer.room_is_more);
+  ASSERT_EQ(answer.ranked.size(), 2U);
+  EXPECT_EQ(answer.ranked[0].pool, "beta") << "binpack fills the small one first";
+  EXPECT_GT(answer.ranked[0].score, answer.ranked[1].score);
+  EXPECT_EQ(answer.pool, "beta");
+  EXPECT_EQ(answer.policy, "binpack");
+  EXPECT_EQ(answer.message, "would be placed on pool beta (2 of 2 pools fit; room for 3)");
+  EXPECT_EQ(Review(world_.Machine("web"), 2).message,
+            "would be placed on pool beta (2 of 2 pools fit; room for 2 or more)");
+  // Nobody was asked, nothing was taken.
+  EXPECT_EQ(world_.scheduler().board().object_count(), 0U);
+  EXPECT_EQ(Review(world_.Machine("web", "large")), answer);
+}
+
+TEST_F(AdviserTest, WhatFitsNowhereIsToldByRuleAndByTheNearestPool) {
+  world_.Join(world_.MakePool("alpha", 3), 3);
+  world_.Join(world_.MakePool("beta", 1), 1);
+  world_.Join(world_.MakePool("gamma"));
+  world_.MakePool("delta");
+  world_.StartScheduler();
+  world_.Cordon("gamma");
+  world_.RunFor(Duration::Seconds(1));
+  const auto answer = Review(world_.Machine("web", "large"));
+  EXPECT_EQ(answer.verdict, "NoPool");
+  EXPECT_EQ(answer.pool, "");
+  EXPECT_EQ(answer.room, 0);
+  EXPECT_TRUE(answer.ranked.empty());
+  std::map<std::string, int64_t> failed;
+  for (const auto& count : answer.failed) failed[count.rule] = count.pools;
+  EXPECT_EQ(failed,
+            (std::map<std::string, int64_t>{{"NoSession", 1}, {"Cordoned", 1}, {"Room", 2}}));
+  EXPECT_EQ(answer.scarce, (std::map<std::string, int64_t>{{"cpu", 2}, {"memory", 1}}));
+  ASSERT_TRUE(answer.nearest.has_value());
+  EXPECT_EQ(answer.nearest->pool, "alpha");
+  EXPECT_EQ(answer.nearest->rule, "Room");
+  EXPECT_EQ(answer.nearest->missing.at("cpu").ToString(), "1");
+  EXPECT_NE(answer.message.find("none of 4 pools takes it"), std::string::npos) << answer.message;
+}
+
+TEST_F(AdviserTest, APlacedMachineIsExplainedAsIfItHadNoPlace) {
+  const std::string alpha = world_.MakePool("alpha", 1);
+  world_.Join(alpha, 1);
+  world_.StartScheduler();
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  world_.RunFor(Duration::Seconds(1));
+  const auto answer = Review(world_.GetMachine("web"));
+  EXPECT_EQ(answer.verdict, "Placed");
+  EXPECT_EQ(answer.pool, "alpha");
+  EXPECT_EQ(answer.fitting, 1) << "its own room is its own";
+  EXPECT_EQ(answer.room, 0) << "there is none for another";
+  EXPECT_EQ(answer.message,
+            "is on pool alpha and would go there again (1 of 1 pool fits; room for 0)");
+  // A cordon keeps nothing that is there, but nothing would go there anew.
+  world_.Cordon("alpha");
+  world_.RunFor(Duration::Seconds(1));
+  const auto cordoned = Review(world_.GetMachine("web"));
+  EXPECT_EQ(cordoned.verdict, "Placed");
+  EXPECT_EQ(cordoned.pool, "alpha");
+  EXPECT_NE(cordoned.message.find("is on pool alpha; decided anew, none of 1 pools takes it"),
+            std::string::npos)
+      << cordoned.message;
+}
+
+TEST_F(AdviserTest, HostsThatSaidNoAreNamed) {
+  const std::string alpha = world_.MakePool("alpha");
+  world_.StartScheduler();
+  world_.Join(alpha);
+  world_.fleet().Answers(alpha, [](const fleet::Offer&) {
+    fleet::Answer answer;
+    answer.verdict = fleet::Answer::Verdict::kRejected;
+    answer.reason = "ImageNotFound";
+    return std::optional<fleet::Answer>(answer);
+  });
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("web").empty(); }));
+  const auto answer = Review(world_.GetMachine("web"));
+  ASSERT_EQ(answer.refusals.size(), 1U);
+  EXPECT_EQ(answer.refusals[0].pool, "alpha");
+  EXPECT_EQ(answer.refusals[0].reason, "ImageNotFound");
+  EXPECT_NE(answer.message.find("alpha said ImageNotFound"), std::string::npos) << answer.message;
+}
+
+TEST_F(AdviserTest, WhatIsMissingBesidesAPoolIsSaid) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.StartScheduler();
+  EXPECT_EQ(Review(world_.Machine("web", "gigantic")).message, "there is no MachineClass gigantic");
+  apis::compute::Machine machine = world_.Machine("db");
+  auto& volume = machine.spec.volumes.emplace_back();
+  volume.name = "data";
+  volume.volume_ref = apis::core::LocalObjectReference{"data"};
+  const auto waits = Review(machine);
+  EXPECT_EQ(waits.verdict, "Waits");
+  EXPECT_EQ(waits.message, "there is no Volume data");
+  apis::compute::Machine pinned = world_.Machine("web");
+  pinned.spec.machine_pool_ref = apis::core::LocalObjectReference{"omega"};
+  EXPECT_EQ(Review(pinned).message, "there is no pool omega");
+}
+
+TEST_F(AdviserTest, VolumesOfTheMachineAreRankedWithIt) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-alpha", "Host"));
+  world_.StartScheduler();
+  // One that exists, and one that its template only describes.
+  world_.MakeVolume("data");
+  world_.RunFor(Duration::Seconds(1));
+  apis::compute::Machine machine = world_.Machine("db");
+  auto& made = machine.spec.volumes.emplace_back();
+  made.name = "data";
+  made.volume_ref = apis::core::LocalObjectReference{"data"};
+  auto& unmade = machine.spec.volumes.emplace_back();
+  unmade.name = "scratch";
+  auto& described = unmade.ephemeral.emplace().volume_template.emplace();
+  described.spec.volume_class_ref = apis::core::LocalObjectReference{"disk"};
+  described.spec.resources = {{"storage", meta::Quantity(30LL << 30)}};
+  const auto answer = Review(machine);
+  EXPECT_EQ(answer.verdict, "Fits") << answer.message;
+  ASSERT_EQ(answer.ranked.size(), 1U);
+  EXPECT_EQ(answer.ranked[0].volume_pools.back(), "disks");
+  described.spec.resources = {{"storage", meta::Quantity(300LL << 30)}};
+  const auto too_large = Review(machine);
+  EXPECT_EQ(too_large.verdict, "NoPool");
+  ASSERT_EQ(too_large.failed.size(), 1U);
+  EXPECT_EQ(too_large.failed[0].rule, "JointVolume");
+}
+
+TEST_F(AdviserTest, AVolumeThatGoesWithAMachineSaysSo) {
+  world_.StartScheduler();
+  world_.MakeVolume("data");
+  apis::compute::Machine machine = world_.Machine("db");
+  auto& volume = machine.spec.volumes.emplace_back();
+  volume.name = "data";
+  volume.volume_ref = apis::core::LocalObjectReference{"data"};
+  world_.MakeMachine(machine);
+  world_.RunFor(Duration::Seconds(1));
+  const auto answer =
+      Review(meta::Object::Of(apis::storage::kVolumeKind, world_.GetVolume("data")));
+  EXPECT_EQ(answer.verdict, "Waits");
+  EXPECT_EQ(answer.message, "is placed together with machine db, which has no place yet");
+}
+
+TEST_F(AdviserTest, ASetIsToldHowManyOfItsMachinesFit) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.StartScheduler();
+  const auto all = Review(meta::Object::Of(dev::kMachineSetKind, Set(8)), 1);
+  EXPECT_EQ(all.verdict, "Fits");
+  EXPECT_EQ(all.wanted, 8);
+  EXPECT_EQ(all.message,
+            "all 8 machines fit, the first on pool alpha (1 of 1 pool fits; room for 8 or more)");
+  const auto some = Review(meta::Object::Of(dev::kMachineSetKind, Set(20)));
+  EXPECT_EQ(some.verdict, "FitsPartly");
+  EXPECT_EQ(some.room, 8);
+  EXPECT_EQ(some.message,
+            "8 of 20 machines fit, the first on pool alpha (1 of 1 pool fits; room for 8)");
+}
+
+TEST_F(AdviserTest, ABucketNeedsABucketPool) {
+  world_.StartScheduler();
+  apis::storage::Bucket bucket;
+  bucket.metadata.namespace_ = SchedulerWorld::kNamespace;
+  bucket.metadata.name = "logs";
+  EXPECT_EQ(Review(meta::Object::Of(apis::storage::kBucketKind, bucket)).verdict, "NotNeeded");
+  bucket.spec.bucket_class_ref = apis::core::LocalObjectReference{"cold"};
+  const auto answer = Review(meta::Object::Of(apis::storage::kBucketKind, bucket));
+  EXPECT_EQ(answer.verdict, "NoPool");
+  EXPECT_EQ(answer.message, "there is no pool of this kind");
+}
+
+TEST_F(AdviserTest, OtherKindsAreRefusedAndSoIsEverythingWithoutALeader) {
+  world_.StartScheduler();
+  const meta::Object pool(apis::compute::kMachinePoolKind);
+  const auto refused = world_.scheduler().advice().Review(pool, 1);
+  EXPECT_TRUE(refused.status().Is(Reason::kBadRequest)) << refused.status();
+  Scheduler follower(Scheduler::Deps{.loop = world_.api().loop(),
+                                     .client = world_.api().client(),
+                                     .binder = world_.api().registry().binder(),
+                                     .fleet = world_.fleet(),
+                                     .scheme = world_.api().scheme(),
+                                     .metrics = metrics_},
+                     {.holder = "another"});
+  const auto unavailable = follower.advice().Review(
+      meta::Object::Of(apis::compute::kMachineKind, world_.Machine("web")), 1);
+  EXPECT_TRUE(unavailable.status().Is(Reason::kUnavailable)) << unavailable.status();
+}
+
+}  // namespace
+}  // namespace berth::scheduler
