@@ -44,9 +44,14 @@ constexpr meta::Column kSchedulableColumn = {.name = "Schedulable",
                                              .priority = 1,
                                              .cell = meta::Hook<&SchedulableCell<Pool>>};
 
+// On a pool whose poollet was given wide rights: `berth pool allow-legacy`.
+inline constexpr char kLegacyAccessAnnotation[] = "berth.dev/legacy-access";
+
 template <class Pool>
 std::string AgentModeCell(const Pool& pool) {
-  return OrNone(pool.status.agent ? pool.status.agent->mode : "");
+  const std::string mode = pool.status.agent ? pool.status.agent->mode : "";
+  if (pool.metadata.annotations.contains(kLegacyAccessAnnotation)) return mode + " (legacy rights)";
+  return OrNone(mode);
 }
 template <class Pool>
 constexpr meta::Column kAgentModeColumn = {.name = "Mode",

@@ -66,8 +66,10 @@ class Deleter {
     std::string uid;
     if (arguments_.Text("dry-run") != "client") {
       TRY(const Value options, DeleteOptionsOf(arguments_));
+      const Api::Query query =
+          arguments_.Switch("force") ? Api::Query{{"force", "true"}} : Api::Query();
       TRY(const Value answer,
-          api_.Delete(PathOf(doomed.resource, doomed.namespace_, doomed.name), options));
+          api_.Delete(PathOf(doomed.resource, doomed.namespace_, doomed.name), options, query));
       uid = UidOf(answer);
     }
     if (arguments_.Text("output") == "name") {
@@ -104,6 +106,11 @@ Status RunDelete(Session& session, const Arguments& arguments) {
     session.err() << "No resources found\n";
     return OkStatus();
   }
+  if (arguments.Switch("force")) {
+    session.err() << "Warning: --force does not wait for hosts. What is deleted may run on until "
+                     "its host is back; be sure that the host is off before you reuse its volumes "
+                     "and addresses.\n";
+  }
   TRY(Api * api, session.GetApi());
   Deleter deleter(session, *api, arguments);
   Failures failures(session.environment());
@@ -137,6 +144,8 @@ constexpr std::array kFlags = {
          .fallback = "background",
          .bare = "background",
          .values = kCascades},
+    Flag{.name = "force",
+         .help = "Do not wait for the host of what is bound to one; it is told when it is back."},
     Flag{.name = "wait", .help = "Return when the objects are gone.", .fallback = "true"},
     Flag{.name = "timeout",
          .kind = FlagKind::kDuration,
@@ -164,7 +173,8 @@ Command DeleteCommand() {
               "berth delete machine web\n"
               "berth delete -f web.yaml\n"
               "berth delete machines -l app=web\n"
-              "berth delete volume data --cascade=foreground --timeout=1m",
+              "berth delete volume data --cascade=foreground --timeout=1m\n"
+              "berth delete machine web --force",
           .flags = kFlags,
           .words = Completion::kKindAndNames,
           .run = &RunDelete};

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/host_checks.h"
+#include "cli/commands/pool_commands.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/render/output.h"
@@ -132,6 +133,26 @@ Finding CheckIdentity(Api& api) {
   return {Verdict::kFail, "identity", failure.message, failure.next_step};
 }
 
+// Poollets with wide rights. Nothing is said if there are none, or if one may not look.
+void CheckLegacyPools(Api& api, std::vector<Finding>& out) {
+  const auto bindings = api.Get("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                                {{"labelSelector", std::string(kLegacyLabel)}});
+  const Value* items = bindings.ok() ? bindings->Find("items") : nullptr;
+  if (items == nullptr || !items->is_array() || items->items().empty()) return;
+  std::vector<std::string> users;
+  for (const Value& binding : items->items()) {
+    const Value* subjects = binding.Find("subjects");
+    if (subjects == nullptr || !subjects->is_array()) continue;
+    for (const Value& subject : subjects->items()) {
+      users.emplace_back(Printable(subject.GetString({"name"})));
+    }
+  }
+  out.push_back({Verdict::kWarn,
+                 "legacy poollets",
+                 fmt::format("may read every secret: {}", Join(users, ", ")),
+                 "berth pool allow-legacy NAME --withdraw, once they can do with less"});
+}
+
 void CheckServer(Session& session, std::vector<Finding>& out) {
   const auto connection = session.GetConnection();
   if (!connection.ok()) {
@@ -170,6 +191,7 @@ void CheckServer(Session& session, std::vector<Finding>& out) {
   out.push_back(CheckClock(*version, now));
   out.push_back(CheckReady(**api));
   out.push_back(CheckIdentity(**api));
+  CheckLegacyPools(**api, out);
 }
 
 std::string_view WordOf(Verdict verdict) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool join-token: what a host needs to join.
+// pool: join-token, what a host needs to join, and the table of the others.
 #include <fmt/core.h>
 
 #include <array>
@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/commands/flags.h"
+#include "cli/commands/pool_commands.h"
 #include "cli/commands/secrets.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
@@ -54,7 +55,8 @@ Result<pki::JoinGrant> ReadGrant(const Arguments& arguments) {
   return grant;
 }
 
-// The record that the server writes at its start: a restore voids tokens of the time before.
+// The record that the server writes at its start: a restore voids tokens of the
+// time before.
 Result<uint64_t> FetchIncarnation(Api& api) {
   TRY(const Value record, api.Get("/api/v1/namespaces/berth-system/configmaps/cluster"));
   const std::string text(record.GetString({"data", "incarnation"}));
@@ -87,8 +89,10 @@ Status RunJoinToken(Session& session, const Arguments& arguments) {
   }
   session.out() << token.text << "\n";
   session.err() << fmt::format(
-      "This is the only time the token is shown; it joins one host within {}. On the host:\n"
-      "  berth poollet --server HOST:PORT --token-file FILE --machine-pool NAME\n",
+      "This is the only time the token is shown; it "
+      "joins one host within {}. On the host:\n"
+      "  berth poollet --server HOST:PORT "
+      "--token-file FILE --machine-pool NAME\n",
       FormatDuration(arguments.Span("ttl")));
   return OkStatus();
 }
@@ -103,11 +107,13 @@ constexpr std::array kJoinFlags = {
     Flag{.name = "kind",
          .kind = FlagKind::kCommaList,
          .value_name = "KIND",
-         .help = "Kinds of pools that the host may have: MachinePool, VolumePool, BucketPool."},
+         .help = "Kinds of pools that the host may have: MachinePool, "
+                 "VolumePool, BucketPool."},
     Flag{.name = "label",
          .kind = FlagKind::kCommaList,
          .value_name = "KEY=VALUE",
-         .help = "Labels of its pools: zone, tier. A host cannot choose them itself."},
+         .help = "Labels of its pools: zone, tier. A host cannot choose them "
+                 "itself."},
     Flag{.name = "taint",
          .kind = FlagKind::kCommaList,
          .value_name = "KEY=VALUE:EFFECT",
@@ -130,25 +136,34 @@ constexpr std::array kJoinFlags = {
          .values = kJson},
 };
 
-constexpr std::array kChildren = {
-    Command{.name = "join-token",
-            .usage = "[HOST]",
-            .summary = "Make a token with which one host joins",
-            .details = "HOST is the name that the host must have, or a pattern with *. The token "
-                       "is printed alone on standard output, so that it can go into a file.",
-            .examples = "berth pool join-token rack1-07 --label zone=a > token\n"
-                        "berth pool join-token 'rack1-*' --limit memory=256Gi --ttl 15m",
-            .flags = kJoinFlags,
-            .run = &RunJoinToken},
-};
+Command JoinTokenCommand() {
+  return {.name = "join-token",
+          .usage = "[HOST]",
+          .summary = "Make a token with which one host joins",
+          .details =
+              "HOST is the name that the host must have, or a pattern with *. The "
+              "token "
+              "is printed alone on standard output, so that it can go into a file.",
+          .examples =
+              "berth pool join-token rack1-07 --label zone=a > token\n"
+              "berth pool join-token 'rack1-*' --limit memory=256Gi --ttl 15m",
+          .flags = kJoinFlags,
+          .run = &RunJoinToken};
+}
 
 }  // namespace
 
 Command PoolCommand() {
+  static const auto* const kChildren = new std::vector<Command>{JoinTokenCommand(),
+                                                                PoolRemoveCommand(),
+                                                                PoolFenceCommand(),
+                                                                PoolIsolateCommand(),
+                                                                PoolPurgeCommand(),
+                                                                PoolAllowLegacyCommand()};
   return {.name = "pool",
           .group = "Pools",
           .summary = "Let hosts in, and take them out",
-          .children = kChildren};
+          .children = *kChildren};
 }
 
 }  // namespace berth::cli

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool purge: what a host runs and the server does not know.
+#include <fmt/core.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/strings.h"
+#include "cli/arguments.h"
+#include "cli/commands/pool_commands.h"
+#include "cli/commands/pool_work.h"
+#include "cli/failure.h"
+#include "cli/objects/fetch.h"
+#include "cli/objects/patience.h"
+#include "cli/session/session.h"
+
+namespace berth::cli {
+namespace {
+
+using meta::Value;
+
+constexpr std::string_view kPurgeAnnotation = "berth.dev/purge-orphans";
+
+// What the pool says of its orphans; "" if there are none.
+std::string OrphansOf(const Value& pool) {
+  const Value* conditions = pool.Get({"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) return "";
+  for (const Value& condition : conditions->items()) {
+    if (condition.GetString({"type"}) == "Orphans" && condition.GetString({"status"}) == "True") {
+      return std::string(condition.GetString({"message"}));
+    }
+  }
+  return "";
+}
+
+// UIDs with commas, or "*".
+Result<std::string> Condemned(const Arguments& arguments) {
+  const std::vector<std::string> uids(arguments.words().begin() + 1, arguments.words().end());
+  if (arguments.Switch("all")) {
+    if (!uids.empty()) return BadRequest("UIDs and --all cannot be given together");
+    return std::string("*");
+  }
+  if (uids.empty()) {
+    return Advise(BadRequest("nothing is named that shall be destroyed"),
+                  "name UIDs, or say --all; berth describe machinepool/NAME shows them");
+  }
+  for (const std::string& uid : uids) {
+    if (uid.find_first_of(",* ") != std::string::npos) {
+      return BadRequest(fmt::format("{} is not a UID", Quote(uid)));
+    }
+  }
+  return Join(uids, ",");
+}
+
+Status Condemn(Api& api, const Target& pool, const std::string& condemned) {
+  Value annotations = Value::Object();
+  annotations.Set(kPurgeAnnotation, condemned);
+  Value metadata = Value::Object();
+  metadata.Set("annotations", std::move(annotations));
+  Value patch = Value::Object();
+  patch.Set("metadata", std::move(metadata));
+  return PatchPool(api, pool, patch);
+}
+
+// The server takes the annotation away when the host has nothing left of it.
+Status AwaitPurged(Session& session, Api& api, const Target& pool, Duration limit) {
+  const ObjectAddress address{.resource = pool.resource, .namespace_ = "", .name = pool.name};
+  const ObjectTest is_done = [](const Value* now) -> Result<bool> {
+    return now == nullptr || now->GetString({"metadata", "annotations", kPurgeAnnotation}).empty();
+  };
+  const Patience patience(session.environment(), limit);
+  return Advise(AwaitObject(api, address, is_done, patience, "its host to remove them"),
+                "it stays condemned: the host removes it as soon as it is connected");
+}
+
+Status RunPurge(Session& session, const Arguments& arguments) {
+  if (arguments.words().empty()) return BadRequest("no pool is named");
+  TRY(const std::string condemned, Condemned(arguments));
+  TRY(const std::vector<Target> pools, FindPools(session, {arguments.words().front()}));
+  const Target& pool = pools.front();
+  TRY(Api * api, session.GetApi());
+  TRY(const Value object, FetchObject(*api, pool.resource, "", pool.name));
+  const std::string orphans = OrphansOf(object);
+  if (orphans.empty()) {
+    session.out() << LabelOf(pool) << " has nothing that the server does not know\n";
+    return OkStatus();
+  }
+  if (arguments.Switch("dry-run")) {
+    session.out() << fmt::format("{}: {}; {} would be destroyed\n",
+                                 LabelOf(pool),
+                                 Printable(orphans),
+                                 condemned == "*" ? std::string("all of it") : condemned);
+    return OkStatus();
+  }
+  TRY_STATUS(Confirm(session,
+                     arguments,
+                     fmt::format("{}: {}.\n{} is stopped and destroyed on its host, with its "
+                                 "disks; this cannot be undone. It may be somebody's: after a "
+                                 "restore of an old backup the server has forgotten what came "
+                                 "later.\n",
+                                 LabelOf(pool),
+                                 Printable(orphans),
+                                 condemned == "*" ? std::string("All of it") : condemned)));
+  TRY_STATUS(Condemn(*api, pool, condemned));
+  TRY_STATUS(AwaitPurged(session, *api, pool, arguments.Span("timeout")));
+  session.out() << LabelOf(pool) << " purged\n";
+  return OkStatus();
+}
+
+constexpr std::array kPurgeFlags = {
+    Flag{.name = "all", .help = "Everything on the pool that the server does not know now."},
+    Flag{.name = "timeout",
+         .kind = FlagKind::kDuration,
+         .value_name = "TIME",
+         .help = "How long to wait for the host; 0 means as long as it takes.",
+         .fallback = "2m"},
+    Flag{.name = "yes", .help = "Do not ask: you know the risk."},
+    Flag{.name = "dry-run", .help = "Only say what would be destroyed."},
+};
+
+}  // namespace
+
+Command PoolPurgeCommand() {
+  return {.name = "purge",
+          .usage = "POOL UID... | POOL --all",
+          .summary = "Destroy what a host runs and the server does not know",
+          .details =
+              "A host leaves alone what carries this cluster's mark and "
+              "is neither assigned to it "
+              "nor was deleted; the pool's condition Orphans lists it. "
+              "This is the operator's word "
+              "that it may go.",
+          .examples =
+              "berth describe machinepool/rack1-07\n"
+              "berth pool purge rack1-07 0b9f6a52-5d0e-4f5c-9f7e-0d8a6a3c1e11\n"
+              "berth pool purge rack1-07 --all --dry-run",
+          .flags = kPurgeFlags,
+          .run = &RunPurge};
+}
+
+}  // namespace berth::cli

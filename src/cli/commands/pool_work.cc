@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/pool_work.h"
+
+#include <fmt/core.h>
+
+#include <string>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/failure.h"
+#include "cli/objects/fetch.h"
+#include "meta/json.h"
+
+namespace berth::cli {
+
+using meta::Value;
+
+Result<std::vector<Target>> FindPools(Session& session, const std::vector<std::string>& words) {
+  if (words.empty()) {
+    return Advise(BadRequest("no pool is named"), "berth get machinepools shows their names");
+  }
+  TRY(Discovery * discovery, session.GetDiscovery());
+  std::vector<Target> pools;
+  for (const std::string& word : words) {
+    const bool is_bare = word.find('/') == std::string::npos;
+    const std::vector<std::string> one = {is_bare ? "machinepool/" + word : word};
+    TRY(auto found, FindNamedTargets(*discovery, one, "POOL..."));
+    for (Target& target : found) {
+      if (!target.resource.plural.ends_with("pools")) {
+        return BadRequest(fmt::format("{} is not a kind of pool", Quote(target.resource.kind)));
+      }
+      pools.push_back(std::move(target));
+    }
+  }
+  return pools;
+}
+
+std::string LabelOf(const Target& pool) {
+  return ObjectLabel(pool.resource.ApiVersion(), pool.resource.kind, pool.name);
+}
+
+Status PatchPool(Api& api, const Target& pool, const Value& patch) {
+  const Api::Query query = {{"fieldManager", "berth"}};
+  return api.Patch(PathOf(pool.resource, "", pool.name), kMergePatch, meta::WriteJson(patch), query)
+      .status();
+}
+
+Result<bool> SetSchedulable(Api& api, const Target& pool, Schedulable wanted) {
+  TRY(const Value now, FetchObject(api, pool.resource, "", pool.name));
+  const Value* cordoned = now.Get({"spec", "unschedulable"});
+  const bool is_cordoned = cordoned != nullptr && cordoned->is_bool() && cordoned->as_bool();
+  if (is_cordoned == (wanted == Schedulable::kNo)) return false;
+  Value spec = Value::Object();
+  spec.Set("unschedulable", wanted == Schedulable::kNo ? Value(true) : Value());
+  Value patch = Value::Object();
+  patch.Set("spec", std::move(spec));
+  TRY_STATUS(PatchPool(api, pool, patch));
+  return true;
+}
+
+Status Cordon(Session& session, const Target& pool) {
+  TRY(Api * api, session.GetApi());
+  TRY(const bool changed, SetSchedulable(*api, pool, Schedulable::kNo));
+  session.out() << LabelOf(pool) << (changed ? " cordoned\n" : " already cordoned\n");
+  session.out().flush();
+  return OkStatus();
+}
+
+bool HasLocalDisk(const Value& machine) {
+  const Value* volumes = machine.Get({"spec", "volumes"});
+  if (volumes == nullptr || !volumes->is_array()) return false;
+  for (const Value& volume : volumes->items()) {
+    if (volume.Find("localDisk") != nullptr || volume.Find("emptyDisk") != nullptr) return true;
+  }
+  return false;
+}
+
+Status AskToLeave(Api& api, const Resource& resource, const Value& object, std::string_view why) {
+  Value metadata = Value::Object();
+  metadata.Set("resourceVersion", std::string(object.GetString({"metadata", "resourceVersion"})));
+  Value placement = Value::Object();
+  placement.Set("release", std::string(why));
+  Value status = Value::Object();
+  status.Set("placement", std::move(placement));
+  Value patch = Value::Object();
+  patch.Set("metadata", std::move(metadata));
+  patch.Set("status", std::move(status));
+  const Api::Query query = {{"fieldManager", "berth"}};
+  return api
+      .Patch(PathOf(resource,
+                    object.GetString({"metadata", "namespace"}),
+                    object.GetString({"metadata", "name"}),
+                    "status"),
+             kMergePatch,
+             meta::WriteJson(patch),
+             query)
+      .status();
+}
+
+Result<Bound> FetchBound(Session& session, const Target& pool, const std::string& pool_uid) {
+  // MachinePool holds machines, VolumePool volumes, BucketPool buckets.
+  const std::string kind = ToLower(pool.resource.kind.substr(0, pool.resource.kind.size() - 4));
+  TRY(Api * api, session.GetApi());
+  TRY(Discovery * discovery, session.GetDiscovery());
+  TRY(Resource resource, discovery->FindByWord(kind));
+  const ListSelection selection{.namespace_ = "",
+                                .label_selector = "",
+                                .field_selector = "status.placement.poolUID=" + pool_uid};
+  TRY(FetchedList list, FetchList(*api, resource, selection));
+  return Bound{.resource = std::move(resource), .objects = std::move(list.items)};
+}
+
+namespace {
+
+Status RefuseLocalData(const std::vector<Value>& objects) {
+  std::vector<std::string> names;
+  for (const Value& object : objects) {
+    if (HasLocalDisk(object)) {
+      names.push_back(fmt::format("{}/{}",
+                                  object.GetString({"metadata", "namespace"}),
+                                  object.GetString({"metadata", "name"})));
+    }
+  }
+  if (names.empty()) return OkStatus();
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < 5; ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > 5) text += fmt::format(" and {} more", names.size() - 5);
+  return Advise(BadRequest(fmt::format("machines with disks on their host lose them: {}", text)),
+                "--delete-local-data drains them all the same");
+}
+
+// Until the object is gone or on another pool.
+Status AwaitLeft(Api& api,
+                 const Resource& resource,
+                 const Value& object,
+                 const std::string& pool_uid,
+                 const Patience& patience) {
+  const ObjectAddress address{
+      .resource = resource,
+      .namespace_ = std::string(object.GetString({"metadata", "namespace"})),
+      .name = std::string(object.GetString({"metadata", "name"}))};
+  const ObjectTest has_left = [&pool_uid](const Value* now) -> Result<bool> {
+    return now == nullptr || now->GetString({"status", "placement", "poolUID"}) != pool_uid;
+  };
+  return AwaitObject(api, address, has_left, patience, "leaving its pool");
+}
+
+// Asks everything on the pool to leave that was not asked yet, and waits for
+// all; how many there were. What changed meanwhile is looked at again in the
+// next round.
+Result<size_t> DrainOnce(Session& session,
+                         const Target& pool,
+                         const std::string& uid,
+                         const Patience& patience) {
+  TRY(Api * api, session.GetApi());
+  TRY(const Bound bound, FetchBound(session, pool, uid));
+  std::vector<const Value*> leaving;
+  for (const Value& object : bound.objects) {
+    const bool is_going = !object.GetString({"metadata", "deletionTimestamp"}).empty() ||
+                          !object.GetString({"status", "placement", "release"}).empty();
+    if (!is_going) {
+      const Status asked = AskToLeave(*api, bound.resource, object, "Drain");
+      if (asked.Is(Reason::kConflict) || asked.Is(Reason::kNotFound)) continue;
+      TRY_STATUS(asked);
+      session.out() << ObjectLabel(object) << " is asked to leave\n";
+      session.out().flush();
+    }
+    leaving.push_back(&object);
+  }
+  for (const Value* object : leaving) {
+    TRY_STATUS(AwaitLeft(*api, bound.resource, *object, uid, patience));
+    session.out() << ObjectLabel(*object) << " left\n";
+    session.out().flush();
+  }
+  return bound.objects.size();
+}
+
+}  // namespace
+
+Status DrainPool(Session& session,
+                 const Target& pool,
+                 LocalDisks local_data,
+                 const Patience& patience) {
+  TRY(Api * api, session.GetApi());
+  if (pool.resource.kind != "MachinePool") {
+    return Advise(BadRequest(fmt::format("{} holds data, which cannot be drained", pool.name)),
+                  "cordon it, and delete what is on it when nobody needs it any more");
+  }
+  TRY(const Value object, FetchObject(*api, pool.resource, "", pool.name));
+  const std::string uid(object.GetString({"metadata", "uid"}));
+  TRY_STATUS(Cordon(session, pool));
+  if (local_data == LocalDisks::kKept) {
+    TRY(const Bound bound, FetchBound(session, pool, uid));
+    TRY_STATUS(RefuseLocalData(bound.objects));
+  }
+  for (;;) {
+    TRY(const size_t found, DrainOnce(session, pool, uid, patience));
+    if (found == 0) break;
+  }
+  session.out() << LabelOf(pool) << " drained\n";
+  return OkStatus();
+}
+
+Status Confirm(Session& session, const Arguments& arguments, std::string_view risk) {
+  if (arguments.Switch("yes")) return OkStatus();
+  session.err() << risk;
+  if (!session.environment().terminal.in_is_terminal) {
+    return Advise(BadRequest("this has to be confirmed"), "--yes says that you know the risk");
+  }
+  session.err() << "Go on? [y/N] ";
+  session.err().flush();
+  std::string answer;
+  std::getline(*session.environment().in, answer);
+  const std::string_view word = Trim(answer);
+  if (EqualsIgnoreCase(word, "y") || EqualsIgnoreCase(word, "yes")) return OkStatus();
+  session.err() << "Nothing was done.\n";
+  return FailQuietly();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands about pools have in common: finding them, what is on them,
+// and emptying them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/api/api.h"
+#include "cli/arguments.h"
+#include "cli/objects/patience.h"
+#include "cli/objects/targets.h"
+#include "cli/session/session.h"
+#include "meta/value.h"
+
+namespace berth::cli {
+
+inline constexpr std::string_view kMergePatch = "application/merge-patch+json";
+
+// "alpha", "machinepool/alpha", "volumepool/alpha": a bare name is a
+// MachinePool.
+Result<std::vector<Target>> FindPools(Session& session, const std::vector<std::string>& words);
+// "machinepool.compute.ironcore.dev/alpha".
+std::string LabelOf(const Target& pool);
+
+// A merge patch to the pool.
+Status PatchPool(Api& api, const Target& pool, const meta::Value& patch);
+
+enum class Schedulable : uint8_t { kNo, kYes };
+// Whether something changed.
+Result<bool> SetSchedulable(Api& api, const Target& pool, Schedulable wanted);
+// The same with a word about it.
+Status Cordon(Session& session, const Target& pool);
+
+struct Bound {
+  Resource resource;
+  std::vector<meta::Value> objects;
+};
+// Everything that is placed on the pool.
+Result<Bound> FetchBound(Session& session, const Target& pool, const std::string& pool_uid);
+
+bool HasLocalDisk(const meta::Value& machine);
+
+// Asks the object to leave its pool, if it is still on the pool that was looked
+// at.
+Status AskToLeave(Api& api,
+                  const Resource& resource,
+                  const meta::Value& object,
+                  std::string_view why);
+
+enum class LocalDisks : uint8_t { kKept, kLost };
+// Cordons the pool, asks everything on it to leave, and waits until it is
+// empty.
+Status DrainPool(Session& session,
+                 const Target& pool,
+                 LocalDisks local_data,
+                 const Patience& patience);
+
+// Ok with --yes, or if the person at the terminal says so; otherwise nothing
+// shall be done. `risk` says what may be lost.
+Status Confirm(Session& session, const Arguments& arguments, std::string_view risk);
+
+}  // namespace berth::cli
