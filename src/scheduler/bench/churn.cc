@@ -98,6 +98,7 @@ void Churn::Place(size_t shape) {
     return;
   }
   const Candidate& best = decision_.ranked[0];
+  __builtin_prefetch(&hosts_[ToSize(best.pool)]);
   CHECK(board_.Assume(request_, best) == AssumeVerdict::kAssumed);
   const auto pool = static_cast<uint32_t>(best.pool);
   // The host says yes and counts it; the commit follows.
@@ -126,6 +127,7 @@ void Churn::DrawLeaving() {
   while (leaving_.size() < kBatch && !live_.empty()) {
     Live& drawn = live_[random_.Below(live_.size())];
     keys[leaving_.size()] = drawn.key;
+    __builtin_prefetch(&hosts_[drawn.pool]);
     leaving_.push_back(drawn);
     drawn = live_.back();
     live_.pop_back();

@@ -484,7 +484,10 @@ void Board::Expect(std::span<const ObjectKey> keys) const {
     if (object == nullptr) continue;
     s.objects.ExpectAt(object->pool);
     s.pools.Expect(object->pool);
+    __builtin_prefetch(object->shape);
   }
+  for (const ObjectKey& key : keys)
+    if (const Placed* object = s.objects.Find(key)) s.objects.ExpectNumbers(object->pool);
 }
 
 bool Board::Forget(ObjectKey key) {

@@ -13,6 +13,7 @@ namespace {
 struct Scale {
   int pools = 12;
   int steps = 300;
+  size_t shapes = 0;  // how many different requirements there are; 0: new ones for every request
 };
 
 // Draws random events, tells both boards, compares.
@@ -194,6 +195,12 @@ class World {
       r.preferred_pools.push_back({.selector = Selector::Equals({{"disk", "ssd"}}), .weight = 2});
     return r;
   }
+  // Indexes are brought up to date together, four at a time: that shows only if shapes come again.
+  Requirements NextRequirements() {
+    if (scale_.shapes == 0) return DrawRequirements();
+    while (drawn_.size() < scale_.shapes) drawn_.push_back(DrawRequirements());
+    return Pick(drawn_);
+  }
   Request DrawRequest(const Requirements& requirements) {
     Request request{.key = {.high = 7, .low = ++last_key_}, .shape = board_.Intern(requirements)};
     if (random_.Chance(0.05))
@@ -228,7 +235,7 @@ class World {
   }
 
   void Place() {
-    const Requirements r = DrawRequirements();
+    const Requirements r = NextRequirements();
     const Request request = DrawRequest(r);
     const auto expected = reference_.Decide(request, r);
     const size_t count = 1 + random_.Below(5);
@@ -321,7 +328,7 @@ class World {
   void Settle() {
     const auto pool = DrawPoolIndex();
     if (!pool) return;
-    const Requirements r = DrawRequirements();
+    const Requirements r = NextRequirements();
     if (r.kind != reference_.pools[*pool].spec.kind) return;
     const Request request{.key = {.high = 7, .low = ++last_key_}, .shape = board_.Intern(r)};
     board_.Settle(request, Index(*pool));
@@ -337,6 +344,7 @@ class World {
   Scale scale_;
   Board board_;
   ReferenceBoard reference_;
+  std::vector<Requirements> drawn_;
   uint64_t last_key_ = 0;
   std::vector<uint64_t> trace_;
 };
@@ -352,6 +360,13 @@ TEST(BoardProperty, DecidesLikeTheReferenceOnBoardsOfSeveralWords) {
   for (uint64_t seed = 1; seed <= 4 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World(seed, {.pools = 150, .steps = 120}).Run();
+  }
+}
+
+TEST(BoardProperty, DecidesLikeTheReferenceWhenShapesComeAgain) {
+  for (uint64_t seed = 1; seed <= 30 && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World(seed, {.pools = 25, .steps = 400, .shapes = 1 + seed % 14}).Run();
   }
 }
 

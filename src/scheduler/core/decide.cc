@@ -57,22 +57,6 @@ size_t BoardState::StartOf(const Request& request) const {
   return Mix(options.seed ^ Mix(request.key.high ^ request.key.low)) % pools.slots();
 }
 
-FitIndex& BoardState::IndexOf(CompiledShape& shape) {
-  FitIndex* index = indexes.FindByHint(shape.fit_index);
-  if (index == nullptr) {
-    FitKey key{.kind = shape.requirements.kind,
-               .policy = shape.requirements.policy,
-               .class_id = shape.class_id,
-               .is_impossible = !shape.unknown.empty()};
-    for (const Demand& demand : shape.demands)
-      key.demands.emplace_back(demand.dimension, demand.amount);
-    index = &indexes.Get(
-        shape.fit_index, key, [&] { return std::make_unique<FitIndex>(pools, shape); });
-  }
-  index->CatchUp(pools);
-  return *index;
-}
-
 // Everything that FirstFailure asks, except what the index knows (state, class, room) and what is
 // asked pool by pool (joint volumes, refusals).
 Clauses BoardState::ClausesOf(const Inquiry& inquiry) {
@@ -138,7 +122,7 @@ void BoardState::Decide(const Request& request, size_t count, Decision& decision
   const Inquiry inquiry = Inquire(request);
   if (request.pinned || !request.reservation.empty())
     return DecideAmongFew(inquiry, count, decision);
-  FitIndex& index = IndexOf(inquiry.shape);
+  FitIndex& index = indexes.Get(inquiry.shape);
   const Clauses clauses = ClausesOf(inquiry);
   const bool has_soft = inquiry.taints->softs > 0;
   const bool has_avoided = !avoidances.empty();

@@ -9,8 +9,6 @@ namespace {
 // Products and sums are not to be fused: levels must be the same on every machine.
 #pragma STDC FP_CONTRACT OFF
 
-Lane Min(Lane a, Lane b) { return a < b ? a : b; }
-Lane Max(Lane a, Lane b) { return a > b ? a : b; }
 float SumOf(Lane lane) { return (lane[0] + lane[2]) + (lane[1] + lane[3]); }
 float MinOf(Lane lane) { return std::min(std::min(lane[0], lane[2]), std::min(lane[1], lane[3])); }
 float MaxOf(Lane lane) { return std::max(std::max(lane[0], lane[2]), std::max(lane[1], lane[3])); }
@@ -34,7 +32,9 @@ uint8_t Level(const ScoreLine* lines, size_t count, const Lane* demands, float i
   for (size_t i = 0; i < count; ++i) {
     const Lane rest = lines[i].fraction - demands[i] * lines[i].scale;
     if constexpr (policy == Policy::kSpread) {
-      scarcest = Min(scarcest, demands[i] > 0.0F ? rest : kOnes);
+      // Inside a reservation even a pool that has nothing of what is asked for may do.
+      const Lane asked = lines[i].scale > 0.0F ? rest : kOnes;
+      scarcest = Min(scarcest, demands[i] > 0.0F ? asked : kOnes);
     } else {
       sum += rest;
       largest = Max(largest, rest);
@@ -120,7 +120,7 @@ void FitIndex::Resize(const PoolTable& pools) {
 void FitIndex::AddRows() {
   for (auto& rows : rows_) rows.Reset(levels_.size() / kWordBits);
   for (size_t pool = 0; pool < slots_; ++pool)
-    rows_[tainted_.Test(pool)].Add(levels_[pool], pool / kWordBits);
+    rows_[static_cast<size_t>(tainted_.Test(pool))].Add(levels_[pool], pool / kWordBits);
 }
 
 void FitIndex::Rebuild(const PoolTable& pools) {
@@ -139,12 +139,17 @@ void FitIndex::CatchUp(const PoolTable& pools) {
   if (behind == 0 && slots_ == pools.slots()) return;
   if (behind > PoolTable::kTouchLog || behind > pools.slots()) return Rebuild(pools);
   if (slots_ != pools.slots()) Resize(pools);
-  switch (policy_) {
-    case Policy::kBinpack: Replay<Policy::kBinpack>(pools); break;
-    case Policy::kSpread: Replay<Policy::kSpread>(pools); break;
-    case Policy::kBalanced: Replay<Policy::kBalanced>(pools); break;
+  for (; seen_ < pools.touches(); ++seen_) {
+    const uint32_t touch = pools.touched(seen_);
+    LookAgain(pools, touch & ~PoolTable::kStructural);
   }
   pools.NoteRead(seen_);
+}
+
+void FitIndex::LookAgain(const PoolTable& pools, size_t pool) {
+  Allow(pools, pool);
+  levels_[pool] = Compute(pools, pool);
+  rows_[static_cast<size_t>(tainted_.Test(pool))].Add(levels_[pool], pool / kWordBits);
 }
 
 bool FitIndex::HasRoom(const PoolTable& pools, size_t pool) const {
@@ -157,25 +162,6 @@ bool FitIndex::HasRoom(const PoolTable& pools, size_t pool) const {
     for (size_t d = 0; d < kLane; ++d)
       lacks |= static_cast<uint64_t>(lines[i].free[d]) - static_cast<uint64_t>(least_[i][d]);
   return (lacks >> 63) == 0;
-}
-
-template <Policy policy>
-void FitIndex::Replay(const PoolTable& pools) {
-  const uint64_t end = pools.touches();
-  uint8_t* const levels = levels_.data();
-  for (uint64_t i = seen_; i < end; ++i) {
-    const uint32_t touch = pools.touched(i);
-    const size_t pool = touch & ~PoolTable::kStructural;
-    if ((touch & PoolTable::kStructural) != 0) [[unlikely]]
-      Allow(pools, pool);
-    // As few branches as possible here too: the level is computed and stored whether it fits or
-    // not, and whether it is another one or not. A row of level 0 is never looked at.
-    const uint8_t level = LevelInPool<policy>(pools, pool, shape_, demands_.data());
-    const int fits = static_cast<int>(allowed_.Test(pool)) & static_cast<int>(HasRoom(pools, pool));
-    levels[pool] = static_cast<uint8_t>(level & -fits);
-    rows_[tainted_.Test(pool)].Add(levels[pool], pool / kWordBits);
-  }
-  seen_ = end;
 }
 
 }  // namespace berth::scheduler

@@ -86,6 +86,24 @@ class FitIndex {
   // Looks again at the pools touched since the last time.
   void CatchUp(const PoolTable& pools);
 
+  // ---- For a FitBank, which computes levels of several indexes together.
+  float demand(size_t dimension) const { return demands_[dimension / kLane][dimension % kLane]; }
+  // How much must be free; far below zero if nothing is asked for.
+  int64_t least(size_t dimension) const { return least_[dimension / kLane][dimension % kLane]; }
+  bool is_impossible() const { return is_impossible_; }
+  // The pool's level, if there is room.
+  void Set(size_t pool, uint8_t level, bool has_room) {
+    // No branch: neither can be foretold. A row of level 0 is never looked at.
+    const int fits = static_cast<int>(allowed_.Test(pool)) & static_cast<int>(has_room);
+    const auto now = static_cast<uint8_t>(level & -fits);
+    levels_[pool] = now;
+    rows_[static_cast<size_t>(tainted_.Test(pool))].Add(now, pool / kWordBits);
+  }
+  void LookAgain(const PoolTable& pools, size_t pool);
+  void SetSeen(uint64_t touches) { seen_ = touches; }
+  bool is_awake = false;
+  uint64_t used_at = 0;  // touches
+
   // Calls visit(pool, level) until it says false: the highest level first, pools of one level in
   // the order of their indexes from `start` on, around the end, by 64 and within the 64. Drops what
   // LevelRows has wrong on the way.
@@ -102,8 +120,6 @@ class FitIndex {
   void Allow(const PoolTable& pools, size_t pool);
   bool HasRoom(const PoolTable& pools, size_t pool) const;
   uint8_t Compute(const PoolTable& pools, size_t pool) const;
-  template <Policy policy>
-  void Replay(const PoolTable& pools);
   void AddRows();
 
   // The order of one descent.

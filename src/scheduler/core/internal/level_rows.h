@@ -33,10 +33,12 @@ class LevelRows {
   }
 
   void Add(uint8_t level, size_t chunk) {
-    const size_t word = chunk / kWordBits;
-    rows_[level * words_ + word] |= Bit(chunk);
-    summary_[level * tops_ + word / kWordBits] |= Bit(word);
-    levels_[level / kWordBits] |= Bit(level);
+    uint64_t& word = rows_[level * words_ + chunk / kWordBits];
+    if (word == 0) [[unlikely]] {
+      summary_[level * tops_ + chunk / kWordBits / kWordBits] |= Bit(chunk / kWordBits);
+      levels_[level / kWordBits] |= Bit(level);
+    }
+    word |= Bit(chunk);
   }
   void Drop(uint8_t level, size_t chunk) {
     const size_t word = chunk / kWordBits;

@@ -76,6 +76,10 @@ class ObjectTable {
     const Slot home = slots_[HomeOf(TagOf(key))];  // nearly always the right one
     if (home.number != kUnused) __builtin_prefetch(&objects_[home.number]);
   }
+  void ExpectNumbers(size_t pool) const {
+    __builtin_prefetch(pools_[pool].all.data());
+    __builtin_prefetch(pools_[pool].unseen.data());
+  }
   void ExpectAt(size_t pool) const { __builtin_prefetch(&pools_[pool]); }
   // REQUIRES: the key is not known.
   Placed& Add(const ObjectKey& key, size_t pool);

@@ -22,6 +22,8 @@ namespace berth::scheduler {
 // Dimensions come in fours: what one looks at together is one cache line.
 inline constexpr size_t kLane = 4;
 using Lane = float __attribute__((vector_size(kLane * sizeof(float))));
+inline Lane Min(Lane a, Lane b) { return a < b ? a : b; }
+inline Lane Max(Lane a, Lane b) { return a > b ? a : b; }
 
 // What scoring reads of one pool in four dimensions.
 struct alignas(64) ScoreLine {

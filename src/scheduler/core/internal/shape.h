@@ -22,39 +22,38 @@ struct Demand {
   int64_t amount = 0;
 };
 
-class CompiledShape {
+class alignas(64) CompiledShape {
  public:
   explicit CompiledShape(Requirements given) : requirements(std::move(given)) {}
 
-  const Requirements requirements;
+  // ---- What every placement and release reads, side by side.
 
+  // How many objects of this shape are placed, and what keeps it alive meanwhile (`kept`): counted
+  // here, by the one owner of the board, because a shared pointer per object costs two atomic
+  // operations for each that comes and goes.
+  size_t placed = 0;
   // Valid for one version of the board's dimensions.
   uint64_t dimensions_version = 0;
-  std::vector<Demand> demands;       // amounts above zero, dimension ascending
-  std::vector<std::string> unknown;  // resources that no pool has ever had
-  uint32_t class_id = 0;             // 0: no class needed
-
-  // Terms that this shape asks about; alive as long as the shape.
-  std::vector<CompanyRef> affinity;
-  std::vector<CompanyRef> anti_affinity;
-  std::vector<CompanyRef> spread;
-  std::vector<CompanyRef> preferred;
-
+  std::vector<Demand> demands;  // amounts above zero, dimension ascending
   // Terms of anybody that an object of this shape counts for; valid for one version of the census.
   uint64_t census_version = 0;
   std::vector<CompanyTerm*> counted_by;
-
+  // Terms that this shape asks about; alive as long as the shape.
+  std::vector<CompanyRef> anti_affinity;
+  uint32_t class_id = 0;         // 0: no class needed
+  bool has_preferences = false;  // points must be counted
   SlotHint fit_index;
   SlotHint pool_view;
   SlotHint taint_view;
+
+  // ---- The rest.
+
+  const Requirements requirements;
+  std::vector<std::string> unknown;  // resources that no pool has ever had
+  std::vector<CompanyRef> affinity;
+  std::vector<CompanyRef> spread;
+  std::vector<CompanyRef> preferred;
   std::vector<SlotHint> preferred_views;
-
-  bool has_preferences = false;  // points must be counted
-
-  // How many objects of this shape are placed, and what keeps it alive meanwhile: counted here, by
-  // the one owner of the board, because a shared pointer per object costs two atomic operations for
-  // each that comes and goes.
-  size_t placed = 0;
   Shape kept;
 };
 

@@ -12,6 +12,7 @@
 
 #include "scheduler/core/board.h"
 #include "scheduler/core/internal/census.h"
+#include "scheduler/core/internal/fit_bank.h"
 #include "scheduler/core/internal/fit_index.h"
 #include "scheduler/core/internal/object_table.h"
 #include "scheduler/core/internal/pool_table.h"
@@ -96,7 +97,6 @@ class BoardState {
   void Decide(const Request& request, size_t count, Decision& decision);
   void DecideAmongFew(const Inquiry& inquiry, size_t count, Decision& decision);
   void Search(const Inquiry& inquiry, FitIndex& index, const Clauses& clauses, size_t count);
-  FitIndex& IndexOf(CompiledShape& shape);
   Clauses ClausesOf(const Inquiry& inquiry);
   size_t StartOf(const Request& request) const;
   AssumeVerdict Assume(const Request& request, const Candidate& candidate);
@@ -119,7 +119,7 @@ class BoardState {
   ObjectTable objects;
   std::map<std::string, std::weak_ptr<CompiledShape>> shapes;
   size_t shapes_swept = 64;
-  SlotCache<FitKey, FitIndex> indexes{kIndexesMax};
+  FitBank indexes{pools};
 
   Time now;
   std::vector<Time> avoid_until;  // by pool
@@ -128,9 +128,6 @@ class BoardState {
   Bitmap scratch;              // of the clauses of the moment
   std::vector<Ranked> ranked;  // of the search of the moment
   uint64_t dimensions_version = 0;
-
- private:
-  static constexpr size_t kIndexesMax = 128;  // * 226 KB with 100,000 pools = 29 MB
 };
 
 }  // namespace berth::scheduler
