@@ -77,8 +77,10 @@ class Binder {
   virtual rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
       std::vector<BindRequest> requests) = 0;
 
-  // Objects that exist bound from their first moment: the copies of a set. Item i binds object i;
-  // its uid and placement are ignored (the placement is 1). Few commits; one verdict per object.
+  // Objects that exist bound from their first moment: the copies of a set. Item i binds object i,
+  // whose UID will be the item's: hosts were asked with it ("": a new one). Its generation and
+  // placement are ignored (the placement is 1). Few commits; one verdict per object. BadRequest for
+  // machines with volumes: claims are made when they are bound.
   virtual rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(
       std::vector<meta::Object> objects,
       std::vector<BindItem> items,
