@@ -96,7 +96,7 @@ struct SessionOptions {
   Duration farewell_limit = Duration::Seconds(2);
   // The first retry comes within 50 ms.
   rt::BackoffOptions backoff = {
-      .initial = Duration::Millis(40), .max = Duration::Seconds(5), .factor = 2.0, .jitter = 0.2};
+      .initial = Duration::Millis(40), .max = Duration::Seconds(2), .factor = 2.0, .jitter = 0.2};
 };
 
 class Session {
