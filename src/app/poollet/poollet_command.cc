@@ -202,7 +202,6 @@ cli::Command PoolletCommand() {
   return {
       .name = "poollet",
       .group = "Server",
-      .usage = "[flags]",
       .summary = "Run the agent of a host, which announces its pools",
       .details =
           "Joins a cluster with a token, once, and from then on keeps what the server assigns to "

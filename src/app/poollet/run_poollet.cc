@@ -40,35 +40,55 @@ class PoolletProcess {
         dialer_(loop) {}
 
   rt::Task<Status> Run(std::function<void()> on_ready) {
-    CO_TRY_STATUS(co_await FindRuntimes());
-    CO_TRY_STATUS(co_await Join());
-    CO_TRY_STATUS(co_await StartPoollet());
-    on_ready();
-    CO_TRY_STATUS(co_await stop_.Wait());
-    LOG_INFO("leaving: {}",
-             options_.on_stop == poollet::LeaveMode::kDrain ? "drain" : "everything runs on");
-    co_return co_await End();
+    Status started;
+    {
+      // A runtime or a server may be away for long: waiting for them ends with the first signal.
+      rt::ChildContext child(co_await rt::CurrentContext());
+      cancellable_ = &child;
+      rt::Task<Status> start = Start();
+      started = co_await start.In(child.context());
+      cancellable_ = nullptr;
+    }
+    if (started.ok() && !stop_.is_set()) {
+      on_ready();
+      started = co_await stop_.Wait();
+    }
+    const bool was_stopped = stop_.is_set();
+    const Status ended = co_await End();
+    co_return started.ok() || was_stopped ? ended : started;
   }
 
   // The first call asks for an end, the second one for an end now.
   void Signal() {
-    if (stop_.is_set() && ending_ != nullptr) ending_->Cancel();
+    if (cancellable_ != nullptr) cancellable_->Cancel();
     stop_.Set();
   }
 
  private:
+  rt::Task<Status> Start() {
+    CO_TRY_STATUS(co_await FindRuntimes());
+    CO_TRY_STATUS(co_await Join());
+    co_return co_await StartPoollet();
+  }
+
   rt::Task<Status> End() {
+    if (poollet_ != nullptr) CO_TRY_STATUS(co_await LeaveServer());
+    if (metrics_ != nullptr) CO_TRY_STATUS(co_await metrics_->Stop());
+    if (identity_ != nullptr) CO_TRY_STATUS(co_await identity_->Close());
+    co_return OkStatus();
+  }
+
+  rt::Task<Status> LeaveServer() {
+    LOG_INFO("leaving: {}",
+             options_.on_stop == poollet::LeaveMode::kDrain ? "drain" : "everything runs on");
     rt::ChildContext child(co_await rt::CurrentContext());
-    ending_ = &child;
+    cancellable_ = &child;
     rt::Task<Status> stop = poollet_->Stop(options_.on_stop);
     const Status stopped = co_await stop.In(child.context());
-    ending_ = nullptr;
-    if (!stopped.ok()) {
-      LOG_WARNING("leaving at once: {}", stopped.message());
-      CO_TRY_STATUS(co_await poollet_->Abandon());
-    }
-    if (metrics_ != nullptr) CO_TRY_STATUS(co_await metrics_->Stop());
-    co_return co_await identity_->Close();
+    cancellable_ = nullptr;
+    if (stopped.ok()) co_return stopped;
+    LOG_WARNING("leaving at once: {}", stopped.message());
+    co_return co_await poollet_->Abandon();
   }
 
   iri::RuntimeClient& ClientFor(const std::string& path) {
@@ -182,7 +202,7 @@ class PoolletProcess {
   std::unique_ptr<poollet::Poollet> poollet_;
   std::unique_ptr<MetricsPage> metrics_;
   rt::Event stop_;
-  rt::ChildContext* ending_ = nullptr;
+  rt::ChildContext* cancellable_ = nullptr;  // what the next signal breaks off
 };
 
 }  // namespace

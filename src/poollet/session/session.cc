@@ -98,12 +98,13 @@ rt::Task<Status> Session::Run() {
     if (welcomed_) peer_.Ended(status);
     welcomed_ = false;
     if (status.Is(Reason::kCancelled)) co_return status;
+    // Said once: the attempts that follow mostly fail for the same reason.
+    if (was_synced || last_error_ != status.message()) {
+      LOG_WARNING("no session with {}: {}", server, status.message());
+    }
     last_error_ = status.message();
     if (leaving_) break;
     if (was_synced) backoff_.Reset();
-    if (was_synced || sessions_ == 0) {
-      LOG_WARNING("no session with {}: {}", server, status.message());
-    }
     CO_TRY_STATUS(co_await rt::Sleep(PauseAfter(status)));
   }
   farewell_.Set();
