@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/bench_command.h"
+#include "app/poollet/fencer_command.h"
 #include "app/poollet/poollet_command.h"
 #include "app/restore_command.h"
 #include "app/runtime/runtime_command.h"
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   commands.push_back(berth::app::RuntimeCommand());
   commands.push_back(berth::app::RestoreCommand());
   commands.push_back(berth::app::BenchCommand());
+  commands.push_back(berth::app::FencerCommand());
   const berth::cli::Command root = {
       .name = "berth",
       .usage = "COMMAND [flags]",

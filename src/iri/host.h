@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "iri/attach.h"
 #include "iri/object.h"
 #include "rt/task.h"
 
@@ -94,6 +95,15 @@ struct LeaseState {
   bool operator==(const LeaseState&) const = default;
 };
 
+// A guest that is a process of this host: what a fencer outside of the runtime needs to kill it.
+struct GuestProcess {
+  std::string machine_uid;
+  int64_t pid = 0;
+  uint64_t start_ticks = 0;  // of /proc/PID/stat: a later process of the same pid is another one
+  bool held = false;         // it waits for ResumeGuest: nothing of the guest runs yet
+  bool operator==(const GuestProcess&) const = default;
+};
+
 // Room that the runtime keeps free for one who comes later.
 struct Reservation {
   std::string id;
@@ -122,6 +132,24 @@ class HostRuntime {
   // is there; nothing is changed then. Idempotent.
   virtual rt::Task<Status> SetReservations(std::vector<Reservation> reservations) = 0;
   virtual rt::Task<Result<std::vector<Reservation>>> ListReservations() = 0;
+
+  // For runtimes whose guests are processes and that leave their leases to somebody else:
+  // RenewLease is MethodNotSupported there. A guest with kOnPoolLossAnnotation "Move" starts held:
+  // its process is there, and nothing of it runs until whoever will kill it at its deadline has it.
+  // MethodNotSupported: guests are no processes, or none of anybody's business.
+  virtual rt::Task<Result<std::vector<GuestProcess>>> ListGuests() {
+    co_return Status(Reason::kMethodNotSupported, "this runtime shows no processes");
+  }
+  // Lets a held guest run. NotFound if there is none; idempotent.
+  virtual rt::Task<Status> ResumeGuest(std::string machine_uid) {
+    (void)machine_uid;
+    co_return Status(Reason::kMethodNotSupported, "this runtime holds no guests");
+  }
+
+  // NotFound if no guest of that uid runs; MethodNotSupported for what the runtime does not have.
+  virtual rt::Task<Result<std::unique_ptr<AttachStream>>> Attach(AttachRequest request) {
+    co_return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
+  }
 };
 
 }  // namespace berth::iri

@@ -234,8 +234,12 @@ std::optional<std::string> BenchHost::TakeBatch() {
   return bytes;
 }
 
-std::string BenchHost::WhyNoTunnel(const pb::TunnelRequest& /*request*/) const {
-  return "a host of a bench runs nothing";
+rt::Task<Status> BenchHost::Tunnel(pb::TunnelRequest /*request*/, net::MessageStream* stream) {
+  constexpr uint32_t kEnd = 3;
+  pb::TunnelFrame frame;
+  frame.set_channel(kEnd);
+  frame.set_data("a host of a bench runs nothing");
+  co_return co_await stream->Write(frame.SerializeAsString());
 }
 
 }  // namespace berth::app

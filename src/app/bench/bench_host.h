@@ -75,7 +75,7 @@ class BenchHost final : public poollet::SessionPeer {
   void Granted(uint64_t /*number*/, Duration /*ttl*/) override {}
   std::optional<std::string> TakeBatch() override;
   void Ended(const Status& why) override;
-  std::string WhyNoTunnel(const agent::v1::TunnelRequest& request) const override;
+  rt::Task<Status> Tunnel(agent::v1::TunnelRequest request, net::MessageStream* stream) override;
   std::vector<std::string> Servers() const override { return {options_.server}; }
 
  private:

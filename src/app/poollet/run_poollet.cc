@@ -8,8 +8,10 @@
 #include <memory>
 #include <utility>
 
+#include "app/poollet/fencer_command.h"
 #include "app/poollet/hardware.h"
 #include "app/poollet/metrics_page.h"
+#include "app/poollet/start_pages.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "iri/grpc/client.h"
@@ -17,6 +19,7 @@
 #include "net/h2/h2_dialer.h"
 #include "pki/private_file.h"
 #include "poollet/disk/file_disk.h"
+#include "poollet/fencer/process_fencer.h"
 #include "poollet/identity/identity.h"
 #include "poollet/poollet.h"
 #include "rt/asio/asio_loop.h"
@@ -28,6 +31,9 @@
 
 namespace berth::app {
 namespace {
+
+// By then it has joined, announced and reported once.
+constexpr Duration kStartOver = Duration::Seconds(5);
 
 // What a process needs for one poollet. Members end in reverse order.
 class PoolletProcess {
@@ -51,7 +57,9 @@ class PoolletProcess {
     }
     if (started.ok() && !stop_.is_set()) {
       on_ready();
+      const rt::TimerId trim = loop_.After("poollet.trim", kStartOver, &GiveBackStartPages);
       started = co_await stop_.Wait();
+      loop_.CancelTimer(trim);
     }
     const bool was_stopped = stop_.is_set();
     const Status ended = co_await End();
@@ -67,6 +75,7 @@ class PoolletProcess {
  private:
   rt::Task<Status> Start() {
     CO_TRY_STATUS(co_await FindRuntimes());
+    CO_TRY_STATUS(co_await StartFencer());
     CO_TRY_STATUS(co_await Join());
     co_return co_await StartPoollet();
   }
@@ -75,6 +84,7 @@ class PoolletProcess {
     if (poollet_ != nullptr) CO_TRY_STATUS(co_await LeaveServer());
     if (metrics_ != nullptr) CO_TRY_STATUS(co_await metrics_->Stop());
     if (identity_ != nullptr) CO_TRY_STATUS(co_await identity_->Close());
+    if (fencer_ != nullptr) CO_TRY_STATUS(co_await fencer_->Close());
     co_return OkStatus();
   }
 
@@ -136,6 +146,28 @@ class PoolletProcess {
     co_return OkStatus();
   }
 
+  // Leases of guests that are processes are kept by a process of their own; other runtimes keep
+  // them themselves, or have none.
+  rt::Task<Status> StartFencer() {
+    iri::HostRuntime* const host = runtimes_.machine_host;
+    if (host == nullptr) co_return OkStatus();
+    rt::Backoff backoff;
+    while (true) {
+      const auto guests = co_await host->ListGuests();
+      if (guests.status().Is(Reason::kMethodNotSupported)) co_return OkStatus();
+      if (guests.ok()) break;
+      LOG_WARNING("machine runtime: {}", guests.status().message());
+      CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
+    }
+    const std::string folder = options_.data_dir + "/fencer";
+    CO_TRY_STATUS(pki::EnsurePrivateFolder(folder));
+    launcher_.emplace(folder);
+    std::function<Status()> launch = [this] { return launcher_->Launch(); };
+    fencer_ = std::make_unique<poollet::ProcessFencer>(loop_, *host, folder, std::move(launch));
+    fencer_->Start();
+    co_return OkStatus();
+  }
+
   rt::Task<Status> Join() {
     rt::Backoff backoff;
     while (true) {
@@ -173,6 +205,7 @@ class PoolletProcess {
     deps.credentials = identity_.get();
     deps.disk = &disk_;
     deps.runtimes = runtimes_;
+    deps.fencer = fencer_.get();
     poollet::Poollet::Options options;
     AddPool("MachinePool", options_.machine, options.host);
     AddPool("VolumePool", options_.volume, options.host);
@@ -198,6 +231,8 @@ class PoolletProcess {
   net::H2Dialer dialer_;
   std::map<std::string, std::unique_ptr<iri::RuntimeClient>> clients_;  // by socket
   poollet::HostRuntimes runtimes_;
+  std::optional<FencerLauncher> launcher_;
+  std::unique_ptr<poollet::ProcessFencer> fencer_;  // if the guests are processes
   std::unique_ptr<poollet::Identity> identity_;
   std::unique_ptr<poollet::Poollet> poollet_;
   std::unique_ptr<MetricsPage> metrics_;

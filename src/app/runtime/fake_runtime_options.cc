@@ -117,6 +117,11 @@ Result<runtime::FakeHostOptions> FakeHostOf(const cli::Arguments& arguments) {
   runtime::FakeHostOptions options = runtime::DefaultFakeHost();
   options.name = arguments.Text("name");
   if (arguments.Switch("foreign")) options.flavor = runtime::FakeFlavor::kForeign;
+  if (arguments.Text("guests") == "processes") {
+    const bool last = !arguments.Text("state-file").empty();
+    options.guests =
+        last ? runtime::FakeGuests::kLastingProcesses : runtime::FakeGuests::kProcesses;
+  }
   TRY(const meta::Quantity cpu, ParseAmount("--cpu", arguments.Text("cpu")));
   TRY(const meta::Quantity memory, ParseAmount("--memory", arguments.Text("memory")));
   TRY(const meta::Quantity storage, ParseAmount("--storage", arguments.Text("storage")));

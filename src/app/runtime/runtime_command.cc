@@ -37,6 +37,8 @@ using cli::Session;
 // Calls in progress may end when the process is told to stop.
 constexpr Duration kStopGrace = Duration::Seconds(2);
 
+constexpr std::array<std::string_view, 2> kGuests = {"simulated", "processes"};
+
 constexpr std::array kFakeFlags = {
     Flag{.name = "socket",
          .kind = FlagKind::kText,
@@ -72,6 +74,13 @@ constexpr std::array kFakeFlags = {
     Flag{.name = "foreign",
          .help = "(host) Be somebody else's runtime: no additions of Berth, create is not "
                  "idempotent."},
+    Flag{.name = "guests",
+         .kind = FlagKind::kText,
+         .value_name = "HOW",
+         .help = "(host) simulated, or processes: each machine is a process that sleeps, and its "
+                 "leases are kept by the poollet's fencer.",
+         .fallback = "simulated",
+         .values = kGuests},
     Flag{.name = "boot-time",
          .kind = FlagKind::kDuration,
          .value_name = "TIME",

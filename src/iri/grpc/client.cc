@@ -17,6 +17,7 @@
 #include "machine/v1alpha1/api.grpc.pb.h"
 #include "net/grpc_bridge.h"
 #include "net/grpc_client_reader.h"
+#include "net/grpc_client_stream.h"
 #include "volume/v1alpha1/api.grpc.pb.h"
 
 namespace berth::iri {
@@ -390,6 +391,62 @@ class RuntimeClient::Stream final : public ChangeStream {
   std::optional<net::GrpcClientReader<host_pb::Change>> reader_;
 };
 
+// The client's end of a conversation with a guest.
+class RuntimeClient::Attached final : public AttachStream {
+ public:
+  using Frames = net::GrpcClientStream<host_pb::AttachFrame, host_pb::AttachFrame>;
+
+  Attached(Connection& connection, std::shared_ptr<Link> link)
+      : connection_(connection), link_(std::move(link)) {
+    net::GrpcStreamOptions options;
+    options.outbox_max = kAttachOutboxMax;
+    frames_.emplace(
+        connection.loop(),
+        [this](auto* context, auto* reactor) { link_->host->async()->Attach(context, reactor); },
+        std::move(options));
+  }
+
+  rt::Task<Status> Begin(AttachRequest request) {
+    host_pb::AttachFrame first;
+    first.mutable_request()->set_machine_uid(request.machine_uid);
+    first.mutable_request()->set_what(request.what);
+    for (const auto& [name, value] : request.options) {
+      (*first.mutable_request()->mutable_options())[name] = value;
+    }
+    CO_TRY_STATUS(co_await frames_->Write(std::move(first)));
+    const auto answer = co_await frames_->Read();
+    if (!answer.ok()) co_return connection_.Judge(answer.status());
+    if (!answer->has_value()) co_return Unavailable("the runtime ended it at once");
+    co_return OkStatus();
+  }
+  rt::Task<Result<std::optional<AttachFrame>>> Read() override {
+    auto message = co_await frames_->Read();
+    if (!message.ok()) co_return connection_.Judge(message.status());
+    if (!message->has_value()) co_return std::optional<AttachFrame>();
+    if ((*message)->channel() > kAttachChannelMax ||
+        (*message)->data().size() > kAttachFrameBytesMax) {
+      co_return Internal("the runtime behind " + connection_.path() + " sent a frame that is none");
+    }
+    AttachFrame frame;
+    frame.channel = static_cast<AttachFrame::Channel>((*message)->channel());
+    frame.data = std::move(*(*message)->mutable_data());
+    co_return std::optional<AttachFrame>(std::move(frame));
+  }
+  rt::Task<Status> Write(AttachFrame frame) override {
+    host_pb::AttachFrame message;
+    message.set_channel(static_cast<uint32_t>(frame.channel));
+    message.set_data(std::move(frame.data));
+    co_return co_await frames_->Write(std::move(message));
+  }
+  rt::Task<Status> Close() override { return frames_->Close(); }
+
+ private:
+  static constexpr size_t kAttachOutboxMax = 8;
+  Connection& connection_;
+  const std::shared_ptr<Link> link_;
+  std::optional<Frames> frames_;
+};
+
 class RuntimeClient::Host final : public HostRuntime {
  public:
   explicit Host(Connection& connection) : connection_(connection) {}
@@ -433,6 +490,36 @@ class RuntimeClient::Host final : public HostRuntime {
            co_await connection_.Call(&HostCalls::ListReservations,
                                      host_pb::ListReservationsRequest()));
     co_return AllFromProto(answer.reservations());
+  }
+  rt::Task<Result<std::vector<GuestProcess>>> ListGuests() override {
+    CO_TRY(const auto answer,
+           co_await connection_.Call(&HostCalls::ListGuests, host_pb::ListGuestsRequest()));
+    std::vector<GuestProcess> guests;
+    for (const auto& guest : answer.guests()) {
+      GuestProcess process;
+      process.machine_uid = guest.machine_uid();
+      process.pid = guest.pid();
+      process.start_ticks = guest.start_ticks();
+      process.held = guest.held();
+      guests.push_back(std::move(process));
+    }
+    co_return guests;
+  }
+  rt::Task<Status> ResumeGuest(std::string machine_uid) override {
+    host_pb::ResumeGuestRequest request;
+    request.set_machine_uid(machine_uid);
+    return connection_.Do(&HostCalls::ResumeGuest, std::move(request));
+  }
+  rt::Task<Result<std::unique_ptr<AttachStream>>> Attach(AttachRequest request) override {
+    CO_TRY(std::shared_ptr<Link> link, connection_.Connect());
+    auto stream = std::make_unique<Attached>(connection_, std::move(link));
+    const Status begun = co_await stream->Begin(std::move(request));
+    if (!begun.ok()) {
+      const Status closed = co_await stream->Close();
+      CHECK(closed.ok());
+      co_return begun;
+    }
+    co_return std::unique_ptr<AttachStream>(std::move(stream));
   }
 
  private:

@@ -57,6 +57,7 @@ class RuntimeClient {
   class Buckets;
   class Host;
   class Stream;
+  class Attached;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Machines> machines_;
   std::unique_ptr<Volumes> volumes_;

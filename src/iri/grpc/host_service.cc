@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "berth/iri/v1/host.grpc.pb.h"
 #include "iri/grpc/boot_clock.h"
 #include "iri/grpc/serving.h"
+#include "net/grpc_server_stream.h"
 #include "net/grpc_server_writer.h"
 
 namespace berth::iri {
@@ -11,6 +15,7 @@ namespace berth::iri {
 namespace {
 
 using ChangeWriter = net::GrpcServerWriter<host_pb::Change>;
+using AttachFrames = net::GrpcServerStream<host_pb::AttachFrame, host_pb::AttachFrame>;
 
 class HostService final : public host_pb::HostRuntime::CallbackService {
  public:
@@ -80,7 +85,91 @@ class HostService final : public host_pb::HostRuntime::CallbackService {
     });
   }
 
+  grpc::ServerUnaryReactor* ListGuests(grpc::CallbackServerContext*,
+                                       const host_pb::ListGuestsRequest* request,
+                                       host_pb::ListGuestsResponse* response) override {
+    return Serve(scope_, request, response, [this](const host_pb::ListGuestsRequest&) {
+      return Filled<host_pb::ListGuestsResponse, std::vector<GuestProcess>>(
+          runtime_.ListGuests(),
+          [](const std::vector<GuestProcess>& all, host_pb::ListGuestsResponse& answer) {
+            for (const GuestProcess& one : all) {
+              host_pb::GuestProcess& added = *answer.add_guests();
+              added.set_machine_uid(one.machine_uid);
+              added.set_pid(one.pid);
+              added.set_start_ticks(one.start_ticks);
+              added.set_held(one.held);
+            }
+          });
+    });
+  }
+
+  grpc::ServerUnaryReactor* ResumeGuest(grpc::CallbackServerContext*,
+                                        const host_pb::ResumeGuestRequest* request,
+                                        host_pb::ResumeGuestResponse* response) override {
+    return Serve(scope_, request, response, [this](const host_pb::ResumeGuestRequest& r) {
+      return Done<host_pb::ResumeGuestResponse>(runtime_.ResumeGuest(r.machine_uid()));
+    });
+  }
+
+  grpc::ServerBidiReactor<host_pb::AttachFrame, host_pb::AttachFrame>* Attach(
+      grpc::CallbackServerContext*) override {
+    return net::ServeBidi<host_pb::AttachFrame, host_pb::AttachFrame>(
+        watches_, [this](AttachFrames& frames) { return RunAttach(&frames); });
+  }
+
  private:
+  rt::Task<Status> RunAttach(AttachFrames* frames) {
+    CO_TRY(const std::optional<host_pb::AttachFrame> first, co_await frames->Read());
+    if (!first.has_value() || !first->has_request()) {
+      co_return BadRequest("attach: the first frame has no request");
+    }
+    CO_TRY_STATUS(CheckMessage(*first));
+    AttachRequest request;
+    request.machine_uid = first->request().machine_uid();
+    request.what = first->request().what();
+    for (const auto& [name, value] : first->request().options()) request.options[name] = value;
+    CO_TRY(const std::unique_ptr<AttachStream> stream,
+           co_await runtime_.Attach(std::move(request)));
+    Status ended = co_await frames->Write(host_pb::AttachFrame());
+    rt::TaskScope scope(scope_.loop());
+    scope.Spawn("iri.attach_in", CarryIn(frames, stream.get()));
+    if (ended.ok()) ended = co_await CarryOut(frames, stream.get());
+    const Status closed = co_await stream->Close();
+    CHECK(closed.ok());
+    const Status joined = co_await scope.Close();
+    CHECK(joined.ok());
+    co_return ended;
+  }
+
+  // Until the guest has said its last.
+  static rt::Task<Status> CarryOut(AttachFrames* frames, AttachStream* stream) {
+    while (true) {
+      CO_TRY(auto frame, co_await stream->Read());
+      if (!frame.has_value()) co_return OkStatus();
+      host_pb::AttachFrame message;
+      message.set_channel(static_cast<uint32_t>(frame->channel));
+      message.set_data(std::move(frame->data));
+      CO_TRY_STATUS(co_await frames->Write(std::move(message)));
+    }
+  }
+  static rt::Task<Status> CarryIn(AttachFrames* frames, AttachStream* stream) {
+    while (true) {
+      CO_TRY(auto message, co_await frames->Read());
+      AttachFrame frame;
+      frame.channel = AttachFrame::Channel::kIn;  // a caller who is done has no more input
+      if (message.has_value()) {
+        if (message->channel() > kAttachChannelMax ||
+            message->data().size() > kAttachFrameBytesMax) {
+          co_return BadRequest("attach: a frame that is none");
+        }
+        frame.channel = static_cast<AttachFrame::Channel>(message->channel());
+        frame.data = std::move(*message->mutable_data());
+      }
+      const Status written = co_await stream->Write(std::move(frame));
+      if (!written.ok() || !message.has_value()) co_return OkStatus();
+    }
+  }
+
   rt::Task<Status> RunWatch(const host_pb::WatchRequest* request, ChangeWriter* writer) {
     CO_TRY_STATUS(CheckMessage(*request));
     CO_TRY(const std::unique_ptr<ChangeStream> stream, co_await runtime_.Watch(request->cursor()));

@@ -106,7 +106,10 @@ TEST(RuntimeInterface, HasOurAdditionsInAPackageOfTheirOwn) {
                                    "call berth.iri.v1.HostRuntime 1 Capacity",
                                    "call berth.iri.v1.HostRuntime 2 RenewLease",
                                    "call berth.iri.v1.HostRuntime 3 SetReservations",
-                                   "call berth.iri.v1.HostRuntime 4 ListReservations"}));
+                                   "call berth.iri.v1.HostRuntime 4 ListReservations",
+                                   "call berth.iri.v1.HostRuntime 5 ListGuests",
+                                   "call berth.iri.v1.HostRuntime 6 ResumeGuest",
+                                   "call berth.iri.v1.HostRuntime 7 Attach"}));
   EXPECT_TRUE(file.service(0)->method(0)->server_streaming());
 }
 

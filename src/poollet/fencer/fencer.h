@@ -19,6 +19,8 @@ class Fencer {
   // The words of iri::HostRuntime::RenewLease. An error: nothing is known, and no guest that may
   // be moved is started.
   virtual rt::Task<Result<std::vector<iri::LeaseState>>> Renew(iri::LeaseRenewal renewal) = 0;
+  // The runtime's guests may be other ones than before.
+  virtual void GuestsChanged() {}
 };
 
 // The runtime itself kills at the deadline.

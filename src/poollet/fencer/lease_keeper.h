@@ -47,6 +47,11 @@ class LeaseKeeper {
   // The fencer has the guest's deadline; a guest that was fenced begins a new lease.
   rt::Task<Status> Cover(std::string uid);
 
+  // The runtime has something new to show.
+  void GuestsChanged() {
+    if (fencer_ != nullptr) fencer_->GuestsChanged();
+  }
+
   // How long the longest lease still runs.
   Duration left() const;
   bool is_ready() const { return fencer_ != nullptr && problem_.empty(); }

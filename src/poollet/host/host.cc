@@ -148,8 +148,9 @@ rt::Task<Status> Host::RefreshLoop() {
       if (refreshed.Is(Reason::kCancelled)) co_return refreshed;
       next = loop_.Now() + options_.statistics_interval;
     }
-    if (loop_.Now() - last_facts >= kFactsPause && in_session_ &&
-        facts_said_ != ledger_.version().counter) {
+    const bool is_news =
+        facts_said_ != ledger_.version().counter || fence_said_ != leases_.problem();
+    if (loop_.Now() - last_facts >= kFactsPause && in_session_ && is_news) {
       last_facts = loop_.Now();
       deps_.wake(Urgency::kSoon);
     }
@@ -283,7 +284,8 @@ void Host::SayFacts() {
   const uint64_t counter = ledger_.version().counter;
   const bool classes =
       std::ranges::any_of(ports_, [](const auto& port) { return port.second.classes_changed; });
-  if (!synced_ || (counter == facts_said_ && !classes)) return;
+  const bool fence = fence_said_ != leases_.problem();
+  if (!synced_ || (counter == facts_said_ && !classes && !fence)) return;
   std::vector<SpokenFacts> all;
   for (auto& [kind, port] : ports_) {
     const std::string uid = PoolUidOf(kind);
@@ -301,6 +303,7 @@ void Host::SayFacts() {
     all.push_back(std::move(facts));
   }
   facts_said_ = counter;
+  fence_said_ = leases_.problem();
   outbox_.Facts(std::move(all));
 }
 

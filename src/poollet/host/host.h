@@ -119,7 +119,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Granted(uint64_t number, Duration ttl) override;
   std::optional<std::string> TakeBatch() override;
   void Ended(const Status& why) override;
-  std::string WhyNoTunnel(const agent::v1::TunnelRequest& request) const override;
+  rt::Task<Status> Tunnel(agent::v1::TunnelRequest request, net::MessageStream* stream) override;
   std::vector<std::string> Servers() const override;
 
   // Set while nothing is assigned to this host or being removed from it.
@@ -230,6 +230,9 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
            std::string reason,
            std::string message);
 
+  // host_tunnel.cc
+  rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Attach(agent::v1::TunnelRequest request);
+
   // host_announce.cc
   void FillKnown(const Item& item, agent::v1::Known& known) const;
   void FillPool(const PoolSetup& setup, agent::v1::PoolAnnounce& pool) const;
@@ -265,6 +268,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   std::map<std::string, std::string> early_assigns_;
 
   uint64_t facts_said_ = 0;  // the ledger's counter
+  std::string fence_said_;   // the fencer's problem
   std::optional<rt::TimerId> expiry_timer_;
   struct CpuSample {
     Duration cpu_time;

@@ -447,16 +447,6 @@ std::optional<std::string> Host::TakeBatch() {
   return outbox_.Take();
 }
 
-std::string Host::WhyNoTunnel(const pb::TunnelRequest& request) const {
-  const auto found = items_.find(request.uid());
-  if (found == items_.end() || found->second.entry.phase != Phase::kAssigned ||
-      found->second.entry.placement.number != request.placement()) {
-    return fmt::format(
-        "{} is not on this host at placement {}", request.uid(), request.placement());
-  }
-  return fmt::format("the runtime of this host offers no {}", request.what());
-}
-
 void Host::Ended(const Status& why) {
   (void)why;
   in_session_ = false;

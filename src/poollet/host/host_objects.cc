@@ -169,7 +169,7 @@ rt::Task<Status> Host::CreateBegins(std::string uid) {
 }
 
 void Host::Changed(ObjectKind kind, const std::string& uid) {
-  (void)kind;
+  if (kind == ObjectKind::kMachine) leases_.GuestsChanged();
   if (reconciler_.Has(uid)) {
     reconciler_.Kick(uid);
   } else if (!items_.contains(uid)) {

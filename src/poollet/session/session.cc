@@ -24,8 +24,8 @@ constexpr size_t kRedirectsMax = 16;
 constexpr std::string_view kTunnel = "/berth.agent.v1.AgentService/Tunnel";
 // Streams of one connection that may be open at once beside the session itself.
 constexpr size_t kTunnelsMax = 32;
-constexpr uint32_t kTunnelErrors = 2;
-constexpr uint32_t kTunnelEnd = 3;
+// What waits for a server that does not read, of one tunnel.
+constexpr size_t kTunnelOutboxBytesMax = 256 * 1024;
 
 Result<pb::ServerMessage> Decode(const std::string& bytes) {
   pb::ServerMessage message;
@@ -201,8 +201,7 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
       peer_.Received(message.batch());
       for (const auto& tunnel : message.batch().tunnels()) {
         if (helpers_ == nullptr || helpers_->size() > kTunnelsMax) break;
-        helpers_->Spawn("poollet.session.tunnel",
-                        AnswerTunnel(tunnel.ticket(), peer_.WhyNoTunnel(tunnel)));
+        helpers_->Spawn("poollet.session.tunnel", RunTunnel(tunnel));
       }
       break;
     case pb::ServerMessage::kSynced:
@@ -284,26 +283,15 @@ rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
 }
 
 // Whoever waits at the other end learns at once why there is nothing to see.
-rt::Task<Status> Session::AnswerTunnel(std::string ticket, std::string why) {
+rt::Task<Status> Session::RunTunnel(pb::TunnelRequest request) {
   net::RpcOptions options;
-  options.deadline = options_.welcome_limit;
+  options.limits.outbox_bytes_max = kTunnelOutboxBytesMax;
   std::string method(kTunnel);
   CO_TRY(auto tunnel, co_await channel_->Open(std::move(method), std::move(options)));
-  pb::TunnelFrame frame;
-  frame.set_ticket(ticket);
-  frame.set_channel(kTunnelErrors);
-  frame.set_data(why);
-  Status status = co_await tunnel->Write(frame.SerializeAsString());
-  if (status.ok()) {
-    pb::TunnelFrame end;
-    end.set_channel(kTunnelEnd);
-    status = co_await tunnel->Write(end.SerializeAsString());
-  }
-  tunnel->WritesDone();
-  while (status.ok()) {  // until the server has taken it
-    const auto read = co_await tunnel->Read();
-    if (!read.ok() || !read->has_value()) break;
-  }
+  pb::TunnelFrame first;
+  first.set_ticket(request.ticket());
+  Status status = co_await tunnel->Write(first.SerializeAsString());
+  if (status.ok()) status = co_await peer_.Tunnel(std::move(request), tunnel.get());
   tunnel->Abort(Cancelled("the tunnel is over"));
   co_return status;
 }

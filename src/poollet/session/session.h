@@ -82,8 +82,9 @@ class SessionPeer {
   virtual std::optional<std::string> TakeBatch() = 0;
   // After every session that was welcomed.
   virtual void Ended(const Status& why) = 0;
-  // Why a console, a shell or a log of this uid cannot be had; asked for every tunnel.
-  virtual std::string WhyNoTunnel(const agent::v1::TunnelRequest& request) const = 0;
+  // A console, a shell, a log or a port, over a call that has been opened for it and has said its
+  // ticket. Returns when it is over; the stream is broken off then.
+  virtual rt::Task<Status> Tunnel(agent::v1::TunnelRequest request, net::MessageStream* stream) = 0;
   // Where to dial, in order of preference.
   virtual std::vector<std::string> Servers() const = 0;
 };
@@ -135,7 +136,7 @@ class Session {
   rt::Task<Status> HeartbeatLoop(net::MessageStream* stream);
   Status Dispatch(const agent::v1::ServerMessage& message, net::MessageStream* stream);
   bool SayGoodbye(LeaveMode mode);
-  rt::Task<Status> AnswerTunnel(std::string ticket, std::string why);
+  rt::Task<Status> RunTunnel(agent::v1::TunnelRequest request);
   std::string NextServer();
   Duration PauseAfter(const Status& status);
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "berth/agent/v1/agent.pb.h"
+#include "rt/event.h"
 #include "rt/sim/run_task.h"
 
 namespace berth::poollet {
@@ -83,8 +84,21 @@ rt::Task<Status> FakeGateway::ServeTunnel(net::MessageStream* stream) {
     if (!bytes.ok() || !bytes->has_value()) break;
     pb::TunnelFrame frame;
     CHECK(frame.ParseFromString(**bytes));
-    if (ticket.empty()) ticket = frame.ticket();
+    if (ticket.empty()) {
+      ticket = frame.ticket();
+      for (const std::string& line : tunnel_input[ticket]) {
+        pb::TunnelFrame in;
+        in.set_data(line);
+        const Status written = co_await stream->Write(in.SerializeAsString());
+        if (!written.ok()) co_return written;
+      }
+    }
+    if (!reads_tunnels) {
+      rt::Event never;
+      co_return co_await never.Wait();  // until the call is broken off
+    }
     text += frame.data();
+    tunnel_bytes[ticket] = text.size();
     if (frame.channel() == 3) tunnels[ticket] = text;
   }
   co_return OkStatus();

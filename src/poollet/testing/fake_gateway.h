@@ -105,7 +105,10 @@ class FakeGateway {
   std::map<std::string, std::string> orphans;  // runtime id to uid
   std::map<std::string, fleet::PoolFacts> facts;
   std::map<std::string, fleet::Statistics> statistics;
-  std::map<std::string, std::string> tunnels;  // ticket to what came through
+  std::map<std::string, std::string> tunnels;                    // ticket to what came through
+  std::map<std::string, std::vector<std::string>> tunnel_input;  // what is said to it at once
+  bool reads_tunnels = true;                                     // beyond the first frame
+  std::map<std::string, size_t> tunnel_bytes;                    // heard so far
   std::string goodbye;
   uint64_t lease_left_ms = 0;
   size_t announce_chunks = 0;

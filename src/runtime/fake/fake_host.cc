@@ -13,6 +13,9 @@ namespace berth::runtime {
 
 namespace {
 
+// How long the death of a process may go unnoticed.
+constexpr Duration kProcessLook = Duration::Millis(50);
+
 constexpr auto kCreate = FakeHost::CallKind::kCreate;
 constexpr auto kOther = FakeHost::CallKind::kOther;
 
@@ -299,6 +302,9 @@ class FakeHost::Host final : public iri::HostRuntime {
     return host_.Call<Answer>(
         [this, renewal = std::move(renewal)](const FakeClock& clock) -> Answer {
           if (foreign()) return NotServed();
+          if (state_.has_processes()) {
+            return Status(Reason::kMethodNotSupported, "leases are for a fencer to keep");
+          }
           return state_.Renew(clock, renewal);
         },
         kOther);
@@ -320,8 +326,47 @@ class FakeHost::Host final : public iri::HostRuntime {
         },
         kOther);
   }
+  rt::Task<Result<std::vector<iri::GuestProcess>>> ListGuests() override {
+    using Answer = Result<std::vector<iri::GuestProcess>>;
+    return host_.Call<Answer>(
+        [this](const FakeClock& clock) -> Answer {
+          if (foreign()) return NotServed();
+          if (!state_.has_processes()) return NoProcesses();
+          return state_.Guests(clock);
+        },
+        kOther);
+  }
+  rt::Task<Status> ResumeGuest(std::string machine_uid) override {
+    return host_.Call<Status>(
+        [this, machine_uid = std::move(machine_uid)](const FakeClock& clock) {
+          if (foreign()) return NotServed();
+          if (!state_.has_processes()) return NoProcesses();
+          return state_.ResumeGuest(clock, machine_uid);
+        },
+        kOther);
+  }
+  rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Attach(iri::AttachRequest request) override {
+    using Answer = Result<std::unique_ptr<iri::AttachStream>>;
+    return host_.Call<Answer>(
+        [this, request = std::move(request)](const FakeClock& clock) -> Answer {
+          if (foreign()) return NotServed();
+          if (!IsFakeConversation(request.what)) {
+            return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
+          }
+          TRY(const std::vector<std::string> logs, state_.LogsOf(clock, request.machine_uid));
+          auto conversation = std::make_shared<FakeConversation>(request, logs);
+          std::erase_if(host_.conversations_, [](const auto& known) { return known.expired(); });
+          host_.conversations_.push_back(conversation);
+          return std::unique_ptr<iri::AttachStream>(
+              std::make_unique<FakeAttachStream>(std::move(conversation)));
+        },
+        kOther);
+  }
 
  private:
+  static Status NoProcesses() {
+    return {Reason::kMethodNotSupported, "the guests of this runtime are no processes"};
+  }
   bool foreign() const { return state_.options().flavor == FakeFlavor::kForeign; }
   static Status NotServed() {
     return {Reason::kMethodNotSupported, "this runtime has no berth.iri.v1.HostRuntime"};
@@ -344,6 +389,11 @@ FakeHost::FakeHost(rt::Loop& loop, std::shared_ptr<FakeHostState> state)
       volumes_(std::make_unique<Volumes>(*this)),
       buckets_(std::make_unique<Buckets>(*this)),
       host_(std::make_unique<Host>(*this)) {
+  if (state_->has_processes()) {
+    const bool last = state_->options().guests == FakeGuests::kLastingProcesses;
+    processes_ = std::make_unique<GuestProcesses>(last ? GuestProcesses::Lifetime::kOutliveUs
+                                                       : GuestProcesses::Lifetime::kWithUs);
+  }
   Restart(Memory::kKept);
 }
 
@@ -360,8 +410,21 @@ iri::Runtimes FakeHost::runtimes() {
   return runtimes;
 }
 
+void FakeHost::EndConversations() {
+  for (const auto& known : conversations_) {
+    const auto conversation = known.lock();
+    if (conversation == nullptr || conversation->is_over()) continue;
+    if (!state_->LogsOf(clock(), conversation->machine_uid()).ok()) {
+      conversation->End("the guest is gone");
+    }
+  }
+}
+
 void FakeHost::Crash() {
   crashed_ = true;
+  for (const auto& known : conversations_) {
+    if (const auto conversation = known.lock()) conversation->Break();
+  }
   watchers_.CompleteAll(OkStatus());
 }
 
@@ -377,7 +440,9 @@ void FakeHost::Restart(Memory memory) {
 
 void FakeHost::Refresh() {
   state_->Advance(clock());
+  if (processes_ != nullptr) processes_->Match(*state_, clock());
   Arm();
+  EndConversations();
   if (std::exchange(told_, state_->last_change()) != state_->last_change()) {
     watchers_.CompleteAll(OkStatus());
   }
@@ -385,7 +450,11 @@ void FakeHost::Refresh() {
 
 // One timer, for the next thing that happens by itself.
 void FakeHost::Arm() {
-  const std::optional<Time> due = state_->NextDue();
+  std::optional<Time> due = state_->NextDue();
+  if (processes_ != nullptr && !processes_->empty()) {
+    const Time look = loop_.Now() + kProcessLook;
+    if (!due.has_value() || *due > look) due = look;
+  }
   if (due == timer_due_) return;
   if (timer_due_.has_value()) loop_.CancelTimer(timer_);
   timer_due_ = due;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "iri/runtimes.h"
@@ -17,7 +18,9 @@
 #include "rt/sleep.h"
 #include "rt/task.h"
 #include "rt/waiters.h"
+#include "runtime/fake/fake_attach.h"
 #include "runtime/fake/fake_host_state.h"
+#include "runtime/fake/guest_processes.h"
 
 namespace berth::runtime {
 
@@ -72,6 +75,8 @@ class FakeHost {
   bool lives(uint64_t life) const { return !crashed_ && life == life_; }
   std::string CursorAt(uint64_t change) const;
   void Arm();
+  // Conversations with guests that are gone end.
+  void EndConversations();
 
   rt::Loop& loop_;
   const std::shared_ptr<FakeHostState> state_;
@@ -86,6 +91,8 @@ class FakeHost {
   std::unique_ptr<Volumes> volumes_;
   std::unique_ptr<Buckets> buckets_;
   std::unique_ptr<Host> host_;
+  std::vector<std::weak_ptr<FakeConversation>> conversations_;
+  std::unique_ptr<GuestProcesses> processes_;  // if the guests have any
 };
 
 }  // namespace berth::runtime

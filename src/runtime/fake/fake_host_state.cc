@@ -44,6 +44,7 @@ void EarliestOf(const Table& table, std::optional<Time>& earliest) {
 
 std::optional<Time> DueOf(const FakeGuest& guest) {
   using Phase = FakeGuest::Phase;
+  if (guest.held && guest.phase == Phase::kBooting) return std::nullopt;
   if (guest.phase == Phase::kBooting || guest.phase == Phase::kStopping) return guest.until;
   if (guest.phase == Phase::kRunning) return guest.crash_at;
   return std::nullopt;

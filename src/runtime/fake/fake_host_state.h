@@ -42,6 +42,10 @@ struct FakeGuest {
   std::optional<Time> crash_at;
   Time started;     // of kBooting and kRunning
   std::string why;  // of kDead: "Crashed"
+  // With FakeGuests::kProcesses.
+  bool held = false;  // its process waits, and its boot with it
+  int64_t pid = 0;    // 0: it has none yet
+  uint64_t start_ticks = 0;
 
   bool alive() const { return phase != Phase::kOff && phase != Phase::kDead; }
 };
@@ -81,7 +85,7 @@ class FakeHostState {
   iri::ResourceVector Used() const;
 
   // What happens to hardware and guests from outside.
-  void CrashGuest(const FakeClock& clock, std::string_view machine_id);
+  void CrashGuest(const FakeClock& clock, std::string_view machine_id, std::string why = "Crashed");
   void ShutDownGuestFromInside(const FakeClock& clock, std::string_view machine_id);
   // Every guest is dead, objects stay, the boot id is another.
   void PowerCut(const FakeClock& clock);
@@ -116,6 +120,13 @@ class FakeHostState {
 
   // The host.
   std::vector<iri::LeaseState> Renew(const FakeClock& clock, const iri::LeaseRenewal& renewal);
+  // The processes of living guests, and what they wait for.
+  std::vector<iri::GuestProcess> Guests(const FakeClock& clock);
+  Status ResumeGuest(const FakeClock& clock, std::string_view machine_uid);
+  // The events of a machine whose guest runs, as lines. NotFound if none does.
+  Result<std::vector<std::string>> LogsOf(const FakeClock& clock, std::string_view machine_uid);
+  void SetProcess(std::string_view machine_id, int64_t pid, uint64_t start_ticks);
+  bool has_processes() const { return options_.guests != FakeGuests::kSimulated; }
   Status SetReservations(const FakeClock& clock, std::vector<iri::Reservation> reservations);
   const std::vector<iri::Reservation>& reservations() const { return reservations_; }
   iri::HostCapacity Capacity(const FakeClock& clock);

@@ -58,6 +58,11 @@ Status CheckParts(const iri::MachineSpec& spec) {
   return check(spec.nics, "network interface");
 }
 
+bool Moves(const iri::Machine& machine) {
+  const auto policy = machine.metadata.annotations.find(iri::kOnPoolLossAnnotation);
+  return policy != machine.metadata.annotations.end() && policy->second == iri::kOnPoolLossMove;
+}
+
 }  // namespace
 
 Result<FakeMachine*> FakeHostState::FindMachine(std::string_view id) {
@@ -78,16 +83,14 @@ iri::ResourceVector FakeHostState::Needs(const iri::Machine& machine) const {
 }
 
 Status FakeHostState::MayStart(const iri::Machine& machine, Time now) const {
+  if (has_processes()) return OkStatus();  // it is held instead
   if (options_.flavor == FakeFlavor::kForeign || options_.lies.ignores_leases) return OkStatus();
   const std::string_view uid = LabelOf(machine.metadata, iri::kMachineUidLabel);
   const auto lease = leases_.find(uid);
   if (lease != leases_.end() && (lease->second.fenced || lease->second.deadline <= now)) {
     return Forbidden("machine uid " + Quote(uid) + " is fenced: its lease has run out");
   }
-  const auto policy = machine.metadata.annotations.find(iri::kOnPoolLossAnnotation);
-  const bool moves =
-      policy != machine.metadata.annotations.end() && policy->second == iri::kOnPoolLossMove;
-  if (moves && lease == leases_.end()) {
+  if (Moves(machine) && lease == leases_.end()) {
     return Forbidden("machine uid " + Quote(uid) + " may be moved and has no lease here");
   }
   return OkStatus();
@@ -99,6 +102,7 @@ void FakeHostState::StartGuest(FakeMachine& machine, const FakeClock& clock) {
   guest.phase = Phase::kBooting;
   guest.started = clock.now;
   guest.until = clock.now + options_.times.boot;
+  guest.held = has_processes() && Moves(machine.object);
   if (random_.Chance(options_.faults.boot_fails)) guest.boot_end = FakeGuest::BootEnd::kDies;
 }
 
@@ -119,6 +123,7 @@ void FakeHostState::ShutDown(FakeMachine& machine, const FakeClock& clock) {
   FakeGuest& guest = machine.guest;
   if (!guest.alive() || guest.phase == Phase::kStopping) return;
   guest.phase = Phase::kStopping;
+  guest.held = false;
   guest.until = clock.now + options_.times.shutdown;
 }
 
@@ -131,7 +136,7 @@ void FakeHostState::AdvanceGuest(FakeMachine& machine, const FakeClock& clock) {
     return;
   }
   const bool ends = guest.phase == Phase::kBooting || guest.phase == Phase::kStopping;
-  if (!ends || guest.until > clock.now) return;
+  if (!ends || guest.held || guest.until > clock.now) return;
   if (guest.phase == Phase::kBooting) {
     if (guest.boot_end == FakeGuest::BootEnd::kDies) return KillGuest(machine, "BootFailed", clock);
     guest.phase = Phase::kRunning;
@@ -201,6 +206,7 @@ Status FakeHostState::DeleteMachine(const FakeClock& clock, std::string_view id)
   machine->gone_at = clock.now + takes;
   if (machine->guest.alive()) {
     machine->guest.phase = Phase::kStopping;
+    machine->guest.held = false;
     machine->guest.until = *machine->gone_at;
   }
   Changed(ObjectKind::kMachine, ChangeType::kChanged, machine->object.metadata, "deletion");
@@ -339,10 +345,68 @@ Result<std::string> FakeHostState::Exec(const FakeClock& clock, std::string_view
          "?token=" + random_.NameSuffix(kTokenLength);
 }
 
-void FakeHostState::CrashGuest(const FakeClock& clock, std::string_view machine_id) {
+void FakeHostState::CrashGuest(const FakeClock& clock,
+                               std::string_view machine_id,
+                               std::string why) {
   Advance(clock);
   const Result<FakeMachine*> machine = FindMachine(machine_id);
-  if (machine.ok() && (*machine)->guest.alive()) KillGuest(**machine, "Crashed", clock);
+  if (machine.ok() && (*machine)->guest.alive()) KillGuest(**machine, std::move(why), clock);
+}
+
+std::vector<iri::GuestProcess> FakeHostState::Guests(const FakeClock& clock) {
+  Advance(clock);
+  std::vector<iri::GuestProcess> guests;
+  for (const auto& [id, machine] : machines_) {
+    if (!machine.guest.alive() || machine.guest.pid == 0) continue;
+    iri::GuestProcess guest;
+    guest.machine_uid = LabelOf(machine.object.metadata, iri::kMachineUidLabel);
+    guest.pid = machine.guest.pid;
+    guest.start_ticks = machine.guest.start_ticks;
+    guest.held = machine.guest.held;
+    guests.push_back(std::move(guest));
+  }
+  return guests;
+}
+
+Status FakeHostState::ResumeGuest(const FakeClock& clock, std::string_view machine_uid) {
+  Advance(clock);
+  for (auto& [id, machine] : machines_) {
+    if (LabelOf(machine.object.metadata, iri::kMachineUidLabel) != machine_uid) continue;
+    if (!machine.guest.alive()) continue;
+    if (!machine.guest.held) return OkStatus();
+    machine.guest.held = false;
+    if (machine.guest.phase == Phase::kBooting) {
+      machine.guest.until = clock.now + options_.times.boot;
+    }
+    Changed(ObjectKind::kMachine, ChangeType::kChanged, machine.object.metadata, "resumed");
+    return OkStatus();
+  }
+  return NotFound("no guest of machine uid " + Quote(machine_uid) + " is alive");
+}
+
+Result<std::vector<std::string>> FakeHostState::LogsOf(const FakeClock& clock,
+                                                       std::string_view machine_uid) {
+  Advance(clock);
+  const bool runs = std::ranges::any_of(machines_, [&](const auto& entry) {
+    return LabelOf(entry.second.object.metadata, iri::kMachineUidLabel) == machine_uid &&
+           entry.second.guest.phase == Phase::kRunning;
+  });
+  if (!runs) return NotFound("no guest of machine uid " + Quote(machine_uid) + " runs");
+  std::vector<std::string> lines;
+  for (const StoredEvent& stored : events_) {
+    if (LabelOf(stored.event.involved, iri::kMachineUidLabel) != machine_uid) continue;
+    lines.push_back(FormatRfc3339(stored.event.time) + " " + stored.event.reason + " " +
+                    stored.event.message);
+  }
+  return lines;
+}
+
+void FakeHostState::SetProcess(std::string_view machine_id, int64_t pid, uint64_t start_ticks) {
+  const Result<FakeMachine*> machine = FindMachine(machine_id);
+  if (!machine.ok()) return;
+  (*machine)->guest.pid = pid;
+  (*machine)->guest.start_ticks = start_ticks;
+  Changed(ObjectKind::kMachine, ChangeType::kChanged, (*machine)->object.metadata, "process");
 }
 
 void FakeHostState::ShutDownGuestFromInside(const FakeClock& clock, std::string_view machine_id) {

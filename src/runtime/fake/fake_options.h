@@ -16,6 +16,13 @@ enum class FakeFlavor : uint8_t {
   kForeign,  // neither
 };
 
+enum class FakeGuests : uint8_t {
+  kSimulated,  // in memory; the host keeps their leases
+  // Real processes that sleep; their leases are a fencer's business. See guest_processes.h.
+  kProcesses,
+  kLastingProcesses,  // the same, and they outlive the runtime
+};
+
 struct FakeTimes {
   Duration boot = Duration::Seconds(2);
   Duration shutdown = Duration::Seconds(1);
@@ -51,6 +58,7 @@ struct FakeLies {
 struct FakeHostOptions {
   std::string name = "fake";  // shows in handles
   FakeFlavor flavor = FakeFlavor::kBerth;
+  FakeGuests guests = FakeGuests::kSimulated;
   iri::ResourceVector capacity;  // shared by machines, volumes and snapshots
   std::vector<iri::MachineClass> machine_classes;
   std::vector<iri::VolumeClass> volume_classes;

@@ -69,6 +69,11 @@ std::string LineOf(const FakeMachine& machine) {
   PutTime(line, "started", guest.started);
   PutTime(line, "crashAt", guest.crash_at);
   PutText(line, "why", guest.why);
+  if (guest.pid != 0) {
+    Put(line, "held", guest.held ? "1" : "0");
+    Put(line, "pid", std::to_string(guest.pid));
+    Put(line, "startTicks", std::to_string(guest.start_ticks));
+  }
   return line + "}\n";
 }
 
@@ -171,6 +176,9 @@ Result<FakeMachine> MachineOf(const Value& value) {
   guest.started = TimeAt(value, "started").value_or(Time());
   guest.crash_at = TimeAt(value, "crashAt");
   guest.why = value.GetString({"why"});
+  guest.held = NumberAt(value, "held") != 0;
+  guest.pid = NumberAt(value, "pid");
+  guest.start_ticks = static_cast<uint64_t>(NumberAt(value, "startTicks"));
   return machine;
 }
 

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poollet/fencer/fencer_process.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "iri/grpc/boot_clock.h"
+#include "pki/private_file.h"
+#include "poollet/fencer/fence_table.h"
+#include "poollet/fencer/fence_words.h"
+#include "poollet/fencer/guest_handles.h"
+
+namespace berth::poollet {
+namespace {
+
+constexpr size_t kClientsMax = 8;
+// A kill that failed, or a state that could not be written, is tried again.
+constexpr int kRetryMillis = 200;
+// A poollet that left for good left nothing to do.
+constexpr int kIdleMillis = 60'000;
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
+Status Failed(std::string_view doing, const std::string& what) {
+  return Internal(fmt::format("fencer: {} {}: {}", doing, what, std::strerror(errno)));
+}
+
+int64_t BootNow() { return iri::ToBootNanos(Time(), Time()); }
+
+std::string BootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+class FencerProcess {
+ public:
+  explicit FencerProcess(std::string folder) : folder_(std::move(folder)) {}
+
+  Status Open() {
+    TRY_STATUS(pki::EnsurePrivateFolder(folder_));
+    TRY_STATUS(Lock());
+    Load();
+    TRY_STATUS(Listen());
+    timer_ = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer_ < 0) return Failed("timer", "CLOCK_BOOTTIME");
+    return OkStatus();
+  }
+
+  // Until there is nobody to speak to and nobody to kill; what it knows is in its state then.
+  void Run() {
+    do {
+      Settle();
+    } while (Wait());
+  }
+
+ private:
+  struct Client {
+    int fd = -1;
+    std::string in;
+    std::string out;
+    bool over = false;
+  };
+
+  std::string Path(std::string_view name) const { return folder_ + "/" + std::string(name); }
+
+  Status Lock() {
+    const std::string path = Path("fencer.lock");
+    lock_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock_ < 0) return Failed("open", path);
+    if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return OkStatus();
+    if (errno == EWOULDBLOCK) return AlreadyExists("fencer: another one has " + path);
+    return Failed("lock", path);
+  }
+
+  // Only the death of a fencer makes this file needed; that of the host takes the guests with it.
+  void Load() {
+    const auto text = pki::ReadPrivateFile(Path("fencer.state"));
+    if (!text.ok()) return;
+    const size_t line_end = text->find('\n');
+    if (line_end == std::string::npos || text->substr(0, line_end) != "boot " + BootId()) return;
+    auto leases = DecodeFenceLeases(std::string_view(*text).substr(line_end + 1));
+    if (leases.ok()) {
+      table_.Restore(*std::move(leases));
+      saved_ = EncodeFenceLeases(table_.leases());
+    } else {
+      LOG_ERROR("fencer.state: {}", leases.status().message());
+    }
+  }
+
+  Status Listen() {
+    const int folder = open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return Failed("open", folder_);
+    // By descriptor: the path of the folder may be longer than an address can be.
+    const std::string path = fmt::format("/proc/self/fd/{}/{}", folder, kFencerSocket);
+    unlink(Path(kFencerSocket).c_str());  // the lock says that nobody serves it
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const mode_t mask = umask(0177);
+    const bool bound =
+        listener_ >= 0 &&
+        bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
+        listen(listener_, kClientsMax) == 0;
+    const int error = errno;
+    umask(mask);
+    close(folder);
+    errno = error;
+    return bound ? OkStatus() : Failed("listen", Path(kFencerSocket));
+  }
+
+  // Everything that follows from the table as it is: who is held, who dies, what is written.
+  void Settle() {
+    table_.Expire(BootNow());
+    for (const auto& process : handles_.Hold(table_.Processes())) table_.Died(process);
+    handles_.Kill(table_.Condemned());
+    for (const auto& uid : table_.TakeFenced()) WriteFenced(uid);
+    Save();
+    ArmTimer();
+  }
+
+  void WriteFenced(const std::string& uid) {
+    const std::string path = Path(kFencedLog);
+    const auto lease = table_.leases().find(uid);
+    const int64_t deadline = lease == table_.leases().end() ? 0 : lease->second.deadline;
+    const std::string line = fmt::format("fenced {} {} {}\n", uid, deadline, BootNow());
+    const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const bool written = fd >= 0 &&
+                         write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+                         fdatasync(fd) == 0;
+    if (!written) LOG_ERROR("{}: {}", path, std::strerror(errno));
+    if (fd >= 0) close(fd);
+    LOG_WARNING("fencer: {} is fenced", uid);
+  }
+
+  void Save() {
+    const std::string text = EncodeFenceLeases(table_.leases());
+    if (text == saved_) return;
+    const std::string path = Path("fencer.state");
+    const std::string draft = path + ".new";
+    std::ofstream file(draft, std::ios::trunc | std::ios::binary);
+    file << "boot " << BootId() << '\n' << text;
+    file.close();
+    chmod(draft.c_str(), 0600);
+    if (file.fail() || rename(draft.c_str(), path.c_str()) != 0) {
+      LOG_ERROR("{}: {}", path, std::strerror(errno));
+      return;
+    }
+    saved_ = text;
+  }
+
+  void ArmTimer() const {
+    itimerspec spec = {};
+    if (const auto next = table_.NextDeadline(); next.has_value()) {
+      const int64_t at = std::max<int64_t>(*next, 1);  // 0 would disarm it
+      spec.it_value.tv_sec = at / kNanosPerSecond;
+      spec.it_value.tv_nsec = at % kNanosPerSecond;
+    }
+    timerfd_settime(timer_, TFD_TIMER_ABSTIME, &spec, nullptr);
+  }
+
+  bool IsIdle() const {
+    return clients_.empty() && !table_.NextDeadline().has_value() && table_.Condemned().empty();
+  }
+
+  // False: nothing has happened for long, and nothing will.
+  bool Wait() {
+    std::vector<pollfd> polled = {{.fd = listener_, .events = POLLIN, .revents = 0},
+                                  {.fd = timer_, .events = POLLIN, .revents = 0}};
+    for (const Client& client : clients_) {
+      const auto events = static_cast<int16_t>(client.out.empty() ? POLLIN : POLLOUT);
+      polled.push_back({.fd = client.fd, .events = events, .revents = 0});
+    }
+    const size_t first_guest = polled.size();
+    std::vector<FenceProcess> guests;
+    for (const auto& [process, fd] : handles_.descriptors()) {
+      polled.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+      guests.push_back(process);
+    }
+    const bool unsaved = EncodeFenceLeases(table_.leases()) != saved_;
+    const bool retries = unsaved || !table_.Condemned().empty();
+    const int timeout = retries ? kRetryMillis : IsIdle() ? kIdleMillis : -1;
+    const int ready = poll(polled.data(), polled.size(), timeout);
+    if (ready < 0) return true;  // a signal
+    if (ready == 0 && !retries && IsIdle()) return false;
+    uint64_t fired = 0;
+    if (polled[1].revents != 0 && read(timer_, &fired, sizeof(fired)) < 0) {
+      LOG_DEBUG("fencer: timer: {}", std::strerror(errno));
+    }
+    // The dead first: what is answered below is true then.
+    for (size_t i = 0; i < guests.size(); ++i) {
+      if (polled[first_guest + i].revents != 0) table_.Died(guests[i]);
+    }
+    size_t place = 2;
+    for (Client& client : clients_) {
+      if (polled[place++].revents != 0) Serve(client);
+    }
+    std::erase_if(clients_, [](const Client& client) {
+      if (client.over) close(client.fd);
+      return client.over;
+    });
+    if (polled[0].revents != 0) Accept();
+    return true;
+  }
+
+  void Accept() {
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    ucred peer = {};
+    socklen_t size = sizeof(peer);
+    const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+                       (peer.uid == geteuid() || peer.uid == 0);
+    if (!known) LOG_ERROR("fencer: refused a peer of user {}", peer.uid);
+    if (!known || clients_.size() >= kClientsMax) {
+      close(fd);
+      return;
+    }
+    clients_.emplace_back().fd = fd;
+  }
+
+  void Serve(Client& client) {
+    std::array<char, 65536> chunk = {};
+    if (!client.out.empty()) {
+      const ssize_t sent = send(client.fd, client.out.data(), client.out.size(), MSG_NOSIGNAL);
+      if (sent > 0) client.out.erase(0, static_cast<size_t>(sent));
+      client.over = sent < 0 && errno != EAGAIN && errno != EINTR;
+      return;
+    }
+    const ssize_t got = recv(client.fd, chunk.data(), chunk.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0 || client.in.size() + static_cast<size_t>(got) > kFenceMessageBytesMax) {
+      client.over = true;
+      return;
+    }
+    client.in.append(chunk.data(), static_cast<size_t>(got));
+    while (auto message = TakeFenceMessage(client.in)) client.out += Answer(*message);
+  }
+
+  std::string Answer(std::string_view message) {
+    const auto request = DecodeFenceRequest(message);
+    Status status = request.status();
+    if (request.ok()) status = table_.Apply(*request, BootNow());
+    Settle();  // only what is held and saved is said to be
+    return EncodeFenceAnswer(status, table_.leases()) + std::string(kFenceEnd);
+  }
+
+  const std::string folder_;
+  FenceTable table_;
+  GuestHandles handles_;
+  std::string saved_;  // what the state file says
+  int lock_ = -1;
+  int listener_ = -1;
+  int timer_ = -1;
+  std::list<Client> clients_;
+};
+
+// The last one that the kernel should take memory from. Needs a privilege; without it we go on.
+void AvoidOutOfMemoryKiller() {
+  std::ofstream file("/proc/self/oom_score_adj");
+  file << "-1000";
+}
+
+}  // namespace
+
+Status RunFencer(const std::string& folder) {
+  prctl(PR_SET_NAME, "berth-fencer");
+  AvoidOutOfMemoryKiller();
+  FencerProcess fencer(folder);
+  TRY_STATUS(fencer.Open());
+  fencer.Run();
+  return OkStatus();
+}
+
+}  // namespace berth::poollet

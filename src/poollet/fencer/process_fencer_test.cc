@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real fencer process, real guests, and deaths of everybody else.
+#include "poollet/fencer/process_fencer.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "iri/labels.h"
+#include "poollet/fencer/fencer_process.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/sleep.h"
+#include "runtime/fake/fake_host.h"
+
+namespace berth::poollet {
+namespace {
+
+constexpr Duration kPatience = Duration::Seconds(20);
+
+runtime::FakeHostOptions WithProcesses() {
+  runtime::FakeHostOptions options = runtime::DefaultFakeHost();
+  options.guests = runtime::FakeGuests::kProcesses;
+  options.times.boot = Duration::Millis(10);
+  options.times.shutdown = Duration::Millis(10);
+  return options;
+}
+
+rt::Task<Status> Poll(std::function<bool()> done, Duration limit) {
+  rt::Loop& loop = (co_await rt::CurrentContext()).loop();
+  const Time give_up = loop.Now() + limit;
+  while (!done()) {
+    if (loop.Now() > give_up) co_return Timeout("it did not happen");
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(5)));
+  }
+  co_return OkStatus();
+}
+
+class OneHost {
+ public:
+  OneHost()
+      : folder_(MakeFolder()),
+        state_(std::make_shared<runtime::FakeHostState>(WithProcesses(), 1)),
+        host_(loop_, state_) {
+    Connect();
+  }
+  ~OneHost() {
+    Disconnect();
+    KillFencer();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void Connect() {
+    fencer_ = std::make_unique<ProcessFencer>(
+        loop_, *host_.runtimes().host, folder_, [this] { return Fork(); });
+    fencer_->Start();
+  }
+  // As if the poollet had died.
+  void Disconnect() {
+    if (fencer_ == nullptr) return;
+    EXPECT_EQ(rt::RunTask(loop_, fencer_->Close()), OkStatus());
+    fencer_.reset();
+  }
+  void KillFencer() const {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  std::vector<iri::LeaseState> Renew(Duration lease, std::vector<std::string> uids) {
+    iri::LeaseRenewal renewal;
+    renewal.deadline = loop_.Now() + lease;
+    renewal.machine_uids = std::move(uids);
+    auto states = rt::RunTask(loop_, fencer_->Renew(std::move(renewal)));
+    EXPECT_TRUE(states.ok()) << states.status();
+    return states.ok() ? *states : std::vector<iri::LeaseState>();
+  }
+  void Create(const std::string& uid, bool moves) {
+    iri::Machine machine;
+    machine.metadata.labels = {{std::string(iri::kMachineUidLabel), uid}};
+    if (moves) {
+      machine.metadata.annotations = {
+          {std::string(iri::kOnPoolLossAnnotation), std::string(iri::kOnPoolLossMove)}};
+    }
+    machine.spec.class_name = "small";
+    const auto made = rt::RunTask(loop_, host_.runtimes().machine->CreateMachine(machine));
+    ASSERT_TRUE(made.ok()) << made.status();
+    fencer_->GuestsChanged();
+  }
+  const runtime::FakeGuest& GuestOf(const std::string& uid) {
+    for (const auto& [id, machine] : state_->machines()) {
+      if (iri::LabelOf(machine.object.metadata, iri::kMachineUidLabel) == uid) return machine.guest;
+    }
+    ADD_FAILURE() << "no machine " << uid;
+    static const runtime::FakeGuest kNone;
+    return kNone;
+  }
+  bool Runs(const std::string& uid) {
+    return GuestOf(uid).phase == runtime::FakeGuest::Phase::kRunning;
+  }
+  bool Until(std::function<bool()> done) {
+    return rt::RunTask(loop_, Poll(std::move(done), kPatience)).ok();
+  }
+  std::string FencedLog() const {
+    std::ifstream file(folder_ + "/" + std::string(kFencedLog));
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  pid_t pid() const { return pid_; }
+  int launches() const { return launches_; }
+  const std::string& folder() const { return folder_; }
+  Time Now() const { return loop_.Now(); }
+
+ private:
+  static std::string MakeFolder() {
+    std::string folder = testing::TempDir() + "berth-fencer-XXXXXX";
+    return mkdtemp(folder.data());
+  }
+  Status Fork() {
+    ++launches_;
+    pid_ = fork();
+    if (pid_ != 0) return OkStatus();
+    setsid();
+    const Status ended = RunFencer(folder_);
+    _exit(ended.ok() ? 0 : 1);
+  }
+
+  const std::string folder_;
+  rt::AsioLoop loop_;
+  pid_t pid_ = 0;
+  int launches_ = 0;
+  std::shared_ptr<runtime::FakeHostState> state_;
+  runtime::FakeHost host_;
+  std::unique_ptr<ProcessFencer> fencer_;
+};
+
+TEST(ProcessFencer, R3_3_AMoveGuestWaitsUntilTheFencerHasItAndDiesAtItsDeadline) {
+  OneHost host;
+  host.Create("keeps", false);
+  host.Create("moves", true);
+  ASSERT_TRUE(host.Until([&] { return host.Runs("keeps"); }));
+  EXPECT_TRUE(host.GuestOf("moves").held) << "without a lease nothing of it runs";
+  const Time deadline = host.Now() + Duration::Seconds(3);
+  host.Renew(Duration::Seconds(3), {"moves"});
+  ASSERT_TRUE(host.Until([&] { return host.Runs("moves"); }));
+  ASSERT_TRUE(host.Until([&] { return !host.GuestOf("moves").alive(); }));
+  EXPECT_GE(host.Now(), deadline) << "not before";
+  EXPECT_EQ(host.GuestOf("moves").why, "Killed");
+  EXPECT_TRUE(host.Runs("keeps"));
+  ASSERT_TRUE(host.Until([&] { return host.FencedLog().starts_with("fenced moves "); }));
+  const auto states = host.Renew(Duration::Seconds(60), {"moves"});
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_TRUE(states[0].fenced) << "what has run out is not revived by a grant";
+}
+
+TEST(ProcessFencer, R3_3_TheFencerOutlivesThePoolletAndKillsWithoutIt) {
+  OneHost host;
+  host.Create("moves", true);
+  host.Create("keeps", false);
+  host.Renew(Duration::Seconds(3), {"moves"});
+  ASSERT_TRUE(host.Until([&] { return host.Runs("moves") && host.Runs("keeps"); }));
+  host.Disconnect();
+  ASSERT_TRUE(host.Until([&] { return !host.GuestOf("moves").alive(); }));
+  EXPECT_TRUE(host.Runs("keeps"));
+  // The next poollet finds the same fencer, and what it did.
+  host.Connect();
+  const auto states = host.Renew(Duration(), {});
+  EXPECT_EQ(host.launches(), 1);
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_TRUE(states[0].fenced);
+}
+
+TEST(ProcessFencer, R3_3_AKilledFencerIsStartedAgainAtOnceAndKnowsTheDeadlines) {
+  OneHost host;
+  host.Create("moves", true);
+  host.Renew(Duration::Seconds(6), {"moves"});
+  ASSERT_TRUE(host.Until([&] { return host.Runs("moves"); }));
+  host.KillFencer();
+  ASSERT_TRUE(host.Until([&] { return host.launches() == 2; }));
+  const auto states = host.Renew(Duration(), {});
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_FALSE(states[0].fenced);
+  ASSERT_TRUE(host.Until([&] { return !host.GuestOf("moves").alive(); }));
+}
+
+TEST(ProcessFencer, R3_3_ARenewedGuestLivesOn) {
+  OneHost host;
+  host.Create("moves", true);
+  const Time later = host.Now() + Duration::Millis(3500);
+  host.Renew(Duration::Seconds(3), {"moves"});
+  ASSERT_TRUE(host.Until([&] { return host.Runs("moves"); }));
+  host.Renew(Duration::Seconds(60), {"moves"});
+  ASSERT_TRUE(host.Until([&] { return host.Now() > later; }));
+  EXPECT_TRUE(host.Runs("moves"));
+}
+
+TEST(ProcessFencer, R9_TheSocketIsForItsOwnerOnly) {
+  OneHost host;
+  host.Renew(Duration(), {});
+  struct stat socket = {};
+  ASSERT_EQ(stat((host.folder() + "/" + std::string(kFencerSocket)).c_str(), &socket), 0);
+  EXPECT_EQ(socket.st_mode & 0777, 0600U);
+  struct stat folder = {};
+  ASSERT_EQ(stat(host.folder().c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 0077, 0U);
+}
+
+}  // namespace
+}  // namespace berth::poollet
