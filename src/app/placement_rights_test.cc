@@ -116,7 +116,7 @@ class PlacementRights : public testing::Test {
   std::string body_;  // of the last answer
 };
 
-TEST_F(PlacementRights, BindingIsForTheSchedulerOnly) {
+TEST_F(PlacementRights, R4_1_BindingIsForTheSchedulerOnly) {
   MakeMachine("m");
   const std::string path = std::string(kMachines) + "/m/binding";
   EXPECT_EQ(Send("POST", path, BindingOf("m", 0), {"tenant", {}}), 403) << body_;

@@ -137,7 +137,7 @@ TEST_F(AssignTest, G3_ReportsOfOtherPlacementsHostsAndHistoriesAreRefused) {
   EXPECT_EQ(Now().status.placement->epoch, 1);
 }
 
-TEST_F(AssignTest, OnlyTheNewestOfManyReportsNeedsAWrite) {
+TEST_F(AssignTest, D18_OnlyTheNewestOfManyReportsNeedsAWrite) {
   const agent::Assign assign = Place(host_, "web", host_.Join("pool"));
   for (int i = 0; i < 200; ++i) host_.Report(assign, i % 2 == 0 ? "Pending" : "Running");
   ASSERT_TRUE(world_.Until([&] { return Now().status.state == "Running"; }));

@@ -90,7 +90,7 @@ fleet::Offer OfferTo(const std::string& pool_uid, uint64_t number) {
   return offer;
 }
 
-TEST(GatewayFleet, OffersOfOneTurnTravelInOneMessage) {
+TEST(GatewayFleet, R2_5_OffersOfOneTurnTravelInOneMessage) {
   GatewayWorld world;
   world.Enrol("a");
   TestHost host(world, "a");
@@ -194,7 +194,7 @@ TEST(GatewayFleet, ATunnelIsJoinedByItsTicketOnceAndOnlyByItsHost) {
   EXPECT_FALSE(world.Run(ServeTunnel(host, ticket, "again")).ok());
 }
 
-TEST(GatewayFleet, C18_StatisticsOfAHostAreKeptInMemoryOnly) {
+TEST(GatewayFleet, C13_C18_StatisticsOfAHostAreKeptInMemoryOnly) {
   GatewayWorld world;
   world.Enrol("a");
   TestHost host(world, "a");

@@ -16,7 +16,7 @@ class HealthTest : public testing::Test {
   TestHost host_{world_, "a"};
 };
 
-TEST_F(HealthTest, R3_3_HeartbeatsAreGrantedAndCostNoWrite) {
+TEST_F(HealthTest, R3_3_1_D18_HeartbeatsAreGrantedAndCostNoWrite) {
   ASSERT_NE(host_.Join("pool"), "");
   world_.Pass(Duration::Seconds(3));
   const std::string before = world_.Pool("pool").metadata().resource_version;
@@ -101,7 +101,7 @@ TEST_F(HealthTest, C19_AGoodbyeWithDrainCordonsAndEndsWhenNothingIsLeft) {
   EXPECT_TRUE(world_.Until([&] { return host_.Any(farewell); }));
 }
 
-TEST_F(HealthTest, R3_3_AFencedHostGetsNoGrantUntilItConnectsAgain) {
+TEST_F(HealthTest, R3_3_3_AFencedHostGetsNoGrantUntilItConnectsAgain) {
   const std::string pool = host_.Join("pool");
   world_.Pass(Duration::Seconds(3));
   const fleet::PoolHealth health = world_.gateway().Fence(pool);
@@ -118,7 +118,7 @@ TEST_F(HealthTest, R3_3_AFencedHostGetsNoGrantUntilItConnectsAgain) {
   EXPECT_GT(host_.grants(), 0);
 }
 
-TEST_F(HealthTest, R3_3_ANewServerCountsFromItsOwnStart) {
+TEST_F(HealthTest, R3_3_6_ANewServerCountsFromItsOwnStart) {
   const std::string pool = host_.Join("pool");
   host_.Leave();
   world_.RestartGateway();

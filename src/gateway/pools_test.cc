@@ -114,7 +114,7 @@ TEST_F(PoolsTest, KindsAndNamesOutsideTheTokenAreRefused) {
   EXPECT_EQ(other.Join("Not A Name"), "");
 }
 
-TEST_F(PoolsTest, NewFactsReachTheSchedulerAtOnceAndTheStoreIfCapacityChanged) {
+TEST_F(PoolsTest, D5_NewFactsReachTheSchedulerAtOnceAndTheStoreIfCapacityChanged) {
   world_.Enrol("a");
   TestHost host(world_, "a");
   const std::string uid = host.Join("pool");

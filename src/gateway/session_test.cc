@@ -50,7 +50,7 @@ TEST_F(SessionTest, C15_AnExpiredCertificateIsRefusedByName) {
   EXPECT_TRUE(host.end()->Is(Reason::kUnauthorized)) << *host.end();
 }
 
-TEST_F(SessionTest, AHostThatWasRemovedIsRefused) {
+TEST_F(SessionTest, C17_AHostThatWasRemovedIsRefused) {
   TestHost host(world_, "never-joined");
   EXPECT_FALSE(host.Connect());
   EXPECT_EQ(host.refused(), kRemoved);

@@ -23,7 +23,7 @@ std::string DerOf(const std::string& pem) { return PemDecode(kPemCertificate, pe
 
 std::string Slurp(const std::string& path) { return ReadPrivateFile(path).value(); }
 
-TEST(CertificateAuthority, IsMadeOnceAndLoadedAfterwards) {
+TEST(CertificateAuthority, C38_IsMadeOnceAndLoadedAfterwards) {
   TempFolder folder;
   auto first = CertificateAuthority::LoadOrCreate(folder / "pki", kNow);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -50,7 +50,7 @@ TEST(CertificateAuthority, RestoresTheCertificateFileAfterACrashBetweenTheFiles)
   EXPECT_EQ(Slurp(folder / "pki/ca.crt"), first->certificate_pem());
 }
 
-TEST(CertificateAuthority, NeverReplacesAnAuthorityWhoseKeyIsMissing) {
+TEST(CertificateAuthority, C38_NeverReplacesAnAuthorityWhoseKeyIsMissing) {
   TempFolder folder;
   ASSERT_TRUE(CertificateAuthority::LoadOrCreate(folder / "pki", kNow).ok());
   std::filesystem::remove(folder / "pki/ca.pem");
@@ -65,7 +65,7 @@ struct Damage {
   std::string_view message;
 };
 
-TEST(CertificateAuthority, RefusesDamageByNameAndWithoutShowingTheKey) {
+TEST(CertificateAuthority, C38_RefusesDamageByNameAndWithoutShowingTheKey) {
   const Damage table[] = {
       {"open to others",
        [](auto& f, auto&) { chmod((f + "/ca.pem").c_str(), 0644); },
@@ -183,7 +183,7 @@ TEST(CertificateAuthority, ServerCertificatesAreNoClientCertificates) {
   EXPECT_FALSE(ParseClientCertificate(DerOf(authority->certificate_pem())).ok());
 }
 
-TEST(CertificateAuthority, ServerCertificateIsKeptUntilThereIsAReasonToRenewIt) {
+TEST(CertificateAuthority, C38_ServerCertificateIsKeptUntilThereIsAReasonToRenewIt) {
   TempFolder folder;
   auto authority = CertificateAuthority::LoadOrCreate(folder / "pki", kNow);
   const std::string path = folder / "pki/server.pem";

@@ -134,7 +134,7 @@ TEST(PoolletCrash, D15_LostAnswersOfAForeignRuntimeLeaveOneObject) {
 }
 
 // Machines come and go while poollet, runtime and sessions die at random.
-TEST(PoolletCrash, EverythingConvergesAfterRandomDeaths) {
+TEST(PoolletCrash, C37_EverythingConvergesAfterRandomDeaths) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     auto fake = SimHost::DefaultFake();
     fake.faults.create_answer_lost = 0.1;

@@ -174,7 +174,7 @@ TEST(Poollet, P7_AMoveMachineStartsOnlyUnderALeaseOfThisSession) {
   EXPECT_TRUE(world.host.fake().state().leases().contains("m1"));
 }
 
-TEST(Poollet, Lease_WithoutGrantsAMoveMachineDiesAndAKeepMachineLives) {
+TEST(Poollet, R3_2_R3_3_2_LeaseWithoutGrantsAMoveMachineDiesAndAKeepMachineLives) {
   World world;
   world.StartAndSync();
   world.server.Desire("moves", {.moves = true});
@@ -190,7 +190,7 @@ TEST(Poollet, Lease_WithoutGrantsAMoveMachineDiesAndAKeepMachineLives) {
   ASSERT_TRUE(world.Until([&] { return world.host.Running("moves") == 1; }));
 }
 
-TEST(Poollet, Lease_AGrantOnANewSessionDoesNotReviveWhatIsNotConfirmed) {
+TEST(Poollet, R3_3_5_LeaseAGrantOnANewSessionDoesNotReviveWhatIsNotConfirmed) {
   World world;
   world.StartAndSync();
   world.server.Desire("moves", {.moves = true});
@@ -202,7 +202,7 @@ TEST(Poollet, Lease_AGrantOnANewSessionDoesNotReviveWhatIsNotConfirmed) {
   EXPECT_EQ(world.host.Running("moves"), 0) << "the server may be moving it";
 }
 
-TEST(Poollet, Lease_ADeadPoolletDoesNotKeepAMoveMachineAlive) {
+TEST(Poollet, R3_3_2_LeaseADeadPoolletDoesNotKeepAMoveMachineAlive) {
   World world;
   world.StartAndSync();
   world.server.Desire("moves", {.moves = true});
@@ -373,7 +373,7 @@ TEST(Poollet, Tunnel_WhatCannotBeShownIsSaidSo) {
   EXPECT_EQ(world.server.tunnels.at("ticket-2"), "m1 is not on this host at placement 9");
 }
 
-TEST(Poollet, Breaker_ManyDeletionsUnderARewoundHistoryWaitForAnOperator) {
+TEST(Poollet, R4_3_BreakerManyDeletionsUnderARewoundHistoryWaitForAnOperator) {
   World world;
   world.StartAndSync();
   std::vector<std::string> uids;
@@ -396,7 +396,7 @@ TEST(Poollet, Breaker_ManyDeletionsUnderARewoundHistoryWaitForAnOperator) {
   EXPECT_EQ(world.host.Running(uids[1]), 1) << "only what was approved";
 }
 
-TEST(Poollet, Orphans_AreLeftAloneCountedShownAndPurgedOnAnOperatorsWord) {
+TEST(Poollet, R4_3_OrphansAreLeftAloneCountedShownAndPurgedOnAnOperatorsWord) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -420,7 +420,7 @@ TEST(Poollet, Orphans_AreLeftAloneCountedShownAndPurgedOnAnOperatorsWord) {
   EXPECT_EQ(world.host.Objects("m1"), 0);
 }
 
-TEST(Poollet, Orphans_AreAdoptedByAnAssignment) {
+TEST(Poollet, R4_3_OrphansAreAdoptedByAnAssignment) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -438,7 +438,7 @@ TEST(Poollet, Orphans_AreAdoptedByAnAssignment) {
   ASSERT_TRUE(world.Until([&] { return world.server.orphans.empty(); }));
 }
 
-TEST(Poollet, Orphans_OfAnotherClusterAreNeverTouched) {
+TEST(Poollet, R4_3_OrphansOfAnotherClusterAreNeverTouched) {
   World world;
   iri::Machine foreign;
   foreign.metadata.labels = {{std::string(iri::kMachineUidLabel), "x"},
@@ -452,7 +452,7 @@ TEST(Poollet, Orphans_OfAnotherClusterAreNeverTouched) {
   EXPECT_EQ(world.host.Objects("x"), 1);
 }
 
-TEST(Poollet, Delete_OnlyTheServersWordRemovesAnything) {
+TEST(Poollet, R4_3_DeleteOnlyTheServersWordRemovesAnything) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -495,7 +495,7 @@ TEST(Poollet, Delete_ALateAssignOfWhatIsGoneRevivesNothing) {
   EXPECT_EQ(world.host.Objects("m1"), 0);
 }
 
-TEST(Poollet, Delete_ThatHangsIsWaitedFor) {
+TEST(Poollet, C26_DeleteThatHangsIsWaitedFor) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -551,7 +551,7 @@ TEST(Poollet, D13_AVolumeThatIsNotReadyForAWhileStaysAttached) {
   ASSERT_TRUE(world.Until([&] { return world.Machine("m1").spec.volumes.empty(); }));
 }
 
-TEST(Poollet, Restart_AFailedGuestIsStartedAgainAndACleanShutdownStaysOff) {
+TEST(Poollet, C22_RestartAFailedGuestIsStartedAgainAndACleanShutdownStaysOff) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -567,7 +567,7 @@ TEST(Poollet, Restart_AFailedGuestIsStartedAgainAndACleanShutdownStaysOff) {
   EXPECT_EQ(world.host.Running("m1"), 0);
 }
 
-TEST(Poollet, Reboot_WhatWasOnComesBackFromTheRecordWithoutAServer) {
+TEST(Poollet, C22_C37_RebootWhatWasOnComesBackFromTheRecordWithoutAServer) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -596,7 +596,7 @@ TEST(Poollet, Secrets_AreNotInTheRecordAndAreAskedForAgain) {
   EXPECT_EQ(world.host.Running("m1"), 1);
 }
 
-TEST(Poollet, Runtime_ARefusedCreateGivesTheMachineBack) {
+TEST(Poollet, C8_RuntimeARefusedCreateGivesTheMachineBack) {
   World world;
   world.host.fake().state().options().faults.create_fails = 1;
   world.StartAndSync();
@@ -636,7 +636,7 @@ TEST(Poollet, Reservations_BlockRoomUntilTheyAreTakenBack) {
   EXPECT_EQ(world.server.answers.at("1/2").verdict, Answered::kAccepted);
 }
 
-TEST(Poollet, Leave_KeepSaysGoodbyeAndEverythingRunsOn) {
+TEST(Poollet, C19_C21_LeaveKeepSaysGoodbyeAndEverythingRunsOn) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -646,7 +646,7 @@ TEST(Poollet, Leave_KeepSaysGoodbyeAndEverythingRunsOn) {
   EXPECT_EQ(world.host.Running("m1"), 1);
 }
 
-TEST(Poollet, Leave_DrainWaitsUntilEverythingIsGone) {
+TEST(Poollet, C19_C21_LeaveDrainWaitsUntilEverythingIsGone) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});
@@ -657,7 +657,7 @@ TEST(Poollet, Leave_DrainWaitsUntilEverythingIsGone) {
   EXPECT_EQ(world.host.Objects("m1") + world.host.Objects("m2"), 0);
 }
 
-TEST(Poollet, Session_TheFirstRetryComesWithin50Milliseconds) {
+TEST(Poollet, R3_5_C39_SessionTheFirstRetryComesWithin50Milliseconds) {
   World world;
   world.StartAndSync();
   world.server.CloseSession();
@@ -725,7 +725,7 @@ TEST(Poollet, Session_ManyWordsOfOneTurnAreFewMessages) {
   EXPECT_LE(world.server.batches - before, 50U);
 }
 
-TEST(Poollet, Statistics_AreSaidPeriodically) {
+TEST(Poollet, C13_C18_StatisticsAreSaidPeriodically) {
   World world;
   world.StartAndSync();
   world.server.Desire("m1", {});

@@ -132,7 +132,7 @@ class FleetCrash(berth_fixture.ServerTestCase):
         process.kill()
         process.start()
 
-    def test_nothing_is_lost_and_nothing_runs_twice(self):
+    def test_c37_nothing_is_lost_and_nothing_runs_twice(self):
         seed = int(os.environ.get('BERTH_SEED', random.randrange(1 << 32)))
         print(f'seed {seed}', flush=True)
         chance, model = random.Random(seed), Model()

@@ -160,7 +160,7 @@ class Scheduling(berth_fixture.ServerTestCase):
     def token(self, user, *arguments):
         return self.server.berth('token', 'create', user, *arguments).stdout.split()[-1]
 
-    def test_a_machine_runs_stops_and_goes(self):
+    def test_c24_a_machine_runs_stops_and_goes(self):
         controller = self.controller()
         stream = controller.schedule('web')
         running = stream.until(is_in(Status.RUNNING))
@@ -188,7 +188,7 @@ class Scheduling(berth_fixture.ServerTestCase):
         self.assertIn('default/once', other.details)
         controller.destroy('once')
 
-    def test_streams_and_cursors_survive_a_killed_server(self):
+    def test_c14_streams_and_cursors_survive_a_killed_server(self):
         controller = self.controller()
         watch = controller.watch(namespace='default')
         cursor = watch.until(lambda event: event.type == Event.SYNCED).cursor
@@ -207,7 +207,7 @@ class Scheduling(berth_fixture.ServerTestCase):
         controller.destroy('survivor')
         resumed.until(lambda event: event.workload.uid == before.uid and event.workload.state == Status.TERMINATED)
 
-    def test_a_host_that_dies_and_leaves_is_told_and_nobody_else_can_be_asked(self):
+    def test_c20_a_host_that_dies_and_leaves_is_told_and_nobody_else_can_be_asked(self):
         controller = self.controller()
         watch = controller.watch()
         watch.until(lambda event: event.type == Event.SYNCED)
@@ -225,7 +225,7 @@ class Scheduling(berth_fixture.ServerTestCase):
         watch.until(lambda event: event.type == Event.POOL_LEFT and event.pool.name == 'alpha')
         self.host.poollet.start()
 
-    def test_bad_input_is_named(self):
+    def test_c4_bad_input_is_named(self):
         controller = self.controller()
         for name, manifest, word in (('Bad_Id', SMALL, 'instance_id'),
                                      ('bad', 'spec: {machineClassRef: {name: small}, cpus: 4}', 'spec.cpus'),

@@ -56,7 +56,7 @@ class PlacementRights : public testing::Test {
   Authorizer authorizer_{scheme_};
 };
 
-TEST_F(PlacementRights, ChoosingAPoolNeedsTheVerbBindOnThatPool) {
+TEST_F(PlacementRights, R4_1_ChoosingAPoolNeedsTheVerbBindOnThatPool) {
   for (const meta::KindInfo* kind : kPlaceable) {
     for (const std::string_view domain : {"ironcore.dev", "OpenKCM.dev", "openkcm.dev"}) {
       Grant("binder", *kind, "bind", "a", domain);
@@ -75,7 +75,7 @@ TEST_F(PlacementRights, ChoosingAPoolNeedsTheVerbBindOnThatPool) {
   }
 }
 
-TEST_F(PlacementRights, LettingGoOfWhatAHostMayRunNeedsTheVerbFenceOnItsPool) {
+TEST_F(PlacementRights, G4_LettingGoOfWhatAHostMayRunNeedsTheVerbFenceOnItsPool) {
   for (const meta::KindInfo* kind : kPlaceable) {
     Grant("operator", *kind, "fence", "a", "ironcore.dev");
     for (const auto& [pool, allowed] : {std::pair{"a", true}, std::pair{"b", false}}) {

@@ -229,7 +229,7 @@ TEST_F(PoolRights, OfAPoolToWhatIsItsOwn) {
   }
 }
 
-TEST_F(PoolRights, ManyAreListedAndWatchedThroughTheSelectorOfThePoolOnly) {
+TEST_F(PoolRights, D17_ManyAreListedAndWatchedThroughTheSelectorOfThePoolOnly) {
   for (const meta::KindInfo* kind : {&kMachineKind, &kVolumeKind, &kBucketKind}) {
     const Identity who = Pool(*kind, "a");
     const std::string field = "spec." + std::string(apis::PoolRefField(*kind)) + ".name";

@@ -201,7 +201,7 @@ TEST(Binding, S3_AMachineIsBoundWithItsVolumesOrNotAtAll) {
   EXPECT_EQ(world.Guard(pool)->count, 1);
 }
 
-TEST(Binding, OfApiPoolsLeavesFinalizersAndClaimsToTheirPoollets) {
+TEST(Binding, R4_1_OfApiPoolsLeavesFinalizersAndClaimsToTheirPoollets) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 4, apis::core::kPoolModeApi);
   world.MakeVolume("v");
@@ -363,7 +363,7 @@ TEST(Binding, Seq08_AfterACordonReturnedNothingNewLands) {
   }
 }
 
-TEST(Binding, Seq19_APoolOfTheSameNameIsAnotherPool) {
+TEST(Binding, R4_2_Seq19_APoolOfTheSameNameIsAnotherPool) {
   PlacementWorld world;
   const std::string old_pool = world.MakePool("p", 4);
   const meta::Object machine = world.MakeMachine("m");
@@ -430,7 +430,7 @@ TEST(Binding, G4_APoolThatTheOwnerNamedStaysNamed) {
   EXPECT_FALSE(apis::PoolRefOf(world.Read(machine)));
 }
 
-TEST(Binding, TheReferenceIsSetOnceForEveryWriter) {
+TEST(Binding, R4_1_TheReferenceIsSetOnceForEveryWriter) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 1);
   const meta::Object machine = world.MakeMachine("m");
@@ -440,7 +440,7 @@ TEST(Binding, TheReferenceIsSetOnceForEveryWriter) {
   EXPECT_EQ(world.Patch(machine, R"({"spec":{"machinePoolRef":null}})").reason(), Reason::kInvalid);
 }
 
-TEST(Binding, NoStatusWriteTouchesAPlacement) {
+TEST(Binding, R4_1_NoStatusWriteTouchesAPlacement) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 1);
   const meta::Object machine = world.MakeMachine("m");
@@ -455,7 +455,7 @@ TEST(Binding, NoStatusWriteTouchesAPlacement) {
   }
 }
 
-TEST(Binding, ADeletedMachineStaysUntilItsHostIsRidOfIt) {
+TEST(Binding, R4_5_D8_ADeletedMachineStaysUntilItsHostIsRidOfIt) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 1);
   const meta::Object machine = world.MakeMachine("m");
@@ -469,7 +469,7 @@ TEST(Binding, ADeletedMachineStaysUntilItsHostIsRidOfIt) {
   EXPECT_TRUE(world.Run(world.registry().tombstones().ListTombstones(pool))->empty());
 }
 
-TEST(Binding, ForceLeavesATombstoneUntilTheHostHasConfirmed) {
+TEST(Binding, R4_3_R4_5_D8_ForceLeavesATombstoneUntilTheHostHasConfirmed) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 2);
   const meta::Object machine = world.MakeMachine("m");
@@ -503,7 +503,7 @@ TEST(Binding, ForceLeavesATombstoneUntilTheHostHasConfirmed) {
   EXPECT_TRUE(world.Run(after.ListTombstones(pool))->empty());
 }
 
-TEST(Binding, ForceDoesNotWaitForPoolletsOfTheApiEither) {
+TEST(Binding, R4_5_D8_ForceDoesNotWaitForPoolletsOfTheApiEither) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 1, apis::core::kPoolModeApi);
   const meta::Object machine = world.MakeMachine("m");
@@ -591,7 +591,7 @@ TEST(Binding, CopiesAreCreatedAlreadyBound) {
   EXPECT_EQ(world.Guard(p)->count, 29);
 }
 
-TEST(Binding, ManyRequestsOfOnePoolAndOfManyPoolsAllGetTheirVerdict) {
+TEST(Binding, R2_5_ManyRequestsOfOnePoolAndOfManyPoolsAllGetTheirVerdict) {
   PlacementWorld world;
   std::vector<client::BindRequest> requests;
   std::vector<std::string> pools;

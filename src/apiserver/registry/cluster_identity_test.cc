@@ -15,7 +15,7 @@
 namespace berth::apiserver {
 namespace {
 
-TEST(ClusterIdentity, IsMadeOnceAndCountsStartsAndRestores) {
+TEST(ClusterIdentity, R4_4_IsMadeOnceAndCountsStartsAndRestores) {
   RegistryWorld world(7);
   const auto first = world.Run(CountStart(world.loop(), world.store()));
   ASSERT_TRUE(first.ok()) << first.status();

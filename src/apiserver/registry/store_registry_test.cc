@@ -207,7 +207,7 @@ TEST_F(StoreRegistryTest, AnUpdateSaysWhichStateItReplaces) {
             "value: 0x0: must be specified for an update");
 }
 
-TEST_F(StoreRegistryTest, TheGenerationCountsChangesOfTheDesiredStateOnly) {
+TEST_F(StoreRegistryTest, D9_TheGenerationCountsChangesOfTheDesiredStateOnly) {
   meta::Object object = MustCreate(NewMachine("web"));
   object.metadata().labels["a"] = "b";
   object = *Update(object);

@@ -63,7 +63,7 @@ TEST_F(LeaderLeaseTest, ASecondOneWaitsWhileTheFirstRenews) {
   EXPECT_EQ(a.changes.size(), 1U);
 }
 
-TEST_F(LeaderLeaseTest, ASilentLeaderIsFollowedByTheNextOneWithALargerTerm) {
+TEST_F(LeaderLeaseTest, S1_ASilentLeaderIsFollowedByTheNextOneWithALargerTerm) {
   Candidate a(world_, "a", TakeOver::kWhenExpired);
   ASSERT_TRUE(RunUntilLeads(a, Duration::Seconds(1)));
   Candidate b(world_, "b", TakeOver::kWhenExpired);
@@ -84,7 +84,7 @@ TEST_F(LeaderLeaseTest, TheOnlyServerOfAStoreDoesNotWaitForItsOwnPast) {
   EXPECT_EQ(after.lease.term(), 2);
 }
 
-TEST_F(LeaderLeaseTest, ALeaderThatCannotRenewStopsBeforeAnotherMayBegin) {
+TEST_F(LeaderLeaseTest, S1_ALeaderThatCannotRenewStopsBeforeAnotherMayBegin) {
   Candidate a(world_, "a", TakeOver::kWhenExpired);
   ASSERT_TRUE(RunUntilLeads(a, Duration::Seconds(1)));
   const Time began = world_.loop().Now();

@@ -107,7 +107,7 @@ class BuiltinControllersTest : public ::testing::Test {
   std::unique_ptr<BuiltinControllers> controllers_;
 };
 
-TEST_F(BuiltinControllersTest, DependentsGoAfterTheirOwner) {
+TEST_F(BuiltinControllersTest, C27_DependentsGoAfterTheirOwner) {
   const Object owner = Must(Secret("owner"));
   const Object child = Must(Secret("child", {OwnedBy(owner)}));
   Must(Secret("grandchild", {OwnedBy(child)}));
@@ -242,7 +242,7 @@ TEST_F(BuiltinControllersTest, ADeletedNamespaceEmptiesItselfAndGoes) {
   EXPECT_FALSE(Exists(kSecretKind, {"going", "s42"}));
 }
 
-TEST_F(BuiltinControllersTest, ANamespaceThatCannotGoSaysWhatKeepsIt) {
+TEST_F(BuiltinControllersTest, R4_5_ANamespaceThatCannotGoSaysWhatKeepsIt) {
   world_.MakeNamespace("going");
   Object secret = Secret("held");
   secret.metadata().namespace_ = "going";
@@ -299,7 +299,7 @@ class WithClass : public BuiltinControllersTest {
   }
 };
 
-TEST_F(WithClass, AClassInUseStaysUntilItsLastUserGoes) {
+TEST_F(WithClass, R4_6_AClassInUseStaysUntilItsLastUserGoes) {
   Must(NewMachine("a"));
   ASSERT_TRUE(Delete(kMachineClassKind, {"", "small"}, Propagation::kBackground).ok());
   Settle();

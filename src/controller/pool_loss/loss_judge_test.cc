@@ -42,7 +42,7 @@ std::vector<PoolSight> Fleet(size_t connected) {
   return pools;
 }
 
-TEST(LossJudge, R3_6_ASilentPoolIsReplacedAfterTenSecondsNotBefore) {
+TEST(LossJudge, R3_2_R3_6_ASilentPoolIsReplacedAfterTenSecondsNotBefore) {
   LossJudge judge;
   std::vector<PoolSight> pools = Fleet(9);
   Watch(judge, pools, 0, 99.5);
@@ -51,7 +51,7 @@ TEST(LossJudge, R3_6_ASilentPoolIsReplacedAfterTenSecondsNotBefore) {
   EXPECT_EQ(Watch(judge, pools, 110, 110).replace, Uids{"x"});
 }
 
-TEST(LossJudge, R3_3_AMoveWaitsForTheLeaseTheDriftAndTheKillBudget) {
+TEST(LossJudge, R3_3_4_AMoveWaitsForTheLeaseTheDriftAndTheKillBudget) {
   LossJudge judge;
   std::vector<PoolSight> pools = Fleet(9);
   Watch(judge, pools, 0, 99.5);

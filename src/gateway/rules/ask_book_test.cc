@@ -22,7 +22,7 @@ TEST(AskBook, AnAnswerOfTheRightSessionIsTakenOnce) {
   EXPECT_FALSE(book.next_deadline());
 }
 
-TEST(AskBook, S6_AfterItsTimeAnAnswerIsLate) {
+TEST(AskBook, Seq15_S6_AfterItsTimeAnAnswerIsLate) {
   AskBook book;
   book.Add(kOne, 7, At(300), Ignore);
   book.Add(kTwo, 7, At(500), Ignore);

@@ -109,7 +109,7 @@ TEST_F(BodiesTest, EveryMissingPrerequisiteIsNamed) {
   EXPECT_FALSE(part.has_access()) << "half of it is of no use";
 }
 
-TEST_F(BodiesTest, Defect6_AnEmptyDiskIsALocalDisk) {
+TEST_F(BodiesTest, D6_AnEmptyDiskIsALocalDisk) {
   apis::compute::MachineVolume disk;
   disk.name = "scratch";
   disk.empty_disk.emplace();
@@ -121,7 +121,7 @@ TEST_F(BodiesTest, Defect6_AnEmptyDiskIsALocalDisk) {
   EXPECT_EQ(part.waits_for(), "");
 }
 
-TEST_F(BodiesTest, Defect7_PowerOffIsOffFromTheBeginning) {
+TEST_F(BodiesTest, D7_PowerOffIsOffFromTheBeginning) {
   EXPECT_TRUE(Assemble().machine().power_on());
   machine_.spec.power = "Off";
   EXPECT_FALSE(Assemble().machine().power_on());
@@ -178,7 +178,7 @@ TEST_F(BodiesTest, TheHashIsOfTheBodyAndNotOfThePlacement) {
   EXPECT_EQ(Assemble().SerializeAsString().find("last-applied"), std::string::npos);
 }
 
-TEST_F(BodiesTest, NothingIsReadThatIsNotNamed) {
+TEST_F(BodiesTest, D17_NothingIsReadThatIsNotNamed) {
   HaveAll();
   Assemble();
   EXPECT_TRUE(asked_.empty());

@@ -76,7 +76,7 @@ TEST_F(HealthBookTest, R3_4_AServerThatWasPausedGivesEverybodyTheGraceAnew) {
   EXPECT_EQ(book_.Tick(At(106)).size(), 1);
 }
 
-TEST_F(HealthBookTest, R3_3_AFencedHostIsGrantedNothingUntilItsNextSession) {
+TEST_F(HealthBookTest, R3_3_3_AFencedHostIsGrantedNothingUntilItsNextSession) {
   Begin();
   EXPECT_TRUE(book_.Grant("a", At(3)));
   const fleet::PoolHealth health = book_.Fence("p-a", At(4));
@@ -89,7 +89,7 @@ TEST_F(HealthBookTest, R3_3_AFencedHostIsGrantedNothingUntilItsNextSession) {
   EXPECT_TRUE(book_.Grant("a", At(8)));
 }
 
-TEST_F(HealthBookTest, R3_3_WhatANewServerDoesNotKnowCountsFromItsStart) {
+TEST_F(HealthBookTest, R3_3_6_WhatANewServerDoesNotKnowCountsFromItsStart) {
   book_.Know("p", "never-seen");
   EXPECT_EQ(book_.Fence("p", At(50)).last_grant, At(0));
   EXPECT_EQ(book_.Fence("not-even-known", At(50)).last_grant, At(0));

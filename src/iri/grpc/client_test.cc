@@ -74,7 +74,7 @@ class RuntimeClientTest : public testing::Test {
   std::unique_ptr<RuntimeClient> client_;
 };
 
-TEST_F(RuntimeClientTest, P9_RefusesTextThatIsNoText) {
+TEST_F(RuntimeClientTest, R9_RefusesTextThatIsNoText) {
   StartServer();
   stranger_.machines.add_machines()->mutable_metadata()->set_id(std::string("a\0b", 3));
   const auto listed = List();
@@ -83,7 +83,7 @@ TEST_F(RuntimeClientTest, P9_RefusesTextThatIsNoText) {
       << listed.status();
 }
 
-TEST_F(RuntimeClientTest, P9_RefusesAnswersAbove16Megabytes) {
+TEST_F(RuntimeClientTest, R9_RefusesAnswersAbove16Megabytes) {
   StartServer();
   const std::string large(200 * 1024, 'x');
   for (int i = 0; i < 90; ++i) stranger_.machines.add_machines()->mutable_metadata()->set_id(large);
@@ -95,7 +95,7 @@ TEST_F(RuntimeClientTest, P9_RefusesAnswersAbove16Megabytes) {
   EXPECT_TRUE(List().ok()) << "the next answer is taken again";
 }
 
-TEST_F(RuntimeClientTest, P9_ShowsErrorTextsWithoutControlCharacters) {
+TEST_F(RuntimeClientTest, R9_ShowsErrorTextsWithoutControlCharacters) {
   StartServer();
   stranger_.status =
       grpc::Status(grpc::StatusCode::INTERNAL, "bad\x1b[31m" + std::string(9000, 'x'));

@@ -85,7 +85,7 @@ TEST_F(EndpointTest, ASocketMayAppearLateButNotTooLate) {
   EXPECT_EQ((loop.Now() - start).seconds(), 20);
 }
 
-TEST_F(EndpointTest, P9_ConnectsOnlyWhereNobodyElseCouldHavePutTheSocket) {
+TEST_F(EndpointTest, R9_ConnectsOnlyWhereNobodyElseCouldHavePutTheSocket) {
   const std::string path = Path("a.sock");
   EXPECT_EQ(ConnectSocket(path).status().reason(), Reason::kNotFound);
   Listen(path);
@@ -105,7 +105,7 @@ TEST_F(EndpointTest, P9_ConnectsOnlyWhereNobodyElseCouldHavePutTheSocket) {
   ::chmod(folder_.c_str(), 0700);
 }
 
-TEST_F(EndpointTest, P9_RefusesAFolderOfAnotherUser) {
+TEST_F(EndpointTest, R9_RefusesAFolderOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to give a folder away";
   Listen(Path("a.sock"));
   constexpr uid_t kNobody = 65534;

@@ -278,7 +278,7 @@ TEST(VolumeStep, GrowsWithinItsAllocationAndIsNeverReplacedByAnEmptyOne) {
   EXPECT_EQ(NextVolumeStep(desired, there, situation).kind, Kind::kDelete);
 }
 
-TEST(RemovalStep, DeletesEverythingOnceAndIsGoneWhenNothingIsLeft) {
+TEST(RemovalStep, C25_DeletesEverythingOnceAndIsGoneWhenNothingIsLeft) {
   Situation situation;
   EXPECT_EQ(NextRemovalStep({}, situation).kind, Kind::kGone);
   std::vector<RuntimeObject> there = {{.id = "a", .is_being_deleted = true},

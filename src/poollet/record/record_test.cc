@@ -191,7 +191,7 @@ TEST_F(RecordTest, ADamagedFileIsNotOpened) {
 }
 
 // Kills the process at a random moment of a random history, many times over one disk.
-TEST(RecordProperty, NothingAcknowledgedIsLostByAnyCrash) {
+TEST(RecordProperty, P4_NothingAcknowledgedIsLostByAnyCrash) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     rt::SimLoop loop(seed);
     SimDisk disk(seed);

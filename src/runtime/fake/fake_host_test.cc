@@ -264,7 +264,7 @@ TEST(FakeHost, GuestsDieWithTheirHostAndObjectsStay) {
 }
 
 // The fencer outlives the runtime: nobody needs to ask for the kill to happen.
-TEST(FakeHost, P33_KillsAtTheDeadlineWhileTheRuntimeIsDead) {
+TEST(FakeHost, R3_3_2_KillsAtTheDeadlineWhileTheRuntimeIsDead) {
   FakeUnderTest t(1);
   Running(t, "u-1");
   iri::LeaseRenewal renewal;

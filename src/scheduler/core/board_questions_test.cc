@@ -133,7 +133,7 @@ TEST(CoreVolumes, AMachineAndItsNewVolumesArePlacedTogether) {
   EXPECT_EQ(board.object_count(), 1u);
 }
 
-TEST(CoreVolumes, AssumingTogetherIsAllOrNothing) {
+TEST(CoreVolumes, S2_AssumingTogetherIsAllOrNothing) {
   Board board({});
   const PoolIndex a = board.SetPool(Pool("a"));
   const PoolIndex v = board.SetPool(VolumePool("v", Reach::kAny));

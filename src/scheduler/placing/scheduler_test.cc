@@ -295,7 +295,7 @@ TEST_F(SchedulerTest, AVolumeThatNobodyNamesIsPlacedAtOnce) {
   }));
 }
 
-TEST_F(SchedulerTest, ManyMachinesFillThePoolsAndNoPoolIsOverfull) {
+TEST_F(SchedulerTest, S2_ManyMachinesFillThePoolsAndNoPoolIsOverfull) {
   std::map<std::string, int64_t> capacity;
   for (int i = 0; i < 10; ++i) {
     const int64_t cpus = 2 + i % 3;
@@ -320,7 +320,7 @@ TEST_F(SchedulerTest, ManyMachinesFillThePoolsAndNoPoolIsOverfull) {
   EXPECT_EQ(waiting, 60 - 29);
 }
 
-TEST_F(SchedulerTest, AStoreThatLosesAnswersPlacesEverythingOnceAllTheSame) {
+TEST_F(SchedulerTest, S4_D10_AStoreThatLosesAnswersPlacesEverythingOnceAllTheSame) {
   for (int i = 0; i < 5; ++i) world_.Join(world_.MakePool("pool-" + std::to_string(i)));
   for (int i = 0; i < 40; ++i) world_.MakeMachine("m-" + std::to_string(i));
   world_.StartScheduler();
