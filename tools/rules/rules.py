@@ -84,11 +84,12 @@ def names_of_gtest(listing):
 def tests_of_build(build):
     listed = subprocess.run(['ctest', '--show-only=json-v1'], cwd=build, check=True, stdout=subprocess.PIPE, text=True)
     for test in json.loads(listed.stdout)['tests']:
-        command = test.get('command') or ['']
-        if not command[0].endswith('_test'):
+        labels = [label for known in test.get('properties', []) if known['name'] == 'LABELS' for label in known['value']]
+        if 'unit' not in labels:
             continue
-        if not os.access(command[0], os.X_OK):
-            raise SystemExit(f'rules: {command[0]} is not built')
+        command = test.get('command')  # absent while the program is
+        if not command:
+            raise SystemExit(f'rules: the program of {test["name"]} is not built')
         listing = subprocess.run([command[0], '--gtest_list_tests'], check=True, stdout=subprocess.PIPE, text=True)
         for name in names_of_gtest(listing.stdout):
             yield Test(test['name'], name)
