@@ -170,10 +170,7 @@ rt::Task<Status> TlsStream::Handshake(Duration limit, HandshakeLane* lane) {
   socket().SetReadDeadline(deadline);
   socket().SetWriteDeadline(deadline);
   for (;;) {
-    // Only those who have not begun wait in the lane: when a thousand come at once, the first one
-    // is through long before the last one's turn has come.
-    const bool has_begun = SSL_get_state(ssl_) != TLS_ST_BEFORE;
-    CO_TRY(const int error, co_await HandshakeStep(has_begun ? nullptr : lane));
+    CO_TRY(const int error, co_await HandshakeStep(lane));
     if (error == SSL_ERROR_NONE) break;
     if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
       broken_ = true;
