@@ -119,8 +119,6 @@ void Churn::ReportOf(uint32_t pool) {
   board_.Report(PoolIndex{pool}, {.boot = 1, .counter = ++hosts_[pool].ledger}, free);
 }
 
-// Deletions come in batches, as a watch delivers them: their keys are known a little before each is
-// applied, and the board is told.
 void Churn::DrawLeaving() {
   leaving_.clear();
   std::array<ObjectKey, kBatch> keys;

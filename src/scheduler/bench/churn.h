@@ -23,6 +23,10 @@ class Churn {
  public:
   explicit Churn(ChurnOptions options);
 
+  // Deletions come as a watch delivers them: the keys of so many are known, and the board is told
+  // (Board::Expect), before the first of them is applied.
+  static constexpr size_t kBatch = 16;
+
   // `count` placements and as many releases, each with a host's report.
   void Run(size_t count);
   int64_t placed() const { return placed_; }
@@ -30,7 +34,6 @@ class Churn {
   size_t objects() const { return live_.size() + leaving_.size(); }
 
  private:
-  static constexpr size_t kBatch = 16;  // releases that become known together
   struct Live {
     ObjectKey key;
     uint32_t pool;
