@@ -26,21 +26,40 @@ using storage::kVolumePoolKind;
 constexpr std::string_view kClassPrefix = "class/";
 
 template <class Conditions>
-void SetCondition(Conditions& conditions,
-                  std::string_view status,
-                  std::string_view reason,
-                  std::string_view message,
-                  WallTime now) {
-  auto found = std::ranges::find_if(
-      conditions, [](const auto& item) { return item.type == core::kScheduledCondition; });
+void SetConditionIn(Conditions& conditions,
+                    std::string_view type,
+                    std::string_view status,
+                    std::string_view reason,
+                    std::string_view message,
+                    WallTime now) {
+  auto found =
+      std::ranges::find_if(conditions, [type](const auto& item) { return item.type == type; });
   if (found == conditions.end()) {
     found = conditions.emplace(conditions.end());
-    found->type = core::kScheduledCondition;
+    found->type = type;
   }
   if (found->status != status) found->last_transition_time = WallTime::FromSeconds(now.seconds());
   found->status = status;
   found->reason = reason;
   found->message = message;
+}
+
+void SetCondition(meta::Object& object,
+                  std::string_view type,
+                  std::string_view status,
+                  std::string_view reason,
+                  std::string_view message,
+                  WallTime now) {
+  if (&object.kind() == &kMachineKind) {
+    SetConditionIn(
+        object.as<compute::Machine>().status.conditions, type, status, reason, message, now);
+  } else if (&object.kind() == &kVolumeKind) {
+    SetConditionIn(
+        object.as<storage::Volume>().status.conditions, type, status, reason, message, now);
+  } else {
+    SetConditionIn(
+        object.as<storage::Bucket>().status.conditions, type, status, reason, message, now);
+  }
 }
 
 template <class Pool>
@@ -65,6 +84,18 @@ bool IsPlaceable(const meta::KindInfo& kind) {
 
 bool IsPool(const meta::KindInfo& kind) {
   return &kind == &kMachinePoolKind || &kind == &kVolumePoolKind || &kind == &kBucketPoolKind;
+}
+
+std::vector<core::Taint>& TaintsOf(meta::Object& pool) {
+  if (&pool.kind() == &kMachinePoolKind) return pool.as<compute::MachinePool>().spec.taints;
+  if (&pool.kind() == &kVolumePoolKind) return pool.as<storage::VolumePool>().spec.taints;
+  return pool.as<storage::BucketPool>().spec.taints;
+}
+
+const std::vector<core::Taint>& TaintsOf(const meta::Object& pool) {
+  if (&pool.kind() == &kMachinePoolKind) return pool.as<compute::MachinePool>().spec.taints;
+  if (&pool.kind() == &kVolumePoolKind) return pool.as<storage::VolumePool>().spec.taints;
+  return pool.as<storage::BucketPool>().spec.taints;
 }
 
 const meta::KindInfo& PoolKindOf(const meta::KindInfo& kind) {
@@ -117,12 +148,28 @@ void SetScheduled(meta::Object& object,
                   std::string_view reason,
                   std::string_view message,
                   WallTime now) {
+  SetCondition(object, core::kScheduledCondition, status, reason, message, now);
+}
+
+void SetReleased(meta::Object& object,
+                 std::string_view status,
+                 std::string_view reason,
+                 std::string_view message,
+                 WallTime now) {
+  SetCondition(object, core::kReleasedCondition, status, reason, message, now);
+}
+
+void ClearReleased(meta::Object& object) {
+  const auto clear = [](auto& conditions) {
+    std::erase_if(conditions,
+                  [](const auto& item) { return item.type == core::kReleasedCondition; });
+  };
   if (&object.kind() == &kMachineKind) {
-    SetCondition(object.as<compute::Machine>().status.conditions, status, reason, message, now);
+    clear(object.as<compute::Machine>().status.conditions);
   } else if (&object.kind() == &kVolumeKind) {
-    SetCondition(object.as<storage::Volume>().status.conditions, status, reason, message, now);
+    clear(object.as<storage::Volume>().status.conditions);
   } else {
-    SetCondition(object.as<storage::Bucket>().status.conditions, status, reason, message, now);
+    clear(object.as<storage::Bucket>().status.conditions);
   }
 }
 

@@ -9,11 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apis/core/placement.h"
 #include "apis/core/pool_parts.h"
 #include "apis/core/references.h"
 #include "apis/core/resources.h"
+#include "apis/core/taints.h"
 #include "base/time.h"
 #include "meta/kind.h"
 #include "meta/object.h"
@@ -33,6 +35,9 @@ inline constexpr std::string_view kPlacementFinalizer = "berth.dev/placement";
 
 bool IsPlaceable(const meta::KindInfo& kind);  // Machine, Volume, Bucket
 bool IsPool(const meta::KindInfo& kind);       // their pools
+// REQUIRES: IsPool(pool.kind()).
+std::vector<core::Taint>& TaintsOf(meta::Object& pool);
+const std::vector<core::Taint>& TaintsOf(const meta::Object& pool);
 // REQUIRES: IsPlaceable(kind).
 const meta::KindInfo& PoolKindOf(const meta::KindInfo& kind);
 std::string_view PoolRefField(const meta::KindInfo& kind);  // "machinePoolRef"
@@ -51,6 +56,13 @@ void SetScheduled(meta::Object& object,
                   std::string_view reason,
                   std::string_view message,
                   WallTime now);
+// Condition Released; the same.
+void SetReleased(meta::Object& object,
+                 std::string_view status,
+                 std::string_view reason,
+                 std::string_view message,
+                 WallTime now);
+void ClearReleased(meta::Object& object);
 
 // What of a pool decides about a binding.
 struct PoolTerms {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/registry.h"
 
+#include "apis/berth/machine_group.h"
 #include "apis/berth/machine_set.h"
 #include "apis/berth/placement_review.h"
 #include "apis/compute/machine.h"
@@ -14,6 +15,7 @@
 #include "apis/k8s/event.h"
 #include "apis/k8s/lease.h"
 #include "apis/k8s/namespace.h"
+#include "apis/k8s/priority_class.h"
 #include "apis/k8s/role.h"
 #include "apis/k8s/role_binding.h"
 #include "apis/k8s/secret.h"
@@ -42,6 +44,7 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &k8s::kCoreEventKind,
       &k8s::kEventKind,
       &k8s::kLeaseKind,
+      &k8s::kPriorityClassKind,
       &k8s::kRoleKind,
       &k8s::kClusterRoleKind,
       &k8s::kRoleBindingKind,
@@ -55,6 +58,7 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &compute::kMachinePoolKind,
       &compute::kMachineKind,
       &berth_dev::kMachineSetKind,
+      &berth_dev::kMachineGroupKind,
       &berth_dev::kPlacementReviewKind,
       &storage::kVolumeClassKind,
       &storage::kVolumePoolKind,

@@ -25,6 +25,7 @@ const std::set<std::string> kIntended = {
     // In IronCore's Go type, missing in its generated schema.
     "compute.v1alpha1.MachinePoolCondition.lastUpdateTime: only ours",
     // Placement is ours: what is asked of a place, where an object is, how a pool is run.
+    "common.v1alpha1.Taint.timeAdded: only ours",
     "common.v1alpha1.Toleration.tolerationSeconds: only ours",
     "compute.v1alpha1.MachinePoolSpec.hostRef: only ours",
     "compute.v1alpha1.MachinePoolSpec.limits: only ours",

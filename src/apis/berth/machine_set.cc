@@ -49,11 +49,21 @@ void Validate(const MachineSet& object, meta::FieldErrors& errors) {
   }
   CheckSelector(spec, errors);
   CheckRollingUpdate(spec, errors);
+  if (spec.disruption_budget && spec.disruption_budget->max_unavailable.value_or(0) < 0) {
+    errors.Invalid(path.Child("disruptionBudget").Child("maxUnavailable"),
+                   int64_t{*spec.disruption_budget->max_unavailable},
+                   "must not be negative");
+  }
   const meta::FieldPath at = path.Child("template");
   core::CheckTemplateMetadata(spec.machine_template.metadata, at.Child("metadata"), errors);
   compute::CheckMachineSpec(spec.machine_template.spec, at.Child("spec"), errors);
   if (spec.machine_template.spec.machine_pool_ref) {
     errors.Forbidden(at.Child("spec").Child("machinePoolRef"), "must not be set in a template");
+  }
+  const auto& placement = spec.machine_template.spec.placement;
+  if (placement && placement->priority) {
+    errors.Forbidden(at.Child("spec").Child("placement").Child("priority"),
+                     "must not be set in a template; name a priorityClassName");
   }
   for (size_t i = 0; i < spec.machine_template.spec.volumes.size(); ++i) {
     if (!spec.machine_template.spec.volumes[i].volume_ref || replicas <= 1) continue;

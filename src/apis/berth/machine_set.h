@@ -60,6 +60,18 @@ BERTH_DESCRIBE(SetStrategy,
                            "rollingUpdate",
                            "Step by step, with so many missing or too many at a time."))
 
+struct DisruptionBudget {
+  std::optional<int32_t> max_unavailable;
+  bool operator==(const DisruptionBudget&) const = default;
+};
+BERTH_DESCRIBE(DisruptionBudget,
+               "dev.berth.api.v1alpha1.DisruptionBudget",
+               "How much of the set may be stopped for something more important.",
+               BERTH_FIELD(max_unavailable,
+                           "maxUnavailable",
+                           "How many of the machines may be without a place at a time.",
+                           {.required = true}))
+
 struct MachineSetSpec {
   std::optional<int32_t> replicas;
   meta::LabelSelector selector;
@@ -67,6 +79,7 @@ struct MachineSetSpec {
   std::optional<SetStrategy> strategy;
   std::string names;
   std::string on_pool_loss;
+  std::optional<DisruptionBudget> disruption_budget;
 };
 BERTH_DESCRIBE(
     MachineSetSpec,
@@ -92,7 +105,10 @@ BERTH_DESCRIBE(
                 "When the pool of a machine is lost. Replace: another machine takes over, and the "
                 "old one goes when its host returns; this is the default unless the machines own "
                 "volumes. Keep, Move: as for a single machine.",
-                {.values = {"Replace", "Keep", "Move"}}))
+                {.values = {"Replace", "Keep", "Move"}}),
+    BERTH_FIELD(disruption_budget,
+                "disruptionBudget",
+                "How much of the set preemption may stop at a time; absent: everything."))
 
 struct MachineSetStatus {
   int32_t replicas = 0;

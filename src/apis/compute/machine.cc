@@ -230,8 +230,10 @@ constexpr meta::Column kColumns[] = {
 };
 
 constexpr std::string_view kSubresources[] = {"binding", "usage"};
-constexpr std::string_view kSelectors[] = {
-    "spec.machinePoolRef.name", "spec.machineClassRef.name", "status.placement.poolUID"};
+constexpr std::string_view kSelectors[] = {"spec.machinePoolRef.name",
+                                           "spec.machineClassRef.name",
+                                           "status.placement.poolUID",
+                                           "spec.placement.priorityClassName"};
 
 }  // namespace
 

@@ -90,7 +90,7 @@ BERTH_DESCRIBE(MachineCondition,
                "One aspect of the machine's condition.",
                BERTH_FIELD(type,
                            "type",
-                           "What the condition is about: Scheduled, Ready, VolumesReady, "
+                           "What the condition is about: Scheduled, Released, Ready, VolumesReady, "
                            "NetworkInterfacesReady.",
                            {.required = true}),
                BERTH_FIELD(status,

@@ -86,6 +86,7 @@ void CheckPlacementUpdate(const std::optional<Placement>& now,
   const Placement b = before.value_or(Placement{});
   CheckImmutable(
       a.priority_class_name, b.priority_class_name, path.Child("priorityClassName"), errors);
+  CheckImmutable(a.priority, b.priority, path.Child("priority"), errors);
   CheckImmutable(a.group_ref, b.group_ref, path.Child("groupRef"), errors);
 }
 
@@ -99,6 +100,7 @@ void KeepPlacementStatus(std::optional<PlacementStatus>& now,
   kept.attempt = now->attempt;
   kept.reason = std::move(now->reason);
   if (!kept.pool_uid.empty()) kept.release = std::move(now->release);
+  if (kept.pool_uid.empty()) kept.nominated = std::move(now->nominated);
   if (kept == PlacementStatus{}) {
     now.reset();
   } else {

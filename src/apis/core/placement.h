@@ -110,6 +110,7 @@ BERTH_DESCRIBE(
 
 struct Placement {
   std::string priority_class_name;
+  std::optional<int32_t> priority;
   std::optional<Affinity> affinity;
   std::optional<Affinity> anti_affinity;
   std::vector<SpreadConstraint> spread;
@@ -125,7 +126,11 @@ BERTH_DESCRIBE(
     "What is asked of the place beyond class, selector and tolerations.",
     BERTH_FIELD(priority_class_name,
                 "priorityClassName",
-                "How important it is against others. Cannot change."),
+                "The PriorityClass: how important it is against others. Needs the verb use on the "
+                "class. Cannot change."),
+    BERTH_FIELD(priority,
+                "priority",
+                "The value of the class when this was made; set by the server. Cannot change."),
     BERTH_FIELD(affinity, "affinity", "Be near these objects."),
     BERTH_FIELD(anti_affinity, "antiAffinity", "Be away from these objects."),
     BERTH_FIELD(spread, "spread", "Be spread evenly with similar objects."),
@@ -149,13 +154,31 @@ inline constexpr std::string_view kReleaseMove = "Move";            // an operat
 inline constexpr std::string_view kReleaseTaint = "Taint";          // NoExecute
 inline constexpr std::string_view kReleasePreempted = "Preempted";  // for something more important
 
+// Type of the condition that says that an object has to leave its pool and for whom, or why it
+// stays although it should. Goes with the next binding.
+inline constexpr std::string_view kReleasedCondition = "Released";
+
 // Whether the object may be started elsewhere when its pool is lost.
 inline bool MovesOnPoolLoss(const std::optional<Placement>& placement) {
   return placement && placement->on_pool_loss == kOnPoolLossMove;
 }
 
+// Room that is made for an object by stopping others; kept for it until then, whoever schedules.
+struct Nomination {
+  std::string pool;
+  std::string pool_uid;
+  WallTime until;
+  bool operator==(const Nomination&) const = default;
+};
+BERTH_DESCRIBE(Nomination,
+               "dev.berth.api.v1alpha1.Nomination",
+               "Where room is being made for the object, by stopping less important ones.",
+               BERTH_FIELD(pool, "pool", "Name of the pool."),
+               BERTH_FIELD(pool_uid, "poolUID", "UID of the pool."),
+               BERTH_FIELD(until, "until", "When the room is everybody's again."))
+
 // Written in bind and unbind commits only; what a status update says of it is ignored, but for
-// attempt, reason and, while the object has a pool, release.
+// attempt, reason, while the object has a pool, release, and while it has none, nominated.
 struct PlacementStatus {
   std::string pool;
   std::string pool_uid;
@@ -166,6 +189,7 @@ struct PlacementStatus {
   bool pinned = false;
   ResourceList resources;
   std::string release;
+  std::optional<Nomination> nominated;
   bool operator==(const PlacementStatus&) const = default;
 };
 BERTH_DESCRIBE(
@@ -187,7 +211,10 @@ BERTH_DESCRIBE(
     BERTH_FIELD(release,
                 "release",
                 "Not empty: the object has to leave its pool, and why, in one word. Its host stops "
-                "it, and once it is gone there it looks for another place."))
+                "it, and once it is gone there it looks for another place."),
+    BERTH_FIELD(nominated,
+                "nominated",
+                "The pool where less important objects are being stopped for it."))
 
 // Everything about `placement` that its description cannot say.
 void CheckPlacement(const std::optional<Placement>& placement,

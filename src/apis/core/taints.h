@@ -25,6 +25,7 @@ struct Taint {
   std::string key;
   std::string value;
   std::string effect;
+  WallTime time_added;
   bool operator==(const Taint&) const = default;
 };
 BERTH_DESCRIBE(Taint,
@@ -37,7 +38,10 @@ BERTH_DESCRIBE(Taint,
                            "NoSchedule: nothing new comes. PreferNoSchedule: better somewhere "
                            "else. NoExecute: nothing new comes, and what is there must go.",
                            {.required = true,
-                            .values = {"NoSchedule", "PreferNoSchedule", "NoExecute"}}))
+                            .values = {"NoSchedule", "PreferNoSchedule", "NoExecute"}}),
+               BERTH_FIELD(time_added,
+                           "timeAdded",
+                           "Since when a NoExecute taint is there; set by the server if absent."))
 
 struct Toleration {
   std::string key;

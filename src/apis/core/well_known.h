@@ -28,6 +28,7 @@ inline constexpr std::string_view kReplenishQuotaAnnotation =
 inline constexpr std::string_view kMachineClassFinalizer = "compute.ironcore.dev/machineclass";
 inline constexpr std::string_view kVolumeClassFinalizer = "storage.ironcore.dev/volumeclass";
 inline constexpr std::string_view kBucketClassFinalizer = "storage.ironcore.dev/bucketclass";
+inline constexpr std::string_view kPriorityClassFinalizer = "berth.dev/priorityclass";
 inline constexpr std::string_view kPrefixFinalizer = "ipam.ironcore.dev/prefix";
 inline constexpr std::string_view kNetworkFinalizer = "networking.ironcore.dev/network";
 inline constexpr std::string_view kMachineFinalizer = "machinepoollet.ironcore.dev/machine";

@@ -8,11 +8,15 @@
 #include "apis/compute/device_names.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
+#include "apis/core/taints.h"
 #include "apis/core/well_known.h"
 #include "apis/k8s/event.h"
+#include "apis/k8s/priority_class.h"
+#include "apis/placement.h"
 #include "apis/storage/bucket_class.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_class.h"
+#include "apiserver/admission/priority.h"
 #include "apiserver/errors.h"
 #include "base/strings.h"
 
@@ -32,6 +36,7 @@ const std::array kClassFinalizers = {
     ClassFinalizer{&apis::compute::kMachineClassKind, apis::core::kMachineClassFinalizer},
     ClassFinalizer{&apis::storage::kVolumeClassKind, apis::core::kVolumeClassFinalizer},
     ClassFinalizer{&apis::storage::kBucketClassKind, apis::core::kBucketClassFinalizer},
+    ClassFinalizer{&apis::k8s::kPriorityClassKind, apis::core::kPriorityClassFinalizer},
 };
 
 void AddClassFinalizer(meta::Object& object) {
@@ -40,6 +45,26 @@ void AddClassFinalizer(meta::Object& object) {
     std::vector<std::string>& finalizers = object.metadata().finalizers;
     if (std::ranges::find(finalizers, row.finalizer) == finalizers.end()) {
       finalizers.emplace_back(row.finalizer);
+    }
+  }
+}
+
+// Since when a NoExecute taint is there, so that tolerationSeconds count from then whoever counts.
+// Who sends the taint without it means the one that is there.
+void NoteTaintTimes(const meta::Object* before, meta::Object& object, WallTime now) {
+  for (apis::core::Taint& taint : apis::TaintsOf(object)) {
+    if (taint.effect != apis::core::kNoExecute) {
+      taint.time_added = {};
+      continue;
+    }
+    if (taint.time_added != WallTime()) continue;
+    taint.time_added = WallTime::FromSeconds(now.seconds());
+    if (before == nullptr) continue;
+    for (const apis::core::Taint& old : apis::TaintsOf(*before)) {
+      if (old.key == taint.key && old.value == taint.value && old.effect == taint.effect &&
+          old.time_added != WallTime()) {
+        taint.time_added = old.time_added;
+      }
     }
   }
 }
@@ -67,7 +92,11 @@ Status CheckVolumeExpansion(const meta::Scheme& scheme,
 
 }  // namespace
 
-Status Complete(const meta::Scheme& scheme, const meta::Object* before, meta::Object& object) {
+Status Complete(const meta::Scheme& scheme,
+                const ObjectSource& source,
+                const meta::Object* before,
+                meta::Object& object,
+                WallTime now) {
   // PROTOCOL 7.1: one spelling at rest, or two managers could own a field under two domains.
   for (meta::OwnerReference& owner : object.metadata().owner_references) {
     owner.api_version = scheme.CanonicalApiVersion(owner.api_version);
@@ -81,7 +110,9 @@ Status Complete(const meta::Scheme& scheme, const meta::Object* before, meta::Ob
     }
   }
   if (before == nullptr) AddClassFinalizer(object);
+  if (apis::IsPool(object.kind())) NoteTaintTimes(before, object, now);
   if (&object.kind() == &apis::compute::kMachineKind) {
+    TRY_STATUS(ResolvePriority(scheme, source, before, object));
     return apis::compute::AssignDeviceNames(object.as<apis::compute::Machine>());
   }
   return OkStatus();
@@ -94,7 +125,7 @@ Status Check(const meta::Scheme& scheme,
   if (before != nullptr && &object.kind() == &apis::storage::kVolumeKind) {
     return CheckVolumeExpansion(scheme, source, before->as<Volume>(), object.as<Volume>());
   }
-  return OkStatus();
+  return CheckPriority(scheme, source, before, object);
 }
 
 }  // namespace berth::apiserver

@@ -9,6 +9,7 @@
 
 #include "apiserver/registry.h"
 #include "base/status.h"
+#include "base/time.h"
 #include "meta/object.h"
 #include "meta/scheme.h"
 
@@ -25,11 +26,16 @@ class ObjectSource {
 };
 
 // Changes the object as the server wants it: device names, finalizers of classes, canonical
-// references. `before` is null for a new object. Runs after defaulting, before validation.
-// Idempotent.
-Status Complete(const meta::Scheme& scheme, const meta::Object* before, meta::Object& object);
+// references, the number of a priority class, since when a taint is there. `before` is null for a
+// new object. Runs after defaulting, before validation. Idempotent.
+Status Complete(const meta::Scheme& scheme,
+                const ObjectSource& source,
+                const meta::Object* before,
+                meta::Object& object,
+                WallTime now);
 
-// Refuses what the object's own rules cannot see: the growth of volumes whose class forbids it.
+// Refuses what the object's own rules cannot see: the growth of volumes whose class forbids it, a
+// second default priority class.
 // Runs after validation.
 Status Check(const meta::Scheme& scheme,
              const ObjectSource& source,

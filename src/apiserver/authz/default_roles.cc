@@ -140,7 +140,8 @@ std::vector<PolicyRule> PlacementRules(const meta::Scheme& scheme) {
   RuleBuilder statuses(scheme);
   for (const meta::KindInfo* kind : scheme.kinds()) {
     if (IsPlaceable(*kind)) bindings.Add(*kind, "binding");
-    if (IsPlaceable(*kind) || IsPool(*kind)) statuses.Add(*kind, "status");
+    const bool is_group = kind->plural == "machinegroups";
+    if (IsPlaceable(*kind) || IsPool(*kind) || is_group) statuses.Add(*kind, "status");
   }
   bindings.AppendTo(rules, {"create", "delete"});
   statuses.AppendTo(rules, {"patch", "update"});

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "apis/berth/machine_set.h"
+#include "apis/compute/machine.h"
+#include "apis/k8s/priority_class.h"
 #include "apis/k8s/secret.h"
 #include "apis/placement.h"
 #include "apiserver/authz/covers.h"
@@ -68,6 +71,16 @@ RequestInfo PoolRequest(const Authorizer& authorizer,
           .version = std::string(kind.version),
           .resource = std::string(kind.plural),
           .name = pool};
+}
+
+// The priority class that a machine, or a set's template, names.
+std::string PriorityClassOf(const meta::Object* object) {
+  if (object == nullptr) return "";
+  const auto& placement =
+      &object->kind() == &apis::compute::kMachineKind
+          ? object->as<apis::compute::Machine>().spec.placement
+          : object->as<apis::berth_dev::MachineSet>().spec.machine_template.spec.placement;
+  return placement ? placement->priority_class_name : std::string();
 }
 
 bool HasPlacementFinalizer(const meta::Object& object) {
@@ -159,6 +172,22 @@ Status CheckPoolChoice(const Authorizer& authorizer,
   return authorizer.Check(identity, PoolRequest(authorizer, "bind", after.kind(), chosen->name));
 }
 
+Status CheckPriorityChoice(const Authorizer& authorizer,
+                           const Identity& identity,
+                           const meta::Object* before,
+                           const meta::Object& after) {
+  const std::string chosen = PriorityClassOf(&after);
+  if (chosen.empty() || chosen == PriorityClassOf(before)) return OkStatus();
+  const meta::KindInfo& kind = apis::k8s::kPriorityClassKind;
+  return authorizer.Check(identity,
+                          {.is_resource = true,
+                           .verb = "use",
+                           .group = authorizer.scheme().GroupOf(kind),
+                           .version = std::string(kind.version),
+                           .resource = std::string(kind.plural),
+                           .name = chosen});
+}
+
 Status CheckLettingGo(const Authorizer& authorizer,
                       const Identity& identity,
                       const meta::Object& object) {
@@ -172,6 +201,9 @@ Status CheckPrivilegedWrite(const Authorizer& authorizer,
                             const meta::Object* before,
                             const meta::Object& after) {
   const meta::KindInfo* kind = &after.kind();
+  if (kind == &apis::compute::kMachineKind || kind == &apis::berth_dev::kMachineSetKind) {
+    TRY_STATUS(CheckPriorityChoice(authorizer, identity, before, after));
+  }
   if (apis::IsPlaceable(*kind)) {
     if (before != nullptr && HasPlacementFinalizer(*before) && !HasPlacementFinalizer(after)) {
       TRY_STATUS(CheckLettingGo(authorizer, identity, *before));

@@ -7,6 +7,8 @@
 //   token Secret         verb `impersonate` on its user and on each of its groups
 //   pool reference       of a machine, volume or bucket: verb `bind` on the pool; otherwise any
 //                        tenant picks hosts
+//   priority class       of a machine or a set's template: verb `use` on the class; otherwise any
+//                        tenant is the most important one
 //   placement finalizer  verb `fence` on the pool: whoever removes it says that the host is off
 //
 // These are checked in addition to the right to write the object at all, on create, update and
@@ -49,6 +51,12 @@ Status CheckPoolChoice(const Authorizer& authorizer,
                        const Identity& identity,
                        const meta::Object* before,
                        const meta::Object& after);
+
+// Whether the identity may use the priority class that the machine or set is about to name.
+Status CheckPriorityChoice(const Authorizer& authorizer,
+                           const Identity& identity,
+                           const meta::Object* before,
+                           const meta::Object& after);
 
 // Whether the identity may remove an object that its pool may still run: deletion by force.
 Status CheckLettingGo(const Authorizer& authorizer,

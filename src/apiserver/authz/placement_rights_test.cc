@@ -2,6 +2,12 @@
 // Defends: nobody picks a host, or says that a host is off, without the right to do so.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
 #include "apis/placement.h"
 #include "apis/registry.h"
@@ -72,6 +78,38 @@ TEST_F(PlacementRights, R4_1_ChoosingAPoolNeedsTheVerbBindOnThatPool) {
       // What is set already is nobody's choice any more.
       EXPECT_TRUE(Write("tenant", &a, a).ok()) << kind->kind;
     }
+  }
+}
+
+TEST_F(PlacementRights, R8_3_NamingAPriorityClassNeedsTheVerbUseOnThatClass) {
+  authorizer_.SetRole({"", "user"},
+                      std::vector<PolicyRule>{{.verbs = {"use"},
+                                               .api_groups = {"scheduling.k8s.io"},
+                                               .resources = {"priorityclasses"},
+                                               .resource_names = {"high"}}});
+  authorizer_.SetBinding(
+      {"", "user"},
+      {.role = {"", "user"}, .subjects = {{.kind = SubjectKind::kUser, .name = "user"}}});
+  const auto machine = [](const std::string& name) {
+    apis::compute::Machine made;
+    made.spec.placement.emplace().priority_class_name = name;
+    return meta::Object::Of(apis::compute::kMachineKind, std::move(made));
+  };
+  const auto set = [](const std::string& name) {
+    apis::berth_dev::MachineSet made;
+    made.spec.machine_template.spec.placement.emplace().priority_class_name = name;
+    return meta::Object::Of(apis::berth_dev::kMachineSetKind, std::move(made));
+  };
+  for (const auto& make : {std::function<meta::Object(const std::string&)>(machine),
+                           std::function<meta::Object(const std::string&)>(set)}) {
+    const meta::Object none = make("");
+    const meta::Object high = make("high");
+    EXPECT_TRUE(Write("tenant", nullptr, none).ok());
+    EXPECT_TRUE(Write("tenant", nullptr, high).Is(Reason::kForbidden));
+    EXPECT_TRUE(Write("tenant", &none, high).Is(Reason::kForbidden));
+    EXPECT_TRUE(Write("tenant", &high, high).ok());
+    EXPECT_TRUE(Write("user", nullptr, high).ok());
+    EXPECT_TRUE(Write("user", nullptr, make("highest")).Is(Reason::kForbidden));
   }
 }
 

@@ -108,7 +108,8 @@ Result<Changer::Plan> Changer::PlanUpdate(const Current& current,
   meta::SetDefaults(next);
   if (context.subresource == Subresource::kNone) {
     if (kind.prepare_update != nullptr) kind.prepare_update(next.data(), current.object.data());
-    TRY_STATUS(Complete(parts_.scheme, &current.object, next));
+    TRY_STATUS(Complete(
+        parts_.scheme, CacheSource(parts_.cache), &current.object, next, parts_.loop.WallNow()));
   }
   UpdateGeneration(next, current.object);
   TRY_STATUS(Validate(parts_.scheme, &current.object, next, context.subresource));

@@ -9,6 +9,7 @@
 #include "apis/compute/machine.h"
 #include "apis/k8s/namespace.h"
 #include "apis/placement.h"
+#include "apiserver/admission/priority.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
 #include "apiserver/registry/object_rules.h"
@@ -111,14 +112,16 @@ Status Creator::Prepare(Draft& draft, const WriteContext& context) {
   TRY_STATUS(NameIt(draft));
   meta::SetDefaults(object);
   if (kind.prepare_create != nullptr) kind.prepare_create(object.data());
-  TRY_STATUS(Complete(parts_.scheme, nullptr, object));
+  const CacheSource source(parts_.cache);
+  TRY_STATUS(Complete(parts_.scheme, source, nullptr, object, parts_.loop.WallNow()));
   if (draft.item != nullptr) {
     BecomeBound(object, *draft.item, draft.mode, parts_.loop.WallNow());
     metadata.generation = 1;
   }
   TRY_STATUS(Validate(parts_.scheme, nullptr, object, Subresource::kNone));
-  TRY_STATUS(Check(parts_.scheme, CacheSource(parts_.cache), nullptr, object));
+  TRY_STATUS(Check(parts_.scheme, source, nullptr, object));
   if (context.guard) TRY_STATUS(context.guard(nullptr, object));
+  ApplyDefaultPriority(source, object);
   TRY(draft.at_rest, Encode(parts_.scheme, object));
   return OkStatus();
 }

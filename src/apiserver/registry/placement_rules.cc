@@ -98,6 +98,7 @@ void BecomeBound(meta::Object& object,
     finalizers.emplace_back(apis::kPlacementFinalizer);
   }
   apis::SetScheduled(object, "True", "Bound", "bound to pool " + item.pool, now);
+  apis::ClearReleased(object);
 }
 
 Status CheckClaimable(const meta::Object& volume, const meta::Object& machine) {

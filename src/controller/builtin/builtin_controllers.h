@@ -11,6 +11,7 @@
 #include "controller/machine_sets/machine_sets.h"
 #include "controller/namespaces/namespace_deletion.h"
 #include "controller/quota/quota_count.h"
+#include "controller/taint_eviction/taint_eviction.h"
 #include "meta/scheme.h"
 #include "rt/loop.h"
 #include "rt/task.h"
@@ -27,7 +28,8 @@ class BuiltinControllers {
         quota_(loop, client, scheme),
         machine_sets_(loop, client),
         ephemeral_(loop, client, scheme),
-        claims_(loop, client) {}
+        claims_(loop, client),
+        taints_(loop, client, scheme) {}
 
   // Machines of sets are made through it from now on; null: as anybody would.
   void UseBulk(client::BulkCreator* bulk) { machine_sets_.UseBulk(bulk); }
@@ -36,7 +38,7 @@ class BuiltinControllers {
   // Nothing is left to do, as far as they have heard.
   bool idle() const {
     return gc_.idle() && namespaces_.idle() && classes_.idle() && quota_.idle() &&
-           machine_sets_.idle() && ephemeral_.idle() && claims_.idle();
+           machine_sets_.idle() && ephemeral_.idle() && claims_.idle() && taints_.idle();
   }
 
  private:
@@ -47,6 +49,7 @@ class BuiltinControllers {
   MachineSets machine_sets_;
   EphemeralMaker ephemeral_;
   ClaimRelease claims_;
+  TaintEviction taints_;
 };
 
 }  // namespace berth::controller

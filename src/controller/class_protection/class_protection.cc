@@ -6,6 +6,7 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/core/well_known.h"
+#include "apis/k8s/priority_class.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_class.h"
 #include "apis/storage/volume.h"
@@ -45,6 +46,10 @@ const std::vector<ClassProtection::Rule>& ClassProtection::Rules() {
        apis::core::kBucketClassFinalizer,
        &apis::storage::kBucketKind,
        "spec.bucketClassRef.name"},
+      {&apis::k8s::kPriorityClassKind,
+       apis::core::kPriorityClassFinalizer,
+       &apis::compute::kMachineKind,
+       "spec.placement.priorityClassName"},
   };
   return rules;
 }

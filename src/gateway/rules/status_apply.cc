@@ -49,8 +49,9 @@ bool ApplyConditions(const agent::ObjectStatus& report, WallTime now, Conditions
   size_t count = 0;
   for (const agent::Condition& said : report.conditions()) {
     if (++count > kConditionsMax) break;
-    if (said.type() == core::kScheduledCondition || said.type().size() > kWordMax ||
-        !meta::IsQualifiedName(said.type()) || !IsOneOf(kStatuses, said.status())) {
+    if (said.type() == core::kScheduledCondition || said.type() == core::kReleasedCondition ||
+        said.type().size() > kWordMax || !meta::IsQualifiedName(said.type()) ||
+        !IsOneOf(kStatuses, said.status())) {
       continue;
     }
     auto found = std::ranges::find_if(conditions,

@@ -102,6 +102,11 @@ constexpr ProtoField kRbacRole[] = {{1, "metadata"}, {2, "rules"}};
 constexpr ProtoField kRbacRoleBinding[] = {{1, "metadata"}, {2, "subjects"}, {3, "roleRef"}};
 constexpr ProtoField kRbacRoleRef[] = {{1, "apiGroup"}, {2, "kind"}, {3, "name"}};
 constexpr ProtoField kRbacSubject[] = {{1, "kind"}, {2, "apiGroup"}, {3, "name"}, {4, "namespace"}};
+constexpr ProtoField kSchedulingPriorityClass[] = {{1, "metadata"},
+                                                   {2, "value"},
+                                                   {3, "globalDefault"},
+                                                   {4, "description"},
+                                                   {5, "preemptionPolicy"}};
 constexpr ProtoField kMetaDeleteOptions[] = {{1, "gracePeriodSeconds"},
                                              {2, "preconditions"},
                                              {3, "orphanDependents"},
@@ -180,6 +185,7 @@ constexpr ProtoMessage kMessages[] = {
     {"io.k8s.api.rbac.v1.RoleBinding", kRbacRoleBinding},
     {"io.k8s.api.rbac.v1.RoleRef", kRbacRoleRef},
     {"io.k8s.api.rbac.v1.Subject", kRbacSubject},
+    {"io.k8s.api.scheduling.v1.PriorityClass", kSchedulingPriorityClass},
     {"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", kMetaDeleteOptions},
     {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", kMetaLabelSelector},
     {"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",

@@ -106,6 +106,11 @@ client::BindRequest BindingFor(const Attempt& attempt,
   return request;
 }
 
+bool IsUnknownOutcome(const Status& status) {
+  return status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout) ||
+         status.Is(Reason::kCancelled) || status.Is(Reason::kInternal);
+}
+
 bool IsCurrent(const Attempt& attempt, const ObjectDirectory& objects, const PoolDirectory& pools) {
   const std::vector<Part> parts = PartsOf(attempt, objects, pools);
   if (parts.empty() || !objects.NeedsPlace(*parts[0].object)) return false;

@@ -46,7 +46,9 @@ struct Attempt {
   int rounds = 0;
   std::optional<PoolIndex> left;  // only if nothing else will do
   std::vector<Refusal> refusals;
-  bool is_given_up = false;  // the object is gone or needs no place any more
+  bool is_given_up = false;          // the object is gone or needs no place any more
+  bool in_gang = false;              // goes with the others of its group
+  std::optional<PoolIndex> planned;  // its group's plan says so: that one first
 };
 
 // Splits an attempt into one offer per host. `next_number` is raised by one for each.
@@ -61,6 +63,9 @@ std::vector<fleet::Offer> OffersFor(const Attempt& attempt,
 client::BindRequest BindingFor(const Attempt& attempt,
                                const ObjectDirectory& objects,
                                const PoolDirectory& pools);
+
+// Whether nobody can say if a commit that ended so was made (S4).
+bool IsUnknownOutcome(const Status& status);
 
 // Whether everything that the attempt speaks of still exists as it was decided on.
 bool IsCurrent(const Attempt& attempt, const ObjectDirectory& objects, const PoolDirectory& pools);

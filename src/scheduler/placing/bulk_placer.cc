@@ -25,12 +25,6 @@ bool IsPlain(const apis::compute::MachineSpec& spec) {
   return !spec.placement || (!spec.placement->group_ref && !spec.placement->reservation_ref);
 }
 
-// Whether the object may have been made in spite of the error.
-bool IsUnknownOutcome(const Status& status) {
-  return status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout) ||
-         status.Is(Reason::kCancelled) || status.Is(Reason::kInternal);
-}
-
 }  // namespace
 
 struct BulkPlacer::Copy {

@@ -44,6 +44,12 @@ uint64_t HashOf(std::string_view namespace_, std::string_view name) {
   return hash;
 }
 
+// What stands for a set on the board; never 0, which means none.
+uint64_t SetOf(const std::string& uid) {
+  const ObjectKey key = ObjectKey::FromUid(uid);
+  return (key.high ^ key.low) | 1;
+}
+
 }  // namespace
 
 PoolKind PoolKindOf(const meta::KindInfo& kind) {
@@ -59,6 +65,16 @@ void ObjectDirectory::ReadMachine(const meta::Object& object, ObjectRecord& reco
   record.class_name = machine.spec.machine_class_ref.name;
   record.has_local_state = HasLocalState(machine);
   record.volumes = VolumeNamesOf(machine);
+  if (machine.spec.placement) {
+    record.priority = machine.spec.placement->priority.value_or(0);
+    record.priority_class = PriorityClassNamed(machine.spec.placement->priority_class_name);
+  }
+  record.is_leaving = machine.status.placement && !machine.status.placement->release.empty();
+  for (const meta::OwnerReference& owner : machine.metadata.owner_references) {
+    if (owner.controller.value_or(false) && owner.kind == apis::berth_dev::kMachineSetKind.kind) {
+      record.set = SetOf(owner.uid);
+    }
+  }
   record.shape = ShapeOf(machine);
 }
 
@@ -104,9 +120,14 @@ ObjectDirectory::Effects ObjectDirectory::OnObject(const meta::Object& now) {
     Unindex(before->second);
     NoteLoss(before->second, now, effects);
   }
+  NoteNomination(record, now);
   const auto place = records_.insert_or_assign(record.uid, std::move(record)).first;
   Index(place->second);
   Settle(place->second);
+  if (!place->second.claimed_by.empty()) {
+    // A volume that came to a host ties its machine to it.
+    if (const ObjectRecord* machine = Find(place->second.claimed_by)) Settle(*machine);
+  }
   Judge(place->second, effects);
   JudgeRelated(place->second, effects);
   return effects;
@@ -141,6 +162,7 @@ ObjectDirectory::Effects ObjectDirectory::OnGone(std::string_view uid) {
   Unindex(found->second);
   board_.Forget(ObjectKey::FromUid(record.uid));
   losses_.erase(record.uid);
+  nominations_.erase(record.uid);
   records_.erase(found);
   effects.settled.insert(record.uid);
   JudgeRelated(record, effects);
@@ -156,6 +178,112 @@ std::vector<client::ObjectKey> ObjectDirectory::OnMachineClass(
   for (const ObjectRecord* machine : found->second) waiting.push_back(machine->key);
   std::sort(waiting.begin(), waiting.end());
   return waiting;
+}
+
+void ObjectDirectory::NoteNomination(const ObjectRecord& record, const meta::Object& now) {
+  const auto& placement = apis::PlacementOf(now);
+  if (placement && placement->nominated && placement->pool_uid.empty()) {
+    nominations_.insert_or_assign(record.uid, *placement->nominated);
+  } else {
+    nominations_.erase(record.uid);
+  }
+}
+
+const apis::core::Nomination* ObjectDirectory::NominationOf(std::string_view uid) const {
+  const auto found = nominations_.find(uid);
+  return found == nominations_.end() ? nullptr : &found->second;
+}
+
+uint16_t ObjectDirectory::PriorityClassNamed(const std::string& name) {
+  if (name.empty()) return 0;
+  const auto known = priority_classes_.find(name);
+  if (known != priority_classes_.end()) return known->second;
+  if (priority_rules_.size() > UINT16_MAX) return 0;  // more than anybody has
+  const auto number = static_cast<uint16_t>(priority_rules_.size());
+  priority_rules_.push_back({.name = name});
+  priority_classes_.emplace(name, number);
+  return number;
+}
+
+ObjectDirectory::Effects ObjectDirectory::OnPriorityClass(const std::string& name,
+                                                          const apis::k8s::PriorityClass* now) {
+  Effects effects;
+  const uint16_t number = PriorityClassNamed(name);
+  if (number == 0) return effects;
+  PriorityRules& rules = priority_rules_[number];
+  const bool was_preemptible = rules.is_preemptible;
+  const bool is_preemptible = now != nullptr && apis::k8s::IsPreemptible(*now);
+  rules.may_preempt = now == nullptr || now->preemption_policy != apis::k8s::kPreemptNever;
+  if (was_preemptible == is_preemptible) return effects;
+  for (const auto& [uid, record] : records_) {
+    if (record.priority_class == number) CountPreemptible(record, -1);
+  }
+  rules.is_preemptible = is_preemptible;
+  for (const auto& [uid, record] : records_) {
+    if (record.priority_class != number) continue;
+    CountPreemptible(record, 1);
+    Settle(record);
+  }
+  if (!is_preemptible) return effects;
+  for (const auto& [uid, record] : records_) {
+    if (MayPreempt(record) && NeedsPlace(record)) effects.wanting.insert(uid);
+  }
+  return effects;
+}
+
+void ObjectDirectory::OnMachineSet(const std::string& uid, const apis::berth_dev::MachineSet* now) {
+  if (now == nullptr || !now->spec.disruption_budget) {
+    budgets_.erase(SetOf(uid));
+  } else {
+    budgets_[SetOf(uid)] = now->spec.disruption_budget->max_unavailable.value_or(0);
+  }
+}
+
+void ObjectDirectory::CountPreemptible(const ObjectRecord& record, int sign) {
+  if (!priority_rules_[record.priority_class].is_preemptible || record.placed_uid.empty()) return;
+  const auto count = preemptible_.try_emplace(record.priority, 0).first;
+  count->second += static_cast<size_t>(sign);
+  if (count->second == 0) preemptible_.erase(count);
+}
+
+bool ObjectDirectory::MayPreempt(const ObjectRecord& record) const {
+  return record.kind == &kMachineKind && !preemptible_.empty() &&
+         preemptible_.begin()->first < record.priority &&
+         priority_rules_[record.priority_class].may_preempt;
+}
+
+std::map<uint64_t, int64_t> ObjectDirectory::BudgetsNow() const {
+  std::map<uint64_t, int64_t> left(budgets_.begin(), budgets_.end());
+  if (left.empty()) return left;
+  for (const auto& [uid, record] : records_) {
+    if (record.set == 0 || record.is_deleting) continue;
+    if (!record.placed_uid.empty() && !record.is_leaving) continue;
+    if (const auto budget = left.find(record.set); budget != left.end()) --budget->second;
+  }
+  return left;
+}
+
+std::vector<const ObjectRecord*> ObjectDirectory::FindPlaced(
+    PoolIndex pool, std::span<const ObjectKey> keys) const {
+  std::vector<const ObjectRecord*> found(keys.size(), nullptr);
+  const PoolEntry* entry = pools_.Find(pool);
+  if (entry == nullptr) return found;
+  for (const auto& [uid, record] : records_) {
+    if (record.placed_uid != entry->pool.spec.uid) continue;
+    const auto at = std::ranges::find(keys, ObjectKey::FromUid(uid));
+    if (at != keys.end()) found[static_cast<size_t>(at - keys.begin())] = &record;
+  }
+  return found;
+}
+
+bool ObjectDirectory::IsTiedToHost(const ObjectRecord& record) const {
+  if (record.has_local_state) return true;
+  return std::ranges::any_of(record.volumes, [&](const std::string& name) {
+    const ObjectRecord* volume =
+        FindByKey(kVolumeKind, {.namespace_ = record.key.namespace_, .name = name});
+    const PoolEntry* place = volume == nullptr ? nullptr : PlaceOf(*volume);
+    return place != nullptr && place->pool.spec.reach == Reach::kHost;
+  });
 }
 
 void ObjectDirectory::OnMachineClassGone(const std::string& name) { classes_.erase(name); }
@@ -221,7 +349,11 @@ void ObjectDirectory::Settle(const ObjectRecord& record) {
     request.key = key;
     request.shape = record.shape;
     request.priority = record.priority;
-    request.has_local_state = record.has_local_state;
+    request.has_local_state = IsTiedToHost(record);
+    request.set = record.set;
+    // In API mode nobody stops a machine for others: its poollet would leave it running (4.1).
+    request.is_preemptible = priority_rules_[record.priority_class].is_preemptible &&
+                             place->pool.mode == PoolMode::kSession;
     board_.Settle(request, place->index);
   } else if (board_.IsConfirmed(key)) {
     // It had a place and lost it. What is only assumed belongs to an attempt that is under way.
@@ -239,6 +371,7 @@ std::variant<Ask, NotYet> ObjectDirectory::Prepare(const ObjectRecord& record) c
   ask.request.shape = record.shape;
   ask.request.priority = record.priority;
   ask.request.has_local_state = record.has_local_state;
+  ask.request.set = record.set;
   if (record.is_pinned) {
     const PoolEntry* pool = pools_.FindByName(PoolKindOf(*record.kind), record.pool_ref);
     if (pool == nullptr) {
@@ -288,6 +421,7 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
 void ObjectDirectory::Index(const ObjectRecord& record) {
   by_key_.insert(&record);
   if (record.kind != &kMachineKind) return;
+  CountPreemptible(record, 1);
   if (record.shape == nullptr) without_class_[record.class_name].insert(&record);
   if (record.is_deleting || PlaceOf(record) != nullptr) return;
   for (const std::string& name : record.volumes) {
@@ -297,6 +431,7 @@ void ObjectDirectory::Index(const ObjectRecord& record) {
 
 void ObjectDirectory::Unindex(const ObjectRecord& record) {
   by_key_.erase(&record);
+  if (record.kind == &kMachineKind) CountPreemptible(record, -1);
   if (const auto waiting = without_class_.find(record.class_name);
       waiting != without_class_.end()) {
     waiting->second.erase(&record);

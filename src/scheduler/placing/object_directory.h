@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -15,8 +16,11 @@
 #include <variant>
 #include <vector>
 
+#include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
+#include "apis/core/placement.h"
+#include "apis/k8s/priority_class.h"
 #include "client/client.h"
 #include "meta/object.h"
 #include "scheduler/core/board.h"
@@ -38,7 +42,10 @@ struct ObjectRecord {
   bool is_deleting = false;
   bool is_pinned = false;  // status.placement.pinned, or a reference without a placement
   bool has_local_state = false;
+  bool is_leaving = false;      // status.placement.release says so
+  uint16_t priority_class = 0;  // ObjectDirectory::class_rules; 0: none
   int32_t priority = 0;
+  uint64_t set = 0;                  // of its MachineSet, as the board wants it; 0: of none
   std::vector<std::string> volumes;  // of a machine: names in its namespace
   std::string claimed_by;            // of a volume: UID of the machine
 };
@@ -54,6 +61,13 @@ struct Ask {
   Request request;
   std::vector<const ObjectRecord*> joint;  // in the order of request.joint
   std::optional<PoolIndex> left;           // rather not there again: it was asked to move away
+};
+
+// What a PriorityClass allows.
+struct PriorityRules {
+  std::string name;
+  bool is_preemptible = false;  // its machines may be stopped
+  bool may_preempt = true;      // for its machines others may be stopped
 };
 
 class ObjectDirectory {
@@ -72,6 +86,11 @@ class ObjectDirectory {
   // The machines that have waited for the class, in order: they have to be read again.
   std::vector<client::ObjectKey> OnMachineClass(const apis::compute::MachineClass& size);
   void OnMachineClassGone(const std::string& name);
+  // Null: it is gone. What is placed counts by the new rules from here on, and who may now stop
+  // others is to be tried again.
+  Effects OnPriorityClass(const std::string& name, const apis::k8s::PriorityClass* now);
+  // How many machines of a set may be without a place; absent: any number.
+  void OnMachineSet(const std::string& uid, const apis::berth_dev::MachineSet* now);
   // The pool came to the board: what is placed there is settled, what waits for it may go on.
   Effects OnPoolAdded(const PoolEntry& pool);
 
@@ -89,6 +108,17 @@ class ObjectDirectory {
 
   // What a machine that is not in the store yet would ask for; null while its class is not known.
   Shape ShapeOf(const apis::compute::Machine& machine);
+  // Whether others may be stopped for it: it is a machine of some importance, and somebody less
+  // important is preemptible.
+  bool MayPreempt(const ObjectRecord& record) const;
+  // How many more of each set with a budget may be stopped now.
+  std::map<uint64_t, int64_t> BudgetsNow() const;
+  // The objects on that pool with these keys of the board, in the order of the keys; null for those
+  // that are not there.
+  std::vector<const ObjectRecord*> FindPlaced(PoolIndex pool,
+                                              std::span<const ObjectKey> keys) const;
+  // Where room is being made for it, by its status.
+  const apis::core::Nomination* NominationOf(std::string_view uid) const;
 
   // UIDs of all objects of a kind.
   std::set<std::string> UidsOf(const meta::KindInfo& kind) const;
@@ -108,6 +138,11 @@ class ObjectDirectory {
 
   ObjectRecord Read(const meta::Object& object);
   void ReadMachine(const meta::Object& object, ObjectRecord& record);
+  void NoteNomination(const ObjectRecord& record, const meta::Object& now);
+  uint16_t PriorityClassNamed(const std::string& name);
+  // Whether something of it is on its host only: its own disks, or a volume of the host.
+  bool IsTiedToHost(const ObjectRecord& record) const;
+  void CountPreemptible(const ObjectRecord& record, int sign);
   void NoteLoss(const ObjectRecord& before, const meta::Object& now, Effects& effects);
   void Settle(const ObjectRecord& record);
   std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;
@@ -122,7 +157,13 @@ class ObjectDirectory {
   std::map<std::string, ObjectRecord, std::less<>> records_;
   // The same records by kind and name: what is one pointer here would be hundreds of bytes.
   std::set<const ObjectRecord*, ByKindAndKey> by_key_;
-  std::map<std::string, Loss, std::less<>> losses_;  // by UID
+  std::map<std::string, Loss, std::less<>> losses_;                         // by UID
+  std::map<std::string, apis::core::Nomination, std::less<>> nominations_;  // by UID; few
+  // Priority classes are few and never forgotten; the first one stands for none.
+  std::vector<PriorityRules> priority_rules_{1};
+  std::map<std::string, uint16_t, std::less<>> priority_classes_;
+  std::map<int32_t, size_t> preemptible_;  // placed machines that may be stopped, by priority
+  std::map<uint64_t, int32_t> budgets_;    // by set
   // Machines without a place, by a hash of the names of their volumes: whoever looks compares. A
   // set and not a multimap: thousands may name one volume, and each is found alone when it goes.
   std::set<std::pair<uint64_t, const ObjectRecord*>> named_by_;

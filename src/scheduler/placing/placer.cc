@@ -18,11 +18,6 @@ constexpr size_t kBeginsPerTurn = 256;
 // Parked objects that one change wakes at first; each success wakes two more.
 constexpr size_t kWakeFirst = 64;
 
-bool IsUnknownOutcome(const Status& status) {
-  return status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout) ||
-         status.Is(Reason::kCancelled) || status.Is(Reason::kInternal);
-}
-
 }  // namespace
 
 Placer::Placer(Deps deps, PlacerOptions options)
@@ -36,6 +31,8 @@ Placer::Placer(Deps deps, PlacerOptions options)
       binder_(deps.binder),
       events_(deps.events),
       reports_(deps.reports),
+      groups_(deps.groups),
+      on_group_(std::move(deps.on_group)),
       options_(options),
       placed_(deps.metrics.GetCounter("berth_scheduler_placed_total", "Objects that were bound.")),
       refused_(deps.metrics.GetCounter("berth_scheduler_refused_total",
@@ -44,7 +41,16 @@ Placer::Placer(Deps deps, PlacerOptions options)
                                              "Attempts that found no pool.")),
       bind_conflicts_(deps.metrics.GetCounter("berth_scheduler_bind_conflicts_total",
                                               "Bindings that something else was faster than.")),
-      pending_(deps.metrics.GetGauge("berth_scheduler_pending", "Objects without a place.")) {}
+      pending_(deps.metrics.GetGauge("berth_scheduler_pending", "Objects without a place.")),
+      preemptor_(Preemptor::Deps{.loop = deps.loop,
+                                 .scope = deps.scope,
+                                 .board = deps.board,
+                                 .pools = deps.pools,
+                                 .objects = deps.objects,
+                                 .client = deps.client,
+                                 .events = deps.events,
+                                 .metrics = deps.metrics,
+                                 .try_again = [this](const std::string& uid) { Unpark(uid); }}) {}
 
 Placer::~Placer() {
   *self_ = nullptr;
@@ -53,7 +59,11 @@ Placer::~Placer() {
 
 void Placer::SetLeadership(std::optional<Leadership> leadership) {
   leadership_ = std::move(leadership);
-  if (leadership_) return Schedule();
+  if (leadership_) {
+    for (const client::ObjectKey& key : groups_.Keys()) ConsiderGroup(key);
+    return Schedule();
+  }
+  if (gang_ && !gang_->is_binding) EndGang("", "");
   // Holds of a term that is over end by themselves; what is being bound fails on the term (S3c).
   std::vector<std::string> asking;
   for (const auto& [uid, attempt] : attempts_) {
@@ -63,6 +73,8 @@ void Placer::SetLeadership(std::optional<Leadership> leadership) {
     Drop(uid);
     TryLater(uid);
   }
+  // What was begun stands in the statuses.
+  preemptor_.EndAll();
 }
 
 void Placer::Apply(const ObjectDirectory::Effects& effects) {
@@ -70,12 +82,15 @@ void Placer::Apply(const ObjectDirectory::Effects& effects) {
   for (const std::string& uid : effects.settled) {
     reports_.Forget(uid);
     refusals_.erase(uid);
+    preemptor_.End(uid);
     queue_.Remove(uid);
     const auto found = attempts_.find(uid);
     if (found == attempts_.end()) continue;
     // A commit under way cannot be called back: its verdict ends the attempt.
     if (found->second->state == Attempt::State::kBinding) {
       found->second->is_given_up = true;
+    } else if (found->second->in_gang) {
+      EndGang("MembersChanged", "members changed while their hosts were asked");
     } else {
       Drop(uid);
     }
@@ -92,6 +107,11 @@ void Placer::Apply(const ObjectDirectory::Effects& effects) {
 
 void Placer::OnBoardChanged() {
   const std::vector<Change> changes = board_.TakeChanges();
+  for (const std::string& uid : preemptor_.Ready(changes)) Unpark(uid);
+  const auto makes_room = [](const Change& change) {
+    return change.events != ToEvents(Event::kCompany);
+  };
+  if (std::ranges::any_of(changes, makes_room)) WakeGangs();
   if (changes.empty() || queue_.waiting_groups().empty()) return;
   std::vector<WaitGroup> helped;
   for (const auto& [group, count] : queue_.waiting_groups()) {
@@ -107,6 +127,13 @@ void Placer::OnBoardChanged() {
   }
   for (const WaitGroup group : helped) queue_.Wake(group, kWakeFirst);
   if (!helped.empty()) Schedule();
+}
+
+void Placer::Unpark(const std::string& uid) {
+  const ObjectRecord* record = objects_.Find(uid);
+  if (record == nullptr || queue_.Find(uid) != SchedulingQueue::Place::kParked) return;
+  queue_.Add({.uid = uid, .tenant = record->key.namespace_, .priority = record->priority});
+  Schedule();
 }
 
 void Placer::Avoid(PoolIndex pool) { board_.Avoid(pool, loop_.Now() + options_.avoid_failing); }
@@ -131,9 +158,12 @@ void Placer::Turn() {
     if (!uid) break;
     Begin(*uid);
   }
+  StartGang();
   StartBinds();
   pending_.Set(static_cast<double>(queue_.size()));
-  SetTimer(queue_.Advance(now));
+  std::optional<Time> due = queue_.Advance(now);
+  if (const std::optional<Time> gang = NextGang()) due = std::min(due.value_or(*gang), *gang);
+  SetTimer(due);
   if (queue_.active() > 0 && attempts_.size() < options_.attempts_max) Schedule();
 }
 
@@ -156,6 +186,14 @@ void Placer::Begin(const std::string& uid) {
   if (record == nullptr || !objects_.NeedsPlace(*record)) return queue_.Done(uid);
   // An attempt whose commit is under way: its end puts the object back.
   if (attempts_.contains(uid)) return TryLater(uid);
+  if (!groups_.GoesAlone(uid)) {
+    // Its group takes it along.
+    reports_.Waits(uid);
+    if (const auto gang = gangs_.find(*groups_.GroupOf(uid)); gang != gangs_.end()) {
+      gang->second.due = std::min(gang->second.due, loop_.Now() + kGangPauseFirst);
+    }
+    return queue_.Done(uid);
+  }
   std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
   if (std::holds_alternative<NotYet>(prepared)) {
     // It waits for an object, not for a pool: a change of that object brings it back.
@@ -168,23 +206,20 @@ void Placer::Begin(const std::string& uid) {
   attempt->request = std::move(ask.request);
   attempt->left = ask.left;
   for (const ObjectRecord* volume : ask.joint) attempt->joint.push_back(volume->uid);
+  if (const std::string planned = groups_.PlannedPoolOf(uid); !planned.empty()) {
+    const PoolEntry* pool = pools_.FindByName(PoolKind::kMachine, planned);
+    if (pool != nullptr && !attempt->request.pinned) attempt->planned = pool->index;
+  }
   Attempt& kept = *attempt;
   attempts_.emplace(uid, std::move(attempt));
+  preemptor_.Lift(*record, kept.request);
   DecideNext(kept);
 }
 
 void Placer::DecideNext(Attempt& attempt) {
   if (attempt.rounds >= options_.rounds_max) return ParkUnschedulable(attempt);
   ++attempt.rounds;
-  if (attempt.left) attempt.request.refused.push_back(*attempt.left);
-  board_.Decide(attempt.request, 1, decision_);
-  if (attempt.left) {
-    attempt.request.refused.pop_back();
-    if (decision_.ranked.empty()) {
-      attempt.left.reset();
-      board_.Decide(attempt.request, 1, decision_);
-    }
-  }
+  Choose(attempt);
   if (decision_.ranked.empty()) return ParkUnschedulable(attempt);
   attempt.candidate = decision_.ranked.front();
   const AssumeVerdict verdict = board_.Assume(attempt.request, attempt.candidate);
@@ -197,9 +232,26 @@ void Placer::DecideNext(Attempt& attempt) {
   }
   AskHosts(attempt);
   // Where one of a kind found room, more may.
-  if (const auto group = groups_.find(attempt.request.shape); group != groups_.end()) {
+  if (const auto group = wait_groups_.find(attempt.request.shape); group != wait_groups_.end()) {
     queue_.Wake(group->second, 2);
   }
+}
+
+void Placer::Choose(Attempt& attempt) {
+  if (attempt.planned) {
+    REACHED("gang.rolled_forward");
+    attempt.request.pinned = std::exchange(attempt.planned, std::nullopt);
+    board_.Decide(attempt.request, 1, decision_);
+    attempt.request.pinned.reset();
+    if (!decision_.ranked.empty()) return;
+  }
+  if (attempt.left) attempt.request.refused.push_back(*attempt.left);
+  board_.Decide(attempt.request, 1, decision_);
+  if (!attempt.left) return;
+  attempt.request.refused.pop_back();
+  if (!decision_.ranked.empty()) return;
+  attempt.left.reset();
+  board_.Decide(attempt.request, 1, decision_);
 }
 
 void Placer::AskHosts(Attempt& attempt) {
@@ -280,6 +332,7 @@ void Placer::Refused(Attempt& attempt, const HostAsked& host, const fleet::Answe
 }
 
 void Placer::TryNext(Attempt& attempt, PoolIndex refused, Refusal refusal) {
+  if (attempt.in_gang) return GangRefused(attempt, refused, std::move(refusal));
   GiveHoldsBack(attempt);
   board_.ForgetAll(attempt.request);
   attempt.request.refused.push_back(refused);
@@ -294,6 +347,7 @@ void Placer::TryNext(Attempt& attempt, PoolIndex refused, Refusal refusal) {
 }
 
 void Placer::MakeReady(Attempt& attempt) {
+  if (attempt.in_gang) return GangReady(attempt);
   attempt.state = Attempt::State::kReady;
   ready_.push_back(attempt.uid);
   // Bound at the end of this turn, together with all that become ready in it.
@@ -370,6 +424,7 @@ void Placer::Bound(Attempt& attempt) {
                    "placed on pool " + (pool == nullptr ? "" : pool->pool.spec.name));
   }
   reports_.Forget(uid);
+  preemptor_.End(uid);
   attempts_.erase(uid);
   queue_.Done(uid);
 }
@@ -433,9 +488,18 @@ void Placer::ParkUnschedulable(Attempt& attempt) {
     refusals_.insert_or_assign(uid, refusals);
   }
   reports_.Waits(uid);
+  if (const std::optional<Time> until = preemptor_.MakeRoom(*record, request)) {
+    // Woken when the room is there, and not by what would help others of its shape.
+    queue_.Park(uid, ++last_group_, *until);
+    return Schedule();
+  }
   // Hosts that said no may say yes soon, whatever the board believes.
   if (!refusals.empty()) return TryLater(uid);
-  queue_.Park(uid, GroupOf(request), loop_.Now() + options_.recheck);
+  // Whom it could stop may come at any time, and that is no change that would wake it.
+  const Duration recheck = objects_.MayPreempt(*record)
+                               ? std::min(options_.recheck, Preemptor::kLookAgain)
+                               : options_.recheck;
+  queue_.Park(uid, GroupOf(request), loop_.Now() + recheck);
   Schedule();
 }
 
@@ -448,6 +512,12 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
     pending.reason = not_yet->reason;
     pending.reasons = not_yet->message;
     pending.message = not_yet->message;
+  } else if (!groups_.GoesAlone(uid)) {
+    ExplainMember(*groups_.GroupOf(uid), pending);
+  } else if (const std::string pool = preemptor_.PoolFor(uid); !pool.empty()) {
+    pending.reason = "Preempting";
+    pending.reasons = pending.reason;
+    pending.message = PreemptingText(pool);
   } else {
     pending = DescribePending(
         board_.Explain(std::get<Ask>(prepared).request, 1), RefusalsOf(uid), pools_);
@@ -468,13 +538,14 @@ WaitGroup Placer::GroupOf(const Request& request) {
     std::erase_if(waiting_, [this](const auto& entry) {
       return !queue_.waiting_groups().contains(entry.first);
     });
-    std::erase_if(groups_, [this](const auto& entry) { return !waiting_.contains(entry.second); });
+    std::erase_if(wait_groups_,
+                  [this](const auto& entry) { return !waiting_.contains(entry.second); });
   }
   const bool is_plain = !request.pinned && request.joint.empty() && request.bound_volumes.empty() &&
                         request.reservation.empty();
   WaitGroup group = 0;
   if (is_plain) {
-    const auto [place, is_new] = groups_.try_emplace(request.shape, last_group_ + 1);
+    const auto [place, is_new] = wait_groups_.try_emplace(request.shape, last_group_ + 1);
     if (is_new) ++last_group_;
     group = place->second;
   } else {
@@ -488,6 +559,7 @@ WaitGroup Placer::GroupOf(const Request& request) {
 }
 
 void Placer::TryLater(const std::string& uid) {
+  preemptor_.Restore(uid);
   queue_.Backoff(uid, loop_.Now());
   Schedule();  // which sets the timer
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,9 +26,12 @@
 #include "rt/task.h"
 #include "scheduler/core/board.h"
 #include "scheduler/placing/attempt.h"
+#include "scheduler/placing/gang.h"
+#include "scheduler/placing/group_directory.h"
 #include "scheduler/placing/object_directory.h"
 #include "scheduler/placing/pending_reports.h"
 #include "scheduler/placing/pool_directory.h"
+#include "scheduler/placing/preemptor.h"
 #include "scheduler/queue/scheduling_queue.h"
 
 namespace berth::scheduler {
@@ -68,6 +72,8 @@ class Placer {
     client::EventRecorder& events;
     PendingReports& reports;
     metrics::Registry& metrics;
+    GroupDirectory& groups;
+    std::function<void(const client::ObjectKey&)> on_group;  // its figures or reasons changed
   };
   Placer(Deps deps, PlacerOptions options);
   Placer(const Placer&) = delete;
@@ -78,6 +84,10 @@ class Placer {
   void SetLeadership(std::optional<Leadership> leadership);
   // What a change in the store means for the queue.
   void Apply(const ObjectDirectory::Effects& effects);
+  // Groups or their members changed, as the directory of groups says.
+  void OnGroups();
+  // Why a group waits that has its members; nullopt if it does not.
+  std::optional<GangWait> GangWaitOf(const client::ObjectKey& key) const;
   // The board changed: wakes those whom that could help.
   void OnBoardChanged();
   // The pool broke a promise: it comes last for a while.
@@ -92,6 +102,7 @@ class Placer {
   // Nothing is under way and nothing could be.
   bool idle() const { return attempts_.empty() && (queue_.active() == 0 || !leadership_); }
   const SchedulingQueue& queue() const { return queue_; }
+  const Preemptor& preemptor() const { return preemptor_; }
   size_t attempts() const { return attempts_.size(); }
 
  private:
@@ -117,7 +128,28 @@ class Placer {
   void TryNext(Attempt& attempt, PoolIndex refused, Refusal refusal);
   void ParkUnschedulable(Attempt& attempt);
   void TryLater(const std::string& uid);
+  // It waited for something of its own, which came. No effect if it does not wait.
+  void Unpark(const std::string& uid);
   void GiveHoldsBack(Attempt& attempt);
+  // The best pool for the attempt, in decision_.
+  void Choose(Attempt& attempt);
+
+  // Groups, see gang.h.
+  void ConsiderGroup(const client::ObjectKey& key);
+  void WakeGangs();
+  std::optional<Time> NextGang() const;
+  void StartGang();
+  void PlaceGang();
+  std::string DescribeGangMiss(const std::vector<Request>& requests);
+  void GangReady(Attempt& attempt);
+  void GangRefused(Attempt& attempt, PoolIndex pool, Refusal refusal);
+  void AbortRound();
+  void EndGang(std::string reason, std::string message);
+  rt::Task<Status> BindGang();
+  void GangVerdict(const std::vector<std::string>& members, const Status& verdict);
+  rt::Task<Status> CommitPlan(std::map<std::string, std::string> plan);
+  void ExplainMember(const client::ObjectKey& key, Pending& pending) const;
+
   // Ends an attempt; holds are given back and the room is free again.
   void Drop(const std::string& uid);
   WaitGroup GroupOf(const Request& request);
@@ -133,6 +165,8 @@ class Placer {
   client::Binder& binder_;
   client::EventRecorder& events_;
   PendingReports& reports_;
+  GroupDirectory& groups_;
+  const std::function<void(const client::ObjectKey&)> on_group_;
   const PlacerOptions options_;
   metrics::Counter& placed_;
   metrics::Counter& refused_;
@@ -142,16 +176,19 @@ class Placer {
 
   std::optional<Leadership> leadership_;
   uint64_t last_offer_ = 0;
+  Preemptor preemptor_;
   SchedulingQueue queue_;
   std::map<std::string, std::unique_ptr<Attempt>, std::less<>> attempts_;
   std::vector<std::string> ready_;  // attempts that every host said yes to
   size_t binds_ = 0;
-  bool is_scheduled_ = false;  // a turn is posted
+  std::optional<Gang> gang_;                     // that takes holds now
+  std::map<client::ObjectKey, GangWait> gangs_;  // groups that are to be placed
+  bool is_scheduled_ = false;                    // a turn is posted
   rt::TimerId timer_;
   std::optional<Time> timer_due_;
 
   std::map<std::string, std::vector<Refusal>, std::less<>> refusals_;  // of those that wait
-  std::map<Shape, WaitGroup> groups_;
+  std::map<Shape, WaitGroup> wait_groups_;
   std::map<WaitGroup, WaitingFor> waiting_;
   WaitGroup last_group_ = 0;
   Decision decision_;  // kept for its memory

@@ -6,9 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "apis/berth/machine_group.h"
+#include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/k8s/priority_class.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
@@ -50,9 +53,15 @@ class Scheduler::ObjectSink final : public client::Sink {
     Remove(event.object.metadata().uid);
   }
   void Put(const meta::Object& object) {
+    if (&kind_ == &apis::compute::kMachineKind) scheduler_.groups_.OnMachine(object);
     scheduler_.placer_.Apply(scheduler_.objects_.OnObject(object));
+    scheduler_.placer_.OnGroups();
   }
-  void Remove(const std::string& uid) { scheduler_.placer_.Apply(scheduler_.objects_.OnGone(uid)); }
+  void Remove(const std::string& uid) {
+    scheduler_.groups_.OnMachineGone(uid);
+    scheduler_.placer_.Apply(scheduler_.objects_.OnGone(uid));
+    scheduler_.placer_.OnGroups();
+  }
 
   Scheduler& scheduler_;
   const meta::KindInfo& kind_;
@@ -74,6 +83,11 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
                deps.client,
                events_,
                [this](const std::string& uid) { return placer_.Explain(uid); }),
+      group_reports_(deps.loop,
+                     deps.client,
+                     events_,
+                     groups_,
+                     [this](const client::ObjectKey& key) { return placer_.GangWaitOf(key); }),
       placer_(Placer::Deps{.loop = deps.loop,
                            .scope = scope_,
                            .board = board_,
@@ -84,7 +98,10 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
                            .binder = deps.binder,
                            .events = events_,
                            .reports = reports_,
-                           .metrics = deps.metrics},
+                           .metrics = deps.metrics,
+                           .groups = groups_,
+                           .on_group =
+                               [this](const client::ObjectKey& key) { group_reports_.Touch(key); }},
               options_.placer),
       bulk_(BulkPlacer::Deps{.loop = deps.loop,
                              .board = board_,
@@ -115,6 +132,15 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
           OnPool(before, now);
         }));
   }
+  FollowClasses();
+  for (const meta::KindInfo* kind :
+       {&apis::storage::kVolumeKind, &apis::compute::kMachineKind, &apis::storage::kBucketKind}) {
+    sinks_.push_back(std::make_unique<ObjectSink>(*this, *kind));
+  }
+}
+
+// What machines refer to: how large they are, how important, how many of a set may be stopped.
+void Scheduler::FollowClasses() {
   informers_.push_back(std::make_unique<client::Informer>(
       loop_,
       client_,
@@ -122,10 +148,32 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
       [this](const meta::Object* before, const meta::Object* now) {
         OnMachineClass(now, (now != nullptr ? now : before)->metadata().name);
       }));
-  for (const meta::KindInfo* kind :
-       {&apis::storage::kVolumeKind, &apis::compute::kMachineKind, &apis::storage::kBucketKind}) {
-    sinks_.push_back(std::make_unique<ObjectSink>(*this, *kind));
-  }
+  informers_.push_back(std::make_unique<client::Informer>(
+      loop_,
+      client_,
+      apis::k8s::kPriorityClassKind,
+      [this](const meta::Object* before, const meta::Object* now) {
+        placer_.Apply(objects_.OnPriorityClass(
+            (now != nullptr ? now : before)->metadata().name,
+            now == nullptr ? nullptr : &now->as<apis::k8s::PriorityClass>()));
+      }));
+  informers_.push_back(std::make_unique<client::Informer>(
+      loop_,
+      client_,
+      apis::berth_dev::kMachineGroupKind,
+      [this](const meta::Object* before, const meta::Object* now) {
+        groups_.OnGroup(client::KeyOf(now != nullptr ? *now : *before),
+                        now == nullptr ? nullptr : &now->as<apis::berth_dev::MachineGroup>());
+        placer_.OnGroups();
+      }));
+  informers_.push_back(std::make_unique<client::Informer>(
+      loop_,
+      client_,
+      apis::berth_dev::kMachineSetKind,
+      [this](const meta::Object* before, const meta::Object* now) {
+        objects_.OnMachineSet((now != nullptr ? now : before)->metadata().uid,
+                              now == nullptr ? nullptr : &now->as<apis::berth_dev::MachineSet>());
+      }));
 }
 
 Scheduler::~Scheduler() = default;
@@ -137,6 +185,7 @@ rt::Task<Status> Scheduler::Run() {
   tasks.push_back(FollowFleet());
   tasks.push_back(events_.Run());
   tasks.push_back(reports_.Run());
+  tasks.push_back(group_reports_.Run());
   tasks.push_back(leader_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
   placer_.SetLeadership(std::nullopt);
@@ -219,6 +268,7 @@ void Scheduler::TryLead() {
   if (is_synced_ && leader_.term()) {
     leadership = Leadership{.holder = leader_.holder(), .term = *leader_.term()};
   }
+  group_reports_.SetLeading(leadership.has_value());
   bulk_.SetLeadership(leadership);
   placer_.SetLeadership(std::move(leadership));
 }

@@ -28,6 +28,8 @@
 #include "scheduler/core/board.h"
 #include "scheduler/placing/adviser.h"
 #include "scheduler/placing/bulk_placer.h"
+#include "scheduler/placing/group_directory.h"
+#include "scheduler/placing/group_reports.h"
 #include "scheduler/placing/object_directory.h"
 #include "scheduler/placing/pending_reports.h"
 #include "scheduler/placing/placer.h"
@@ -79,6 +81,7 @@ class Scheduler {
 
   void OnPool(const meta::Object* before, const meta::Object* now);
   void OnMachineClass(const meta::Object* now, const std::string& name);
+  void FollowClasses();
   rt::Task<Status> ReadAgain(std::vector<client::ObjectKey> machines);
   rt::Task<Status> FollowObjects();
   rt::Task<Status> FollowFleet();
@@ -94,7 +97,9 @@ class Scheduler {
   Board board_;
   PoolDirectory pools_;
   ObjectDirectory objects_;
+  GroupDirectory groups_;
   PendingReports reports_;
+  GroupReports group_reports_;
   Placer placer_;
   BulkPlacer bulk_;
   Adviser adviser_;

@@ -12,6 +12,7 @@
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/pool_parts.h"
+#include "apis/k8s/priority_class.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "apiserver/registry/registry_world.h"
@@ -65,11 +66,24 @@ class SchedulerWorld {
     Make(meta::Object::Of(apis::compute::kMachineClassKind, std::move(size)));
   }
 
+  void MakePriorityClass(const std::string& name,
+                         int32_t value,
+                         const std::string& preemptible,
+                         const std::string& policy = "PreemptLowerPriority") {
+    apis::k8s::PriorityClass made;
+    made.metadata.name = name;
+    made.metadata.annotations[std::string(apis::k8s::kPreemptibleAnnotation)] = preemptible;
+    made.value = value;
+    made.preemption_policy = policy;
+    Make(meta::Object::Of(apis::k8s::kPriorityClassKind, std::move(made)));
+  }
+
   // A pool that was announced in a session; its UID.
   std::string MakePool(const std::string& name,
                        int64_t cpus = 8,
                        const std::string& zone = "a",
-                       const std::vector<std::string>& classes = {"small", "large"}) {
+                       const std::vector<std::string>& classes = {"small", "large"},
+                       const std::string& mode = "Session") {
     apis::compute::MachinePool pool;
     pool.metadata.name = name;
     pool.metadata.labels["zone"] = zone;
@@ -78,7 +92,7 @@ class SchedulerWorld {
     meta::Object made = Make(meta::Object::Of(apis::compute::kMachinePoolKind, std::move(pool)));
     auto& status = made.as<apis::compute::MachinePool>().status;
     status.state = "Ready";
-    status.agent = apis::core::PoolAgent{.mode = "Session"};
+    status.agent = apis::core::PoolAgent{.mode = mode};
     status.conditions.push_back(
         {.type = "Ready", .status = "True", .reason = "Connected", .message = ""});
     for (const std::string& offered : classes) {
@@ -157,6 +171,26 @@ class SchedulerWorld {
         world_.Run(world_.client().Get(apis::storage::kVolumeKind, {kNamespace, name}));
     CHECK(got.ok()) << got.status();
     return got->as<apis::storage::Volume>();
+  }
+  // A machine of a priority class.
+  std::string MakeRanked(const std::string& name,
+                         const std::string& priority_class,
+                         const std::string& size = "small") {
+    auto machine = Machine(name, size);
+    machine.spec.placement.emplace().priority_class_name = priority_class;
+    return MakeMachine(std::move(machine));
+  }
+  // status.placement.release; "" without.
+  std::string ReleaseOf(const std::string& name) {
+    const auto got = GetMachine(name);
+    return got.status.placement ? got.status.placement->release : std::string();
+  }
+  // "reason: message" of the condition; "" without.
+  std::string ConditionOf(const std::string& name, const std::string& type) {
+    for (const auto& condition : GetMachine(name).status.conditions) {
+      if (condition.type == type) return condition.reason + ": " + condition.message;
+    }
+    return "";
   }
   // Name of the pool that the machine is on; "" without.
   std::string PoolOf(const std::string& machine) {
