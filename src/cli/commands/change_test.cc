@@ -233,6 +233,14 @@ TEST_F(ChangeTest, DeletesAndWaitsUntilTheObjectIsGone) {
   EXPECT_EQ(Json(server().Last("DELETE").body).GetString({"propagationPolicy"}), "Foreground");
 }
 
+TEST_F(ChangeTest, P4_5_DeletingByForceNamesTheRisk) {
+  server().On("DELETE " + kMachines + "/web?force=true", Machine("web"));
+  const auto ended = Run({"delete", "machine", "web", "--force", "--wait=false"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "machine.compute.ironcore.dev \"web\" deleted\n");
+  EXPECT_TRUE(ended.err.contains("may run on until its host is back")) << ended.err;
+}
+
 TEST_F(ChangeTest, DeletesWhatSelectorsFind) {
   server().On("GET " + kMachines + "?labelSelector=app%3Dx&limit=500",
               R"({"items":[{"metadata":{"name":"a","namespace":"default"}},
