@@ -101,8 +101,8 @@ TEST_F(SchedulingClient, SchedulesAttachesAndDestroys) {
   ASSERT_TRUE(watch->Read(&event));
   EXPECT_EQ(event.type(), proto::ClusterEvent::SYNCED);
 
-  // There is no pool, and the scheduler says so after a while.
-  while (status.reason() != proto::WorkloadStatus::NO_POOL_REACHABLE) {
+  // There is no such class, and the scheduler says so after a while.
+  while (status.reason() != proto::WorkloadStatus::MISSING_REFERENCE) {
     ASSERT_TRUE(stream->Read(&status)) << stream->Finish().error_message();
   }
   grpc::ClientContext destroying;
