@@ -98,10 +98,13 @@ class Pools(berth_fixture.ServerTestCase):
         self.assertIn('volumepool', self.server.kubectl('get', 'volumepools', '-o', 'name').stdout)
         self.assertTrue(any(row[0] == 'gamma-disks' for row in rows))
 
-        revision = json.loads(self.server.kubectl('get', 'machinepool', 'gamma', '-o', 'json').stdout)
+        # What is allocatable is written some seconds after a placement, once.
+        berth_fixture.eventually(60, lambda: self.hosts['gamma'].pool()['status']['allocatable']['cpu'] == '7',
+                                 'the pool says what is left')
+        revision = self.hosts['gamma'].pool()
         berth_fixture.eventually(60, lambda: 'used' in json.loads(
             self.server.berth('top', 'machines', '-o', 'json').stdout)['items'][0], 'the host has measured')
-        again = json.loads(self.server.kubectl('get', 'machinepool', 'gamma', '-o', 'json').stdout)
+        again = self.hosts['gamma'].pool()
         self.assertEqual(revision['metadata']['resourceVersion'], again['metadata']['resourceVersion'],
                          'figures are not written')
         machine = self.server.berth('top', 'machines').stdout.splitlines()

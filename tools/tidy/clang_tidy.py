@@ -51,6 +51,8 @@ OUTLIVES = {
     'rt::Event&': 'lives in the frame that runs the loop (app/serve.cc)',
     'const std::function<void(const Server&)>&': 'the same',
     'Run&': 'benches: the frame that runs the loop holds it',
+    'BenchWorld&': 'the same',
+    'HostProcess&': 'the same',
     'Creators&': 'benches: the awaiting frame holds it',
     'const Watchers&': 'the same',
     'const MachineTemplate&': 'the same',
