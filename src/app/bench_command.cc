@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <ostream>
 
 #include "app/bench/api_bench.h"
@@ -100,6 +101,11 @@ void Print(Session& session,
   }
 }
 
+// A step that begins is told at once.
+std::function<void(std::string_view)> TellTo(Session& session) {
+  return [&session](std::string_view what) { session.err() << "bench: " << what << std::endl; };
+}
+
 Status RunApi(Session& session, const Arguments& arguments) {
   TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
   ApiBenchOptions options;
@@ -108,9 +114,7 @@ Status RunApi(Session& session, const Arguments& arguments) {
     options.duration = Duration::Seconds(4);
     options.starts = 3;
   }
-  options.progress = [&session](std::string_view what) {
-    session.err() << "bench: " << what << std::endl;
-  };
+  options.progress = TellTo(session);
   TRY(const auto figures, RunApiBench(options));
   Print(session, arguments, "api", figures);
   return OkStatus();
@@ -142,9 +146,7 @@ Status RunScheduler(Session& session, const Arguments& arguments) {
   rt::AsioLoop loop("bench");
   scheduler::SchedulerBenchOptions options;
   options.now = [&loop] { return loop.Now(); };
-  options.progress = [&session](std::string_view what) {
-    session.err() << "bench: " << what << std::endl;
-  };
+  options.progress = TellTo(session);
   if (arguments.Switch("quick")) {
     options.duration = Duration::Millis(700);
     options.rounds = 3;
@@ -160,9 +162,7 @@ Status RunRpc(Session& session, const Arguments& arguments) {
   RpcBenchOptions options;
   options.dir = folder.path();
   if (arguments.Switch("quick")) options.pairs = 20'000;
-  options.progress = [&session](std::string_view what) {
-    session.err() << "bench: " << what << std::endl;
-  };
+  options.progress = TellTo(session);
   TRY(const auto figures, RunRpcBench(options));
   Print(session, arguments, "rpc", figures);
   return OkStatus();
@@ -182,9 +182,7 @@ Status RunCluster(Session& session, const Arguments& arguments) {
     options.duration = Duration::Seconds(5);
     options.idle_machines = 200;
   }
-  options.progress = [&session](std::string_view what) {
-    session.err() << "bench: " << what << std::endl;
-  };
+  options.progress = TellTo(session);
   TRY(const auto figures, RunClusterBench(options));
   Print(session, arguments, "cluster", figures);
   return OkStatus();
@@ -200,9 +198,7 @@ Status RunRecovery(Session& session, const Arguments& arguments) {
   options.set_replicas = options.hosts * 2;
   options.movable = static_cast<size_t>(options.hosts) * 2;
   if (arguments.Switch("quick")) options.restarts = 1;
-  options.progress = [&session](std::string_view what) {
-    session.err() << "bench: " << what << std::endl;
-  };
+  options.progress = TellTo(session);
   TRY(const auto figures, RunRecoveryBench(options));
   Print(session, arguments, "recovery", figures);
   return OkStatus();

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "apiserver/registry/cluster_identity.h"
-#include "base/time.h"
 #include "store/rocks/rocks_store.h"
 
 namespace berth::app {

@@ -7,8 +7,8 @@
 #include <ostream>
 #include <utility>
 
+#include "app/process/process_flags.h"
 #include "app/restore.h"
-#include "app/server_options.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"
 #include "rt/asio/asio_loop.h"

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "app/process/process_flags.h"
 #include "app/serve.h"
 #include "app/server_options.h"
 #include "base/log.h"
@@ -20,9 +21,6 @@ using cli::Arguments;
 using cli::Flag;
 using cli::FlagKind;
 using cli::Session;
-
-constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
-constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
 
 constexpr std::array kFlags = {
     Flag{.name = "data-dir",
@@ -56,35 +54,13 @@ constexpr std::array kFlags = {
                  "aliases.",
          .fallback = kDefaultDomains,
          .variable = "BERTH_DOMAINS"},
-    Flag{.name = "log-level",
-         .kind = FlagKind::kText,
-         .value_name = "LEVEL",
-         .help = "(logs) What is logged.",
-         .fallback = "info",
-         .values = kLevels,
-         .variable = "BERTH_LOG_LEVEL"},
-    Flag{.name = "log-format",
-         .kind = FlagKind::kText,
-         .value_name = "FORMAT",
-         .help = "(logs) How it is logged.",
-         .fallback = "text",
-         .values = kFormats,
-         .variable = "BERTH_LOG_FORMAT"},
+    kLogLevelFlag,
+    kLogFormatFlag,
     Flag{.name = "debug-commit-trace",
          .kind = FlagKind::kText,
          .value_name = "FILE",
          .help = "(debug) A file of 16 bytes that is told when commits begin and end."},
 };
-
-void ConfigureLog(const Arguments& arguments) {
-  log::Options options;
-  const std::string& level = arguments.Text("log-level");
-  if (level == "debug") options.level = log::Level::kDebug;
-  if (level == "warning") options.level = log::Level::kWarning;
-  if (level == "error") options.level = log::Level::kError;
-  if (arguments.Text("log-format") == "json") options.format = log::Format::kJson;
-  log::Configure(options);
-}
 
 Result<ServerOptions> ReadOptions(const Arguments& arguments, const cli::Environment& environment) {
   ServerOptions options;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/server_options.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/strings.h"
@@ -36,13 +34,6 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
 }
 
 }  // namespace
-
-std::string DefaultDataDir(const cli::Environment& environment) {
-  if (geteuid() == 0) return "/var/lib/berth";
-  if (const auto data = environment.Variable("XDG_DATA_HOME"); !data.empty())
-    return std::string(data) + "/berth";
-  return std::string(environment.Variable("HOME")) + "/.local/share/berth";
-}
 
 Status ParseListen(std::string_view text, ServerOptions& options) {
   TRY(const Endpoint endpoint, ParseEndpoint(text));

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/environment.h"
 
 namespace berth::app {
 
@@ -29,8 +28,6 @@ struct ServerOptions {
   std::string commit_trace;
 };
 
-// As root /var/lib/berth, else below the user's data folder.
-std::string DefaultDataDir(const cli::Environment& environment);
 // Reads "ADDR:PORT" into host and port. BadRequest names the text.
 Status ParseListen(std::string_view text, ServerOptions& options);
 // The same for where poollets connect. "": beside `listen`, on port 7444, or on any free one if

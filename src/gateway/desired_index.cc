@@ -11,6 +11,7 @@
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_snapshot.h"
+#include "base/hash.h"
 
 namespace berth::gateway {
 namespace {
@@ -23,27 +24,10 @@ client::ObjectKey KeyOf(const meta::Object& object) {
   return {.namespace_ = object.metadata().namespace_, .name = object.metadata().name};
 }
 
-// FNV-1a, to notice that something changed.
-class Fingerprint {
- public:
-  void Add(std::string_view text) {
-    for (const char c : text) Byte(static_cast<unsigned char>(c));
-    Byte(0xff);
-  }
-  void Add(uint64_t number) {
-    for (int i = 0; i < 8; ++i) Byte(static_cast<unsigned char>(number >> (8 * i)));
-  }
-  uint64_t value() const { return value_; }
-
- private:
-  void Byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
-  uint64_t value_ = 0xcbf29ce484222325ULL;
-};
-
 // A status report does not change a body, so it must not change this.
 uint64_t FingerprintOf(const meta::Object& object) {
   Fingerprint print;
-  print.Add(static_cast<uint64_t>(object.metadata().generation));
+  print.Add(object.metadata().generation);
   for (const auto& [key, value] : object.metadata().labels) {
     print.Add(key);
     print.Add(value);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/poollet/poollet_command.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <iterator>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "app/poollet/hardware.h"
 #include "app/poollet/run_poollet.h"
+#include "app/process/process_flags.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
@@ -27,8 +26,6 @@ using cli::Flag;
 using cli::FlagKind;
 using cli::Session;
 
-constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
-constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
 constexpr std::array<std::string_view, 2> kOnStop = {"keep", "drain"};
 
 constexpr std::array kFlags = {
@@ -96,39 +93,9 @@ constexpr std::array kFlags = {
          .kind = FlagKind::kText,
          .value_name = "ADDR:PORT",
          .help = "(logs) Serve metrics for Prometheus there, without TLS."},
-    Flag{.name = "log-level",
-         .kind = FlagKind::kText,
-         .value_name = "LEVEL",
-         .help = "(logs) What is logged.",
-         .fallback = "info",
-         .values = kLevels,
-         .variable = "BERTH_LOG_LEVEL"},
-    Flag{.name = "log-format",
-         .kind = FlagKind::kText,
-         .value_name = "FORMAT",
-         .help = "(logs) How it is logged.",
-         .fallback = "text",
-         .values = kFormats,
-         .variable = "BERTH_LOG_FORMAT"},
+    kLogLevelFlag,
+    kLogFormatFlag,
 };
-
-void ConfigureLog(const Arguments& arguments) {
-  log::Options options;
-  const std::string& level = arguments.Text("log-level");
-  if (level == "debug") options.level = log::Level::kDebug;
-  if (level == "warning") options.level = log::Level::kWarning;
-  if (level == "error") options.level = log::Level::kError;
-  if (arguments.Text("log-format") == "json") options.format = log::Format::kJson;
-  log::Configure(options);
-}
-
-std::string DefaultDataDir(const cli::Environment& environment) {
-  if (geteuid() == 0) return "/var/lib/berth/poollet";
-  if (const auto data = environment.Variable("XDG_DATA_HOME"); !data.empty()) {
-    return std::string(data) + "/berth/poollet";
-  }
-  return std::string(environment.Variable("HOME")) + "/.local/share/berth/poollet";
-}
 
 // "a:7444,b:7444"
 std::vector<std::string> ReadServers(std::string_view text) {
@@ -165,7 +132,7 @@ PoolRuntime ReadPool(const Arguments& arguments,
 Result<PoolletRunOptions> ReadOptions(const Arguments& arguments, cli::Environment& environment) {
   PoolletRunOptions options;
   options.data_dir = arguments.Text("data-dir");
-  if (options.data_dir.empty()) options.data_dir = DefaultDataDir(environment);
+  if (options.data_dir.empty()) options.data_dir = DefaultDataDir(environment) + "/poollet";
   options.host = arguments.Text("name");
   if (options.host.empty()) options.host = Hostname();
   options.servers = ReadServers(arguments.Text("server"));

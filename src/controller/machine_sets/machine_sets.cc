@@ -5,6 +5,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/core/placement.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "meta/json.h"
 #include "meta/label_selector.h"
@@ -59,9 +60,7 @@ std::string RandomSuffix(Random& random) {
 }  // namespace
 
 std::string TemplateHashOf(const apis::berth_dev::MachineTemplate& machine_template) {
-  const std::string text = meta::EncodeJsonOf(machine_template);
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  uint64_t hash = Fnv1a(meta::EncodeJsonOf(machine_template));
   std::string digits;
   for (int i = 0; i < 10; ++i, hash >>= 4) digits += "0123456789abcdef"[hash & 0xF];
   return digits;

@@ -57,15 +57,6 @@ std::vector<RuntimeObject> Observation::AsRuntimeObjects() const {
 
 namespace internal {
 
-Fingerprint& Fingerprint::Add(std::string_view text) {
-  for (const char byte : text) {
-    value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
-  }
-  value_ = (value_ ^ 0xff) * 0x100000001b3ULL;
-  return *this;
-}
-Fingerprint& Fingerprint::Add(int64_t number) { return Add(std::to_string(number)); }
-
 Seen SeenOf(ObjectKind kind, const iri::ObjectMetadata& metadata) {
   const Keys keys = KeysOf(kind);
   Seen seen;

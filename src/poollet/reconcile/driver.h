@@ -81,16 +81,6 @@ std::unique_ptr<Driver> NewBucketDriver(iri::BucketRuntime& runtime);
 std::string_view UidLabel(fleet::ObjectKind kind);
 
 namespace internal {
-// FNV-1a over the parts of an object that matter.
-class Fingerprint {
- public:
-  Fingerprint& Add(std::string_view text);
-  Fingerprint& Add(int64_t number);
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325ULL;
-};
 Seen SeenOf(fleet::ObjectKind kind, const iri::ObjectMetadata& metadata);
 iri::ObjectFilter OfUid(fleet::ObjectKind kind, std::string uid, std::string cluster_id);
 iri::ObjectFilter OfCluster(std::string cluster_id);

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "poollet/reconcile/driver.h"
 
 namespace berth::poollet {
 namespace {
 
 using fleet::ObjectKind;
-using internal::Fingerprint;
 
 template <class Part>
 const Part& Named(const std::vector<Part>& parts, std::string_view name) {

@@ -2,13 +2,13 @@
 // Drivers of volumes and buckets.
 #include <utility>
 
+#include "base/hash.h"
 #include "poollet/reconcile/driver.h"
 
 namespace berth::poollet {
 namespace {
 
 using fleet::ObjectKind;
-using internal::Fingerprint;
 
 class VolumeDriver final : public Driver {
  public:

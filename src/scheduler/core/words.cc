@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "base/hash.h"
+
 namespace berth::scheduler {
 namespace {
 
@@ -37,8 +39,7 @@ int HexDigit(char c) {
 
 // FNV-1a with a start of its own and a final mix.
 uint64_t HashText(std::string_view text, uint64_t start) {
-  uint64_t hash = start;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  uint64_t hash = Fnv1a(text, start);
   hash ^= hash >> 32;
   return hash * 0xd6e8feb86659fd93;
 }
@@ -46,7 +47,7 @@ uint64_t HashText(std::string_view text, uint64_t start) {
 }  // namespace
 
 ObjectKey ObjectKey::FromUid(std::string_view uid) {
-  const ObjectKey hashed = {.high = HashText(uid, 0xcbf29ce484222325),
+  const ObjectKey hashed = {.high = HashText(uid, kFnv1aStart),
                             .low = HashText(uid, 0x84222325cbf29ce4)};
   if (uid.size() != kUuidLength) return hashed;
   std::array<uint64_t, 2> halves{};

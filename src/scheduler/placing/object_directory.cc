@@ -10,6 +10,7 @@
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "client/cache/informer.h"
 #include "scheduler/translate/translate.h"
 
@@ -32,16 +33,9 @@ void ReadPlacement(const std::optional<apis::core::LocalObjectReference>& pool_r
   if (record.placed_uid.empty() && !record.pool_ref.empty()) record.is_pinned = true;
 }
 
-// FNV-1a of a namespace and a name; they hold no slash.
+// Of a namespace and a name; they hold no slash.
 uint64_t HashOf(std::string_view namespace_, std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  const auto add = [&hash](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  };
-  add(namespace_);
-  add("/");
-  add(name);
-  return hash;
+  return Fnv1a(name, Fnv1a("/", Fnv1a(namespace_)));
 }
 
 // What stands for a set on the board; never 0, which means none.

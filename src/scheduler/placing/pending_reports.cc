@@ -6,18 +6,15 @@
 #include <vector>
 
 #include "apis/placement.h"
+#include "base/hash.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
 
 namespace berth::scheduler {
 namespace {
 
-// FNV-1a, and never 0, which means that nothing was reported.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash | 1;
-}
+// Never 0, which means that nothing was reported.
+uint64_t HashOf(std::string_view text) { return Fnv1a(text) | 1; }
 
 }  // namespace
 

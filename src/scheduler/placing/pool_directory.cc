@@ -7,6 +7,7 @@
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume_pool.h"
 #include "base/check.h"
+#include "base/hash.h"
 
 namespace berth::scheduler {
 namespace {
@@ -38,12 +39,8 @@ Resources FreeOf(const fleet::PoolFacts& facts) {
 }  // namespace
 
 LedgerVersion VersionOf(const fleet::LedgerVersion& version) {
-  // Boots are compared for equality only; FNV-1a keeps them apart and is the same everywhere.
-  uint64_t boot = 0xcbf29ce484222325ULL;
-  for (const char c : version.boot) {
-    boot = (boot ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
-  return {.boot = boot, .counter = version.counter};
+  // Boots are compared for equality only.
+  return {.boot = Fnv1a(version.boot), .counter = version.counter};
 }
 
 bool PoolDirectory::OnObject(const meta::Object* before, const meta::Object* now) {
