@@ -70,6 +70,12 @@ Status FleetServer::Parts::StartGateway(const client::ClusterIdentity& cluster) 
   TRY(server, net::H2Server::Start(deps.loop, std::move(server_options), std::move(routes)));
   const std::string host = options.names.empty() ? options.host : options.names.front();
   address = net::FormatHostPort(host, server->port());
+  std::vector<std::string> servers;
+  for (const std::string& name : options.names) {
+    servers.push_back(net::FormatHostPort(name, server->port()));
+  }
+  if (servers.empty()) servers.push_back(address);
+  gateway->SetServers(std::move(servers));
   return OkStatus();
 }
 

@@ -65,6 +65,44 @@ TEST_F(AssignTest, Seq14_AReturningHostGetsOnlyTheDifferences) {
   EXPECT_EQ(names, (std::set<std::string>{"changed", "unknown"}));
 }
 
+TEST_F(AssignTest, R5_7_WhatIsManagedElsewhereGoesOnAsItIs) {
+  const std::string pool = host_.Join("pool");
+  host_.Remember(Place(host_, "web", pool));
+  const auto annotate = [&](const std::string& value) {
+    const std::string body = R"({"metadata":{"annotations":{"common.ironcore.dev/managed-by":)" +
+                             value + R"(},"labels":{"changed":"yes"}}})";
+    const auto patched = world_.Run(world_.client().Patch(
+        apis::compute::kMachineKind, {"default", "web"}, client::PatchType::kMerge, body, {}));
+    ASSERT_TRUE(patched.ok()) << patched.status();
+  };
+  annotate(R"("somebody")");
+  world_.loop().RunFor(Duration::Seconds(2));
+  EXPECT_EQ(host_.assigns().size(), 1) << "changes are not told";
+  world_.RestartGateway();
+  ASSERT_EQ(host_.Join("pool"), pool);
+  EXPECT_EQ(host_.assigns().size(), 0);
+  EXPECT_EQ(host_.confirms().size(), 1) << "and it is not orphaned by that";
+  annotate("null");
+  EXPECT_TRUE(host_.WaitAssigns(1)) << "back in our hands";
+}
+
+TEST_F(AssignTest, R4_3_AHostLearnsTheRevisionOfTheStoreAndItNeverGoesBack) {
+  const std::string pool = host_.Join("pool");
+  const auto revision = [&] {
+    uint64_t last = 0;
+    for (const auto& message : host_.received) {
+      if (message.has_synced()) last = message.synced().revision();
+    }
+    return last;
+  };
+  const uint64_t first = revision();
+  EXPECT_GT(first, 0);
+  Place(host_, "web", pool);
+  world_.RestartGateway();
+  ASSERT_EQ(host_.Join("pool"), pool);
+  EXPECT_GT(revision(), first);
+}
+
 TEST_F(AssignTest, Seq16_WhatWasBoundWhileTheHostWasAwayIsAssignedOnItsReturn) {
   const std::string pool = host_.Join("pool");
   host_.Leave();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/well_known.h"
 #include "apis/k8s/secret.h"
 #include "apis/networking/network.h"
 #include "apis/networking/network_interface.h"
@@ -50,6 +51,8 @@ DesiredEntry EntryOf(const meta::Object& object) {
     if (!placement->pool_uid.empty()) entry.release = placement->release;
   }
   entry.is_deleting = object.metadata().deletion_timestamp.has_value();
+  entry.is_managed_elsewhere =
+      object.metadata().annotations.contains(std::string(apis::core::kManagedByAnnotation));
   entry.fingerprint = FingerprintOf(object);
   return entry;
 }

@@ -29,6 +29,8 @@ struct DesiredEntry {
   std::string pool_uid;  // "": bound nowhere
   uint64_t placement = 0;
   bool is_deleting = false;
+  // Somebody else looks after it: its host keeps what it has, and is not told of changes.
+  bool is_managed_elsewhere = false;
   std::string release;  // why it has to leave its pool; "" if it has not
   // Its host is to remove it.
   bool must_go() const { return is_deleting || !release.empty(); }

@@ -64,6 +64,11 @@ rt::Task<Status> Gateway::Close() {
   co_return OkStatus();
 }
 
+void Gateway::SetServers(std::vector<std::string> servers) {
+  enrolment_.SetServers(servers);
+  options_.servers = std::move(servers);
+}
+
 void Gateway::AddRoutes(net::RpcRoutes& routes) {
   const std::string service(kService);
   const net::RpcLimits small{.message_bytes_max = kEnrolmentBytesMax,

@@ -92,6 +92,9 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   // Adds AgentService to what a server serves. The server stops before the gateway is destroyed.
   void AddRoutes(net::RpcRoutes& routes);
 
+  // "host:port" of every gateway, once they are known: hosts that join or connect are told.
+  void SetServers(std::vector<std::string> servers);
+
   // Everything that decides about hosts was read once.
   bool synced() const { return index_.synced() && pool_feed_.synced() && revocations_.synced(); }
   size_t sessions() const { return table_.size(); }
@@ -137,7 +140,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   rt::Task<Status> ReadTombstones(Session& session);
   void Resync(Session& session);
   void ResyncKnown(Session& session, const agent::Known& known);
-  void FinishSync(Session& session);
+  void FinishSync(Session& session, uint64_t revision);
+  rt::Task<Result<uint64_t>> StoreRevision();
 
   // gateway_inbox.cc: what hosts say.
   void OnMessage(Session& session, agent::HostMessage message);
@@ -164,6 +168,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                const meta::Object* object) override;
   void OnReferenced(const DesiredEntry& entry) override;
   rt::Task<Status> Pump(Session& session);
+  void Confirm(Session& session, Session::Item& item, const std::string& uid);
+  void ConfirmAsItIs(Session& session, const DesiredEntry& entry);
   rt::Task<Status> AssignOne(Session& session, std::string uid, std::optional<meta::Object> object);
   rt::Task<Result<Parts>> CollectParts(meta::Object object);
   rt::Task<Status> FindTombstone(std::string pool_uid, std::string uid);
@@ -199,7 +205,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
 
   Deps deps_;
   const client::ClusterIdentity cluster_;
-  const GatewayOptions options_;
+  GatewayOptions options_;
   uint64_t last_session_ = 0;
   uint64_t last_ping_ = 0;
   bool closing_ = false;

@@ -194,10 +194,10 @@ void Gateway::ResyncKnown(Session& session, const agent::Known& known) {
   }
 }
 
-void Gateway::FinishSync(Session& session) {
+void Gateway::FinishSync(Session& session, uint64_t revision) {
   session.Flush();
   agent::ServerMessage message;
-  message.mutable_synced();
+  message.mutable_synced()->set_revision(revision);
   session.Send(message);
   session.phase = Session::Phase::kSynced;
   for (const auto& [uid, pool] : session.pools) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What hosts are told about objects. Everything comes out of the store (G1): the index says what
 // has changed, and the pump of each session brings it to its host, one body at a time.
+#include "apis/compute/machine_pool.h"
 #include "apis/placement.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "gateway/gateway.h"
 #include "rt/chaos.h"
 #include "rt/sleep.h"
@@ -139,7 +141,11 @@ rt::Task<Status> Gateway::Pump(Session& session) {
       }
       if (++assigned % kBurst == 0) CO_TRY_STATUS(co_await rt::Yield());
     }
-    if (session.phase == Session::Phase::kSyncing) FinishSync(session);
+    if (session.phase == Session::Phase::kSyncing) {
+      const Result<uint64_t> revision = co_await StoreRevision();
+      if (revision.status().Is(Reason::kCancelled)) co_return revision.status();
+      if (!session.ended()) FinishSync(session, revision.ok() ? *revision : 0);
+    }
     session.dirty_event().Reset();
     if (!session.dirty().empty()) continue;
     CO_TRY_STATUS(co_await session.dirty_event().Wait());
@@ -151,6 +157,10 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
                                     std::optional<meta::Object> object) {
   const DesiredEntry* entry = index_.Find(uid);
   if (entry == nullptr || entry->must_go() || !session.pools.contains(entry->pool_uid)) {
+    co_return OkStatus();
+  }
+  if (entry->is_managed_elsewhere) {
+    ConfirmAsItIs(session, *entry);
     co_return OkStatus();
   }
   const uint64_t placement = entry->placement;
@@ -186,18 +196,38 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
   if (IsClaimed(uid, placement)) co_return OkStatus();  // invariant 4; EndMove comes back to it
   Session::Item& item = session.items[uid];
   if (item.placement == placement && item.hash == hash) {
-    if (!item.is_confirmed) {
-      item.is_confirmed = true;
-      agent::Confirm& confirm = *session.Queue().add_confirms();
-      confirm.set_uid(uid);
-      confirm.set_incarnation(cluster_.incarnation);
-      confirm.set_placement(placement);
-    }
+    Confirm(session, item, uid);
     co_return OkStatus();
   }
   item = {.placement = placement, .hash = hash, .is_confirmed = true};
   session.QueueAssign(std::move(assign));
   co_return OkStatus();
+}
+
+// By which a host notices that history was rewound.
+rt::Task<Result<uint64_t>> Gateway::StoreRevision() {
+  client::ListOptions options;
+  options.limit = 1;
+  options.detail = client::Detail::kMetadata;
+  CO_TRY(const client::ObjectList page,
+         co_await deps_.client.List(apis::compute::kMachinePoolKind, options));
+  co_return ParseUint(page.resource_version).value_or(0);
+}
+
+void Gateway::Confirm(Session& session, Session::Item& item, const std::string& uid) {
+  if (item.is_confirmed) return;
+  item.is_confirmed = true;
+  agent::Confirm& confirm = *session.Queue().add_confirms();
+  confirm.set_uid(uid);
+  confirm.set_incarnation(cluster_.incarnation);
+  confirm.set_placement(item.placement);
+}
+
+// 5.7: what the host has may go on, as it is; what it does not have is not begun.
+void Gateway::ConfirmAsItIs(Session& session, const DesiredEntry& entry) {
+  const auto item = session.items.find(entry.uid);
+  if (item == session.items.end() || item->second.placement != entry.placement) return;
+  if (!IsClaimed(entry.uid, entry.placement)) Confirm(session, item->second, entry.uid);
 }
 
 rt::Task<Result<Parts>> Gateway::CollectParts(meta::Object object) {

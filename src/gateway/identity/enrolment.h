@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -33,6 +34,8 @@ class Enrolment {
     const client::Revocations& revocations;
   };
   Enrolment(Deps deps, client::ClusterIdentity cluster, std::vector<std::string> servers);
+  // What those who join are told from now on.
+  void SetServers(std::vector<std::string> servers) { servers_ = std::move(servers); }
 
   // Handlers of AgentService. Idempotent for one token and one key.
   rt::Task<Result<std::string>> Join(net::RpcCall call, std::string request);
@@ -50,7 +53,7 @@ class Enrolment {
 
   Deps deps_;
   const client::ClusterIdentity cluster_;
-  const std::vector<std::string> servers_;
+  std::vector<std::string> servers_;
   std::string ca_pin_;
   AttemptLimiter limiter_;
 };
