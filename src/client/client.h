@@ -30,7 +30,7 @@ struct ObjectKey {
 // How much of each object is wanted.
 enum class Detail : uint8_t {
   kFull,
-  kMetadata,  // everything beyond metadata stays empty: cheap to send, decode and hold
+  kMetadata,  // nothing beyond metadata is promised: cheap to send and to decode
 };
 
 struct ListOptions {

@@ -65,7 +65,10 @@ void KindCache::Loaded(store::Revision revision) {
   changed_at_ = revision;
 }
 
-void KindCache::Apply(std::string_view suffix, Bytes at_rest, store::Revision revision) {
+void KindCache::Apply(std::string_view suffix,
+                      Bytes at_rest,
+                      store::Revision revision,
+                      meta::SharedObject decoded) {
   CacheEvent event{.suffix = std::string(suffix),
                    .now = {.at_rest = std::move(at_rest), .revision = revision},
                    .previous = {},
@@ -82,6 +85,7 @@ void KindCache::Apply(std::string_view suffix, Bytes at_rest, store::Revision re
     event.previous = std::exchange(found->second, event.now);
   }
   changed_at_ = revision;
+  if (!decoded.empty()) event.frames->KeepDecoded(std::move(decoded));
   Push(std::move(event));
 }
 

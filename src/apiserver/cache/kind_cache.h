@@ -116,8 +116,11 @@ class KindCache {
   // The initial state, in key order, then where it ends.
   void Load(std::string suffix, StoredObject object);
   void Loaded(store::Revision revision);
-  // A change. An empty at_rest deletes.
-  void Apply(std::string_view suffix, Bytes at_rest, store::Revision revision);
+  // A change. An empty at_rest deletes. `decoded` is the same object, if somebody has it.
+  void Apply(std::string_view suffix,
+             Bytes at_rest,
+             store::Revision revision,
+             meta::SharedObject decoded = {});
   // Wakes the readers that Apply has made ready.
   void EndBatch();
   // Wakes the idle readers too, to see that the cache is closed.

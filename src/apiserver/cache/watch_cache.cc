@@ -161,10 +161,14 @@ void WatchCache::ApplyBatch(const store::WatchBatch& batch) {
   for (const store::Event& event : batch.events) {
     KindCache* kind = Route(event.kv.key);
     if (kind == nullptr) continue;
-    const bool is_delete = event.type == store::Event::Type::kDelete;
-    kind->Apply(std::string_view(event.kv.key).substr(kind->prefix().size()),
-                is_delete ? Bytes() : event.kv.value,
-                event.kv.mod_revision);
+    const std::string_view suffix = std::string_view(event.kv.key).substr(kind->prefix().size());
+    if (event.type == store::Event::Type::kDelete) {
+      kind->Apply(suffix, Bytes(), event.kv.mod_revision);
+      continue;
+    }
+    meta::SharedObject taken = fresh_writes_.Take(
+        event.kv.key, event.kv.value, FormatResourceVersion(event.kv.mod_revision));
+    kind->Apply(suffix, event.kv.value, event.kv.mod_revision, std::move(taken));
   }
   EndBatch(batch.revision);
 }

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "apiserver/cache/fresh_writes.h"
 #include "apiserver/cache/kind_cache.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
@@ -55,6 +56,8 @@ class WatchCache {
   // REQUIRES: the kind is stored (or a view of one that is).
   const KindCache& Of(const meta::KindInfo& kind) const { return MutableOf(kind); }
   store::Revision revision() const { return revision_; }
+  // Writers offer here what they commit.
+  FreshWrites& fresh_writes() { return fresh_writes_; }
 
   // Ok once the cache has this revision.
   rt::Task<Status> WaitFor(store::Revision revision);
@@ -96,6 +99,7 @@ class WatchCache {
   Kinds kinds_;                                                    // by key prefix
   std::unordered_map<const meta::KindInfo*, KindCache*> by_kind_;  // views included
   KindCache* last_routed_ = nullptr;
+  FreshWrites fresh_writes_;
   store::Revision revision_;
   std::multimap<store::Revision, Waiter*> waiters_;
   bool closed_ = false;

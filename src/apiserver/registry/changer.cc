@@ -158,6 +158,8 @@ rt::Task<Result<std::optional<StoredObject>>> Changer::Commit(ObjectKey key,
     CO_TRY(const bool is_current, ChangeGuards(current.object, plan, guards, txn));
     if (!is_current) co_return std::optional<StoredObject>();
   }
+  FreshWrites::Offer offer(parts_.cache.fresh_writes());
+  if (plan.outcome == Plan::Outcome::kPut) offer.Add(store_key, plan.at_rest, plan.object);
   Result<store::TxnResult> result = co_await parts_.store.Commit(std::move(txn));
   std::vector<std::string> removed_pools;
   if (result.ok() && result->committed) {

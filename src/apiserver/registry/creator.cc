@@ -76,13 +76,13 @@ rt::Task<std::vector<Result<WriteResult>>> Creator::CreateAll(std::vector<meta::
     const Status status = co_await TryCommit(chunk, context.dry_run, bound);
     const bool gives_up = status.ok() && ++failures > kCommitAttempts;
     for (Draft* draft : chunk) {
-      const KindErrors errors(parts_.scheme, draft->object.kind());
       if (draft->verdict) {
         failures = 0;
       } else if (!status.ok()) {
         draft->verdict = status;
       } else if (gives_up) {
-        draft->verdict = errors.Modified(draft->object.metadata().name);
+        const meta::Object& object = draft->object;
+        draft->verdict = KindErrors(parts_.scheme, object.kind()).Modified(object.metadata().name);
       }
     }
   }
@@ -295,8 +295,10 @@ rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run, const Bound* bo
     if (places->has_refused) co_return OkStatus();
   }
   store::LeaseId lease;
+  FreshWrites::Offer offer(parts_.cache.fresh_writes());
   for (Draft* draft : chunk) {
     if (draft->verdict) continue;
+    offer.Add(draft->key, draft->at_rest, draft->object);
     CO_TRY(lease, co_await parts_.leases.For(draft->object.kind()));
     txn.conditions.push_back(store::Condition::Absent(draft->key));
     txn.ops.push_back(store::Op::Put(draft->key, draft->at_rest, lease));
@@ -320,7 +322,10 @@ rt::Task<Status> Creator::TryCommit(Chunk chunk, DryRun dry_run, const Bound* bo
     co_return OkStatus();
   }
   CO_TRY_STATUS(result);
-  if (!result->committed) OnConflict(chunk, *result);
+  if (!result->committed) {
+    offer.Withdraw();
+    OnConflict(chunk, *result);
+  }
   CO_TRY_STATUS(co_await parts_.cache.WaitFor(result->revision));
   if (!result->committed) co_return OkStatus();
   for (Draft* draft : chunk) {

@@ -63,11 +63,12 @@ class LoopbackWatch final : public client::ObjectWatch {
   // gone: for a watch whose selection it did not leave, the same event carries the new state.
   Result<meta::SharedObject> Decoded(const RegistryEvent& event) const {
     const bool is_shared = event.frames != nullptr && event.type != RegistryEvent::Type::kDeleted &&
-                           detail_ == client::Detail::kFull && kind_.view == nullptr;
+                           kind_.view == nullptr;
+    // Whoever asked for metadata alone does not mind the rest, if it is there already.
     if (is_shared && !event.frames->decoded().empty()) return event.frames->decoded();
     TRY(meta::Object object, DecodeFor(kind_, event.object, detail_));
     meta::SharedObject made(std::move(object));
-    if (is_shared) event.frames->KeepDecoded(made);
+    if (is_shared && detail_ == client::Detail::kFull) event.frames->KeepDecoded(made);
     return made;
   }
 

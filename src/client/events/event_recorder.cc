@@ -82,8 +82,8 @@ apis::k8s::CoreEvent EventRecorder::Make(const EventSubject& subject,
   event.reporting_component = component_;
   event.reporting_instance = component_;
   const WallTime now = loop_.WallNow();
-  event.first_timestamp = now;
-  event.last_timestamp = now;
+  event.first_timestamp = WallTime::FromSeconds(now.seconds());
+  event.last_timestamp = event.first_timestamp;
   event.event_time = meta::MicroTime{now};
   event.count = 1;
   return event;

@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
+#include "base/string_map.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
 #include "controller/runner.h"
@@ -37,12 +39,12 @@ class ClaimRelease final : private Reconciler {
     void OnListed(meta::Object object) override;
     void OnListEnd() override;
     void OnEvent(client::WatchEvent event) override;
-    bool Has(const std::string& uid) const { return known_.contains(uid); }
+    bool Has(std::string_view uid) const { return known_.contains(uid); }
 
    private:
     ClaimRelease& owner_;
-    std::set<std::string> known_;
-    std::set<std::string> unseen_;
+    StringSet known_;
+    StringSet unseen_;
   };
   // Claims of one kind: which objects name which machine.
   class Claims final : public client::Sink {

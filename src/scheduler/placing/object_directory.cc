@@ -53,6 +53,13 @@ PoolKind PoolKindOf(const meta::KindInfo& kind) {
   return PoolKind::kBucket;
 }
 
+ObjectDirectory::Name::Name(const meta::KindInfo* kind, const client::ObjectKey& key)
+    : kind(kind), key(&key), hash(HashOf(key.namespace_, key.name)) {}
+
+bool ObjectDirectory::Name::operator==(const Name& other) const {
+  return kind == other.kind && *key == *other.key;
+}
+
 void ObjectDirectory::ReadMachine(const meta::Object& object, ObjectRecord& record) {
   const auto& machine = object.as<apis::compute::Machine>();
   ReadPlacement(machine.spec.machine_pool_ref, machine.status.placement, record);
@@ -301,10 +308,7 @@ const ObjectRecord* ObjectDirectory::Find(std::string_view uid) const {
 
 const ObjectRecord* ObjectDirectory::FindByKey(const meta::KindInfo& kind,
                                                const client::ObjectKey& key) const {
-  ObjectRecord wanted;
-  wanted.kind = &kind;
-  wanted.key = key;
-  const auto found = by_key_.find(&wanted);
+  const auto found = by_key_.find(Name(&kind, key));
   return found == by_key_.end() ? nullptr : *found;
 }
 
@@ -419,7 +423,7 @@ void ObjectDirectory::Index(const ObjectRecord& record) {
   if (record.shape == nullptr) without_class_[record.class_name].insert(&record);
   if (record.is_deleting || PlaceOf(record) != nullptr) return;
   for (const std::string& name : record.volumes) {
-    named_by_.emplace(HashOf(record.key.namespace_, name), &record);
+    named_by_[HashOf(record.key.namespace_, name)].insert(&record);
   }
 }
 
@@ -432,21 +436,22 @@ void ObjectDirectory::Unindex(const ObjectRecord& record) {
     if (waiting->second.empty()) without_class_.erase(waiting);
   }
   for (const std::string& name : record.volumes) {
-    named_by_.erase({HashOf(record.key.namespace_, name), &record});
+    const auto naming = named_by_.find(HashOf(record.key.namespace_, name));
+    if (naming == named_by_.end()) continue;
+    naming->second.erase(&record);
+    if (naming->second.empty()) named_by_.erase(naming);
   }
 }
 
 std::vector<const ObjectRecord*> ObjectDirectory::NamedBy(const ObjectRecord& volume) const {
   std::vector<const ObjectRecord*> machines;
-  const uint64_t hash = HashOf(volume.key.namespace_, volume.key.name);
-  for (auto at = named_by_.lower_bound({hash, nullptr}); at != named_by_.end() && at->first == hash;
-       ++at) {
-    const ObjectRecord& machine = *at->second;
+  const auto naming = named_by_.find(HashOf(volume.key.namespace_, volume.key.name));
+  if (naming == named_by_.end()) return machines;
+  for (const ObjectRecord* machine : naming->second) {
     const bool names_it =
-        machine.key.namespace_ == volume.key.namespace_ &&
-        std::find(machine.volumes.begin(), machine.volumes.end(), volume.key.name) !=
-            machine.volumes.end();
-    if (names_it) machines.push_back(&machine);
+        machine->key.namespace_ == volume.key.namespace_ &&
+        std::ranges::find(machine->volumes, volume.key.name) != machine->volumes.end();
+    if (names_it) machines.push_back(machine);
   }
   return machines;
 }

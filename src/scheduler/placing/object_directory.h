@@ -11,7 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "apis/compute/machine_class.h"
 #include "apis/core/placement.h"
 #include "apis/k8s/priority_class.h"
+#include "base/string_map.h"
 #include "client/client.h"
 #include "meta/object.h"
 #include "scheduler/core/board.h"
@@ -130,10 +132,24 @@ class ObjectDirectory {
     std::string pool_uid;
     std::string reason;
   };
-  struct ByKindAndKey {
-    bool operator()(const ObjectRecord* a, const ObjectRecord* b) const {
-      return std::tie(a->kind->kind, a->key) < std::tie(b->kind->kind, b->key);
-    }
+  // How a record is found by kind and name, without making one.
+  struct Name {
+    Name(const ObjectRecord* record)  // NOLINT(google-explicit-constructor): a record has a name
+        : Name(record->kind, record->key) {}
+    Name(const meta::KindInfo* kind, const client::ObjectKey& key);
+    bool operator==(const Name& other) const;
+
+    const meta::KindInfo* kind;
+    const client::ObjectKey* key;
+    uint64_t hash;
+  };
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(const Name& name) const { return name.hash; }
+  };
+  struct NameEqual {
+    using is_transparent = void;
+    bool operator()(const Name& a, const Name& b) const { return a == b; }
   };
 
   ObjectRecord Read(const meta::Object& object);
@@ -154,9 +170,9 @@ class ObjectDirectory {
 
   Board& board_;
   const PoolDirectory& pools_;
-  std::map<std::string, ObjectRecord, std::less<>> records_;
+  StringMap<ObjectRecord> records_;  // by UID
   // The same records by kind and name: what is one pointer here would be hundreds of bytes.
-  std::set<const ObjectRecord*, ByKindAndKey> by_key_;
+  std::unordered_set<const ObjectRecord*, NameHash, NameEqual> by_key_;
   std::map<std::string, Loss, std::less<>> losses_;                         // by UID
   std::map<std::string, apis::core::Nomination, std::less<>> nominations_;  // by UID; few
   // Priority classes are few and never forgotten; the first one stands for none.
@@ -164,12 +180,12 @@ class ObjectDirectory {
   std::map<std::string, uint16_t, std::less<>> priority_classes_;
   std::map<int32_t, size_t> preemptible_;  // placed machines that may be stopped, by priority
   std::map<uint64_t, int32_t> budgets_;    // by set
-  // Machines without a place, by a hash of the names of their volumes: whoever looks compares. A
-  // set and not a multimap: thousands may name one volume, and each is found alone when it goes.
-  std::set<std::pair<uint64_t, const ObjectRecord*>> named_by_;
+  // Machines without a place, by a hash of the names of their volumes: whoever looks compares.
+  // Thousands may name one volume, and each is found alone when it goes.
+  std::unordered_map<uint64_t, std::unordered_set<const ObjectRecord*>> named_by_;
   std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
   // Machines whose class is not known, by its name.
-  std::map<std::string, std::set<const ObjectRecord*>, std::less<>> without_class_;
+  std::map<std::string, std::unordered_set<const ObjectRecord*>, std::less<>> without_class_;
 };
 
 PoolKind PoolKindOf(const meta::KindInfo& kind);

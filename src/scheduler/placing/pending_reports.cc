@@ -25,13 +25,15 @@ bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now)
 }
 
 void PendingReports::Waits(const std::string& uid) {
-  const auto found = entries_.find(uid);
-  if (found == entries_.end() && entries_.size() >= kWaitingMax) return;
-  Entry& entry = found == entries_.end() ? entries_[uid] : found->second;
-  if (found == entries_.end()) entry.due = loop_.Now() + kFirstAfter;
+  auto found = entries_.find(uid);
+  if (found == entries_.end()) {
+    if (entries_.size() >= kWaitingMax) return;
+    found = entries_.emplace(uid, Entry{.reported = 0, .due = loop_.Now() + kFirstAfter}).first;
+  }
+  Entry& entry = found->second;
   if (entry.is_queued) return;
   entry.is_queued = true;
-  due_.emplace(entry.due, uid);
+  due_.emplace_hint(due_.end(), entry.due, uid);
   work_.Set();
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/string_map.h"
 #include "base/time.h"
 #include "client/client.h"
 #include "client/events/event_recorder.h"
@@ -78,7 +79,7 @@ class PendingReports {
   client::Client& client_;
   client::EventRecorder& events_;
   const Explain explain_;
-  std::map<std::string, Entry, std::less<>> entries_;
+  StringMap<Entry> entries_;
   std::multimap<Time, std::string> due_;
   rt::Event work_;
 };
