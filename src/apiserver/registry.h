@@ -124,6 +124,8 @@ struct WriteContext {
   Subresource subresource = Subresource::kNone;
   std::string field_manager;
   std::vector<std::string>* warnings = nullptr;  // becomes Warning headers
+  // Of a create: the UID under which a host has it already (apis/adoption.h); "" for a new one.
+  std::string adopted_uid;
   // Rights that depend on what is written (RBAC escalation, tokens). Called with the state before
   // (null for a new object) and the state wanted, each time before a commit; its error is the
   // answer. May be empty.

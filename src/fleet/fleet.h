@@ -150,6 +150,15 @@ struct Statistics {
   WallTime time;
 };
 
+// What a host runs, with this cluster's mark, and the server does not know (PROTOCOL 4.3).
+struct Orphan {
+  std::string kind;  // "Machine"
+  std::string uid;
+  std::string namespace_;
+  std::string name;
+  std::string state;
+};
+
 class Fleet {
  public:
   virtual ~Fleet() = default;
@@ -189,6 +198,8 @@ class Fleet {
 
   // The newest figures of the host (uid "") and of everything on it; empty without a session.
   virtual std::vector<Statistics> StatisticsOf(const std::string& pool_uid) const = 0;
+  // What the pool's host has quarantined; empty without a session.
+  virtual std::vector<Orphan> OrphansOf(const std::string& pool_uid) const = 0;
 };
 
 }  // namespace berth::fleet

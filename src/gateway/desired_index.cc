@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "apis/adoption.h"
 #include "apis/compute/machine.h"
 #include "apis/core/well_known.h"
 #include "apis/k8s/secret.h"
@@ -182,6 +183,8 @@ const std::set<std::string>& DesiredIndex::OfPool(const std::string& pool_uid) c
 }
 
 void DesiredIndex::Put(const meta::Object& object) {
+  // Until it is bound its host is told nothing of it, and so goes on leaving it alone.
+  if (apis::IsBeingAdopted(object)) return;
   DesiredEntry fresh = EntryOf(object);
   const auto found = entries_.find(fresh.uid);
   if (found == entries_.end()) {

@@ -117,6 +117,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
       std::string what,
       std::map<std::string, std::string> options) override;
   std::vector<fleet::Statistics> StatisticsOf(const std::string& pool_uid) const override;
+  std::vector<fleet::Orphan> OrphansOf(const std::string& pool_uid) const override;
 
  private:
   using Turn = std::pair<std::string, uint64_t>;  // uid, placement
@@ -174,8 +175,6 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   rt::Task<Result<Parts>> CollectParts(meta::Object object);
   rt::Task<Status> FindTombstone(std::string pool_uid, std::string uid);
   void SendTombstone(Session& session, const client::Tombstone& stone);
-  void SendApproved(Session& session, const PoolFace& face);
-  static bool IsApproved(const Session& session, const std::string& pool_uid);
   static agent::Delete::Why WhyOf(const DesiredEntry& entry);
   rt::Task<Status> ClearTombstone(std::string host, client::Tombstone tombstone);
   void AckGone(Session& session, const std::string& uid, uint64_t placement);
@@ -185,6 +184,13 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                   agent::Delete::Why why);
   bool IsClaimed(const std::string& uid, uint64_t placement) const;
   void CheckDrained(Session& session);
+
+  // gateway_approval.cc: an operator's word for deletions that a host holds back.
+  void SendApproved(Session& session, const PoolFace& face);
+  static bool IsApproved(const Session& session, const std::string& pool_uid);
+  static std::string PoolHere(const Session& session, const DesiredEntry& entry);
+  bool HasDeletions(const Session& session, const PoolFace& face) const;
+  void SettleApprovals(Session& session);
 
   // gateway_health.cc: timers and conditions.
   rt::Task<Status> Tick();

@@ -207,6 +207,7 @@ void Gateway::FinishSync(Session& session, uint64_t revision) {
   }
   WriteOrphans(session);
   CheckDrained(session);
+  SettleApprovals(session);
 }
 
 }  // namespace berth::gateway

@@ -44,6 +44,7 @@ void Gateway::OnEntry(const DesiredEntry* before,
     if (left != nullptr) {
       left->statistics.erase(uid);
       CheckDrained(*left);
+      SettleApprovals(*left);
     }
   }
   if (now == nullptr || now->pool_uid.empty()) return;
@@ -72,7 +73,7 @@ void Gateway::SendDelete(Session& session,
   message.set_placement(placement);
   message.set_why(why);
   message.set_kind(std::string(entry.kind->kind));
-  message.set_approved(IsApproved(session, entry.pool_uid));
+  message.set_approved(IsApproved(session, PoolHere(session, entry)));
 }
 
 void Gateway::SendTombstone(Session& session, const client::Tombstone& stone) {
@@ -83,23 +84,6 @@ void Gateway::SendTombstone(Session& session, const client::Tombstone& stone) {
   message.set_why(agent::Delete::TOMBSTONE);
   message.set_kind(stone.kind);
   message.set_approved(IsApproved(session, stone.pool_uid));
-}
-
-// The operator has said yes after all: everything that is to go is told again.
-void Gateway::SendApproved(Session& session, const PoolFace& face) {
-  if (!face.approves_deletions) return;
-  for (const std::string& uid : index_.OfPool(face.uid)) {
-    const DesiredEntry& entry = *index_.Find(uid);
-    if (entry.must_go()) SendDelete(session, entry, entry.placement, WhyOf(entry));
-  }
-  for (const auto& [uid, stone] : session.tombstones) {
-    if (stone.pool_uid == face.uid) SendTombstone(session, stone);
-  }
-}
-
-bool Gateway::IsApproved(const Session& session, const std::string& pool_uid) {
-  const auto pool = session.pools.find(pool_uid);
-  return pool != session.pools.end() && pool->second.face.approves_deletions;
 }
 
 agent::Delete::Why Gateway::WhyOf(const DesiredEntry& entry) {

@@ -165,6 +165,23 @@ std::vector<fleet::Statistics> Gateway::StatisticsOf(const std::string& pool_uid
   return all;
 }
 
+std::vector<fleet::Orphan> Gateway::OrphansOf(const std::string& pool_uid) const {
+  std::vector<fleet::Orphan> all;
+  const Session* session = table_.OfPool(pool_uid);
+  if (session == nullptr) return all;
+  const auto pool = session->pools.find(pool_uid);
+  if (pool == session->pools.end()) return all;
+  for (const agent::Orphan& orphan : session->orphans) {
+    if (orphan.pool() != pool->second.face.name) continue;
+    all.push_back({.kind = CleanText(orphan.kind(), kWordMax),
+                   .uid = CleanText(orphan.uid(), kWordMax),
+                   .namespace_ = CleanText(orphan.namespace_(), kWordMax),
+                   .name = CleanText(orphan.name(), kWordMax * 2),
+                   .state = CleanText(orphan.state(), kWordMax)});
+  }
+  return all;
+}
+
 void Gateway::TellPool(FleetEvent::Type type,
                        const Session::Pool& pool,
                        const std::string& reason) {

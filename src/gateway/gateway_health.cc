@@ -197,7 +197,10 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
     }
   }
   if (purge_changed) SendPurges(*session, pool.face);
-  if (approval_changed) SendApproved(*session, pool.face);
+  if (approval_changed) {
+    SendApproved(*session, pool.face);
+    SettleApprovals(*session);
+  }
 }
 
 void Gateway::OnRevocations() {

@@ -212,6 +212,7 @@ void Gateway::AckGone(Session& session, const std::string& uid, uint64_t placeme
   ack.set_uid(uid);
   ack.set_incarnation(cluster_.incarnation);
   ack.set_placement(placement);
+  SettleApprovals(session);
 }
 
 rt::Task<Status> Gateway::ClearTombstone(std::string host, client::Tombstone tombstone) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An older store is put back under running machines: none of them stops, and what it does not know is shown."""
 
+import json
 import os
 import shutil
 import unittest
@@ -90,6 +91,26 @@ class Restore(berth_fixture.ServerTestCase):
         self.create(['afterwards'])
         self.wait_for(KNOWN + 1)
         self.assertLessEqual(before, self.guests())
+
+        # What the store lost is described again, and becomes what it was.
+        listed = self.server.berth('pool', 'adopt', 'alpha').stdout
+        self.assertRegex(listed, r'(?m)^Machine +default +later-\d+ +\S+ +\S+$')
+        manifest = json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': [
+            {'apiVersion': 'compute.ironcore.dev/v1alpha1', 'kind': 'Machine',
+             'metadata': {'name': f'later-{i}', 'namespace': 'default'},
+             'spec': {'machineClassRef': {'name': 'small'}, 'power': 'On'}} for i in range(LATER)]})
+        tried = self.server.berth('pool', 'adopt', 'alpha', '-f', '-', '--dry-run', input=manifest).stdout
+        self.assertIn('adopted (server dry run)', tried)
+        self.assertEqual(len(self.machines()), KNOWN + 1)
+        for host in self.hosts:
+            self.server.berth('pool', 'adopt', host.name, '-f', '-', input=manifest, timeout=180)
+        self.wait_for(KNOWN + 1 + LATER)
+        berth_fixture.eventually(60, lambda: not list(self.orphans()), 'nothing is unknown any more')
+        self.assertLessEqual(before, self.guests(), 'the very same guests')
+        uids = {uid for _, (_, uid) in before}
+        adopted = {item['metadata']['uid'] for name, item in self.machines().items() if name.startswith('later-')}
+        self.assertLessEqual(adopted, uids)
+        self.server.kubectl('delete', 'machine', 'later-0', '--timeout=60s', timeout=90)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "meta/object_meta.h"
@@ -46,6 +47,23 @@ BERTH_DESCRIBE(
     BERTH_FIELD(load, "load", "Of a host: how many processors are asked for."),
     BERTH_FIELD(time, "time", "When the figures came."))
 
+// Something on a host that the store does not know.
+struct UsageOrphan {
+  std::string kind;
+  std::string namespace_;
+  std::string name;
+  std::string uid;
+  std::string state;
+};
+BERTH_DESCRIBE(UsageOrphan,
+               "dev.berth.api.v1alpha1.UsageOrphan",
+               "Something that runs on the pool's host and that the store does not know.",
+               BERTH_FIELD(kind, "kind", "Machine, Volume or Bucket.", {.always = true}),
+               BERTH_FIELD(namespace_, "namespace", "As its host remembers it."),
+               BERTH_FIELD(name, "name", "As its host remembers it.", {.always = true}),
+               BERTH_FIELD(uid, "uid", "The UID that it has there.", {.always = true}),
+               BERTH_FIELD(state, "state", "What the runtime says of it."))
+
 using Amounts = std::map<std::string, meta::Quantity>;
 
 struct Usage {
@@ -62,6 +80,7 @@ struct Usage {
   Amounts free;
   std::optional<Measured> used;
   std::map<std::string, std::string> hardware;
+  std::vector<UsageOrphan> orphans;
 };
 BERTH_DESCRIBE(
     Usage,
@@ -84,6 +103,11 @@ BERTH_DESCRIBE(
     BERTH_FIELD(allocated, "allocated", "What is promised to objects that are placed there."),
     BERTH_FIELD(free, "free", "What can still be placed, by the server's and the host's account."),
     BERTH_FIELD(used, "used", "What the machine, or the whole host of a pool, really uses."),
-    BERTH_FIELD(hardware, "hardware", "What the host says of itself."))
+    BERTH_FIELD(hardware, "hardware", "What the host says of itself."),
+    BERTH_FIELD(
+        orphans,
+        "orphans",
+        "Of a pool: what its host has and the store does not know; left alone until somebody "
+        "adopts or purges it."))
 
 }  // namespace berth::apis::meta_v1

@@ -7,12 +7,14 @@
 #include <string_view>
 
 #include "apiserver/authz/authorizer.h"
+#include "apiserver/http/adoption.h"
 #include "apiserver/http/call.h"
 #include "apiserver/http/object_writer.h"
 #include "apiserver/http/placement_reviews.h"
 #include "apiserver/registry.h"
 #include "base/metrics.h"
 #include "client/binder.h"
+#include "fleet/fleet.h"
 #include "meta/object.h"
 #include "meta/scheme.h"
 #include "net/http.h"
@@ -30,6 +32,7 @@ class Handlers {
     const Authorizer& authorizer;
     metrics::Registry& metrics;
     const PlacementReviews& placement;
+    const fleet::Fleet* fleet = nullptr;  // null: no host talks to this server
   };
   explicit Handlers(Deps deps);
 
@@ -75,6 +78,7 @@ class Handlers {
   Registry& registry_;
   const Authorizer& authorizer_;
   const PlacementReviews& placement_;
+  const Adoption adoption_;
   metrics::Gauge& watchers_;
 };
 

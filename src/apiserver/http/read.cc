@@ -31,6 +31,7 @@ Handlers::Handlers(Deps deps)
       registry_(deps.registry),
       authorizer_(deps.authorizer),
       placement_(deps.placement),
+      adoption_({.registry = deps.registry, .authorizer = deps.authorizer, .fleet = deps.fleet}),
       watchers_(deps.metrics.GetGauge("berth_apiserver_watchers", "Watches being served.")) {}
 
 std::string Handlers::ServedApiVersion(const Call& call) const {

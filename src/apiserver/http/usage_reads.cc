@@ -107,6 +107,13 @@ v1::Usage UsageReads::OfPool(const meta::Object& pool) const {
   if (deps_.fleet != nullptr) {
     ReadHealth(*deps_.fleet, metadata.uid, deps_.loop.Now(), usage);
     ReadMeasured(*deps_.fleet, metadata.uid, "", usage);
+    for (fleet::Orphan& orphan : deps_.fleet->OrphansOf(metadata.uid)) {
+      usage.orphans.push_back({.kind = std::move(orphan.kind),
+                               .namespace_ = std::move(orphan.namespace_),
+                               .name = std::move(orphan.name),
+                               .uid = std::move(orphan.uid),
+                               .state = std::move(orphan.state)});
+    }
   }
   return usage;
 }

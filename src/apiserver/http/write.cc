@@ -50,6 +50,7 @@ Handlers::Answer Handlers::Create(CallPtr call) {
                          " is created in a namespace: POST to .../namespaces/NAME/" +
                          call->info.resource);
   }
+  CO_TRY_STATUS(co_await adoption_.Admit(call, &object, &context));
   call->created_name = object.metadata().name;
   CO_TRY(const auto result,
          co_await registry_.Create(ToStored(std::move(object)), std::move(context)));

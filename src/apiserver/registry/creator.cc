@@ -107,8 +107,9 @@ Status Creator::Prepare(Draft& draft, const WriteContext& context) {
     return RequireName(parts_.scheme, object);
   }
   const bool has_uid = draft.item != nullptr && !draft.item->uid.empty();
-  BecomeNew(
-      object, has_uid ? draft.item->uid : NewUid(parts_.loop.random()), parts_.loop.WallNow());
+  std::string uid = has_uid ? draft.item->uid : context.adopted_uid;
+  if (uid.empty()) uid = NewUid(parts_.loop.random());
+  BecomeNew(object, std::move(uid), parts_.loop.WallNow());
   TRY_STATUS(NameIt(draft));
   meta::SetDefaults(object);
   if (kind.prepare_create != nullptr) kind.prepare_create(object.data());
@@ -118,6 +119,7 @@ Status Creator::Prepare(Draft& draft, const WriteContext& context) {
     BecomeBound(object, *draft.item, draft.mode, parts_.loop.WallNow());
     metadata.generation = 1;
   }
+  if (!context.adopted_uid.empty()) BecomeAdopted(object, parts_.cache.revision());
   TRY_STATUS(Validate(parts_.scheme, nullptr, object, Subresource::kNone));
   TRY_STATUS(Check(parts_.scheme, source, nullptr, object));
   if (context.guard) TRY_STATUS(context.guard(nullptr, object));

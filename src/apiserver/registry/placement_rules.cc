@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "apis/adoption.h"
 #include "apis/compute/machine.h"
 #include "apis/core/well_known.h"
 #include "apis/storage/bucket.h"
@@ -79,13 +80,14 @@ void BecomeBound(meta::Object& object,
   auto& reference = apis::PoolRefOf(object);
   auto& placement = apis::PlacementOf(object);
   const bool was_named = reference.has_value();
+  const bool is_adopted = apis::IsBeingAdopted(object);
   placement = apis::core::PlacementStatus{.pool = item.pool,
                                           .pool_uid = item.pool_uid,
                                           .epoch = apis::EpochOf(object) + 1,
                                           .bound_time = WallTime::FromSeconds(now.seconds()),
                                           .attempt = 0,
                                           .reason = {},
-                                          .pinned = was_named,
+                                          .pinned = was_named && !is_adopted,
                                           .resources = apis::ToResources(item.resources)};
   meta::ObjectMeta& metadata = object.metadata();
   if (!was_named) {
@@ -99,6 +101,11 @@ void BecomeBound(meta::Object& object,
   }
   apis::SetScheduled(object, "True", "Bound", "bound to pool " + item.pool, now);
   apis::ClearReleased(object);
+}
+
+void BecomeAdopted(meta::Object& object, store::Revision revision) {
+  apis::PlacementOf(object) = apis::core::PlacementStatus{
+      .epoch = revision.value, .bound_time = {}, .reason = std::string(apis::kPlacementAdopting)};
 }
 
 Status CheckClaimable(const meta::Object& volume, const meta::Object& machine) {

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "client/binder.h"
 #include "meta/object.h"
+#include "store/store.h"
 
 namespace berth::apiserver {
 
@@ -21,6 +22,10 @@ void BecomeBound(meta::Object& object,
                  const client::BindItem& item,
                  std::string_view mode,
                  WallTime now);
+
+// Of a new object that a host has already: its numbers begin above every one that this UID can have
+// had, since each of those cost a commit of its own. Once bound it is as free to move as any.
+void BecomeAdopted(meta::Object& object, store::Revision revision);
 
 // The machine's volume is the machine's alone. Conflict if another one has claimed it or nobody
 // may.

@@ -158,7 +158,9 @@ Command PoolCommand() {
                                                                 PoolRemoveCommand(),
                                                                 PoolFenceCommand(),
                                                                 PoolIsolateCommand(),
+                                                                PoolAdoptCommand(),
                                                                 PoolPurgeCommand(),
+                                                                PoolApproveCommand(),
                                                                 PoolAllowLegacyCommand()};
   return {.name = "pool",
           .group = "Pools",

@@ -17,7 +17,9 @@ inline constexpr std::string_view kLegacyAnnotation = "berth.dev/legacy-access";
 Command PoolFenceCommand();
 Command PoolIsolateCommand();
 Command PoolRemoveCommand();
+Command PoolAdoptCommand();
 Command PoolPurgeCommand();
+Command PoolApproveCommand();
 Command PoolAllowLegacyCommand();
 
 }  // namespace berth::cli

@@ -107,6 +107,10 @@ void FakeFleet::SetStatistics(const std::string& pool_uid, std::vector<Statistic
   pools_[pool_uid].statistics = std::move(statistics);
 }
 
+void FakeFleet::SetOrphans(const std::string& pool_uid, std::vector<Orphan> orphans) {
+  pools_[pool_uid].orphans = std::move(orphans);
+}
+
 void FakeFleet::Ask(Offer offer, Duration answer_limit, std::function<void(Answer)> done) {
   const OfferId id = offer.id;
   const std::string uid = offer.item.pool_uid;
@@ -202,6 +206,12 @@ std::vector<Statistics> FakeFleet::StatisticsOf(const std::string& pool_uid) con
   const auto found = pools_.find(pool_uid);
   if (found == pools_.end() || !found->second.connected) return {};
   return found->second.statistics;
+}
+
+std::vector<Orphan> FakeFleet::OrphansOf(const std::string& pool_uid) const {
+  const auto found = pools_.find(pool_uid);
+  if (found == pools_.end() || !found->second.connected) return {};
+  return found->second.orphans;
 }
 
 }  // namespace berth::fleet

@@ -42,6 +42,7 @@ class FakeFleet final : public Fleet {
   bool Confirm(const std::string& pool_uid, const std::string& uid, uint64_t placement);
   void SetGuest(Guest guest) { guest_ = std::move(guest); }
   void SetStatistics(const std::string& pool_uid, std::vector<Statistics> statistics);
+  void SetOrphans(const std::string& pool_uid, std::vector<Orphan> orphans);
 
   // What the pool was asked and what was given back, in order.
   const std::vector<Offer>& offers(const std::string& pool_uid) { return pools_[pool_uid].offers; }
@@ -67,6 +68,7 @@ class FakeFleet final : public Fleet {
       std::string what,
       std::map<std::string, std::string> options) override;
   std::vector<Statistics> StatisticsOf(const std::string& pool_uid) const override;
+  std::vector<Orphan> OrphansOf(const std::string& pool_uid) const override;
 
  private:
   struct Pool {
@@ -79,6 +81,7 @@ class FakeFleet final : public Fleet {
     std::vector<Offer> offers;
     std::vector<OfferId> releases;
     std::vector<Statistics> statistics;
+    std::vector<Orphan> orphans;
     std::map<std::string, uint64_t> confirmed;
   };
   struct Pending {

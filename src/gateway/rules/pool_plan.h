@@ -70,7 +70,7 @@ PoolFace FaceOf(const meta::Object& pool);
 // listed now. Removed when they are gone.
 inline constexpr std::string_view kPurgeOrphansAnnotation = "berth.dev/purge-orphans";
 // On a pool, "true": its host carries out deletions that it had held back because history was
-// rewound (PROTOCOL 4.3, the breaker).
+// rewound (PROTOCOL 4.3, the breaker). Removed with the last of them.
 inline constexpr std::string_view kApproveDeletionsAnnotation = "berth.dev/approve-deletions";
 // On a pool whose host wants to leave: everything is to be moved away.
 inline constexpr std::string_view kDrainAnnotation = "berth.dev/drain-requested";

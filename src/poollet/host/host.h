@@ -211,6 +211,9 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
 
   // host_inbox.cc: what the server says.
   void OnOffer(const agent::v1::Offer& offer);
+  // In the record, and the server that offers it does not know: it is to be adopted where it is.
+  bool IsAdopted(const fleet::OfferItem& item) const;
+  fleet::Answer Ask(fleet::Offer offer);
   void OnAssign(const agent::v1::Assign& assign);
   void TakeEarlyAssigns();
   bool IsSettledBefore(const agent::v1::Assign& assign, Item& item);
@@ -220,6 +223,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Confirmed(const std::string& uid, Item& item);
   void OnDelete(const agent::v1::Delete& message);
   void Execute(const PendingDelete& wanted);
+  // The present history is the one that counts from here on.
+  void BelieveHistory();
   void OnForget(const agent::v1::Gone& gone);
   rt::Task<Status> Forget(std::vector<std::string> uids);
   void OnPool(const agent::v1::PoolWelcome& welcome);
@@ -261,7 +266,9 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   bool in_session_ = false;
   bool synced_ = false;
   bool tripped_ = false;
+  std::set<std::string> held_deletes_;  // not carried out without an operator's word
   uint64_t incarnation_ = 0;
+  uint64_t revision_ = 0;  // of Synced
   OutboxLimits limits_;
   std::vector<PendingDelete> pending_deletes_;
   // Assignments to a runtime that has not said yet what it has, serialized, by uid.

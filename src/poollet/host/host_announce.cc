@@ -61,6 +61,7 @@ Status Host::Welcomed(const pb::Welcome& welcome) {
   in_session_ = true;
   synced_ = false;
   tripped_ = false;
+  held_deletes_.clear();
   incarnation_ = welcome.incarnation();
   // Terms are counted in the store: one that was rewound counts them again.
   if (incarnation_ > host_.incarnation) host_.term = 0;

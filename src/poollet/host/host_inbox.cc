@@ -127,7 +127,7 @@ void Host::OnOffer(const pb::Offer& message) {
     outbox_.Answer(std::move(answer));
     return;
   }
-  fleet::Answer answer = ledger_.Ask(offer, host_.term, loop_.Now());
+  fleet::Answer answer = Ask(offer);
   // What is being removed or was refused here is in the record, at its placement.
   const Item* item = Find(offer.item.uid);
   if (item != nullptr && item->entry.phase == Phase::kRemoving) {
@@ -135,6 +135,38 @@ void Host::OnOffer(const pb::Offer& message) {
     answer.placement = item->entry.placement.number;
   }
   outbox_.Answer(std::move(answer));
+}
+
+bool Host::IsAdopted(const fleet::OfferItem& item) const {
+  const auto found = items_.find(item.uid);
+  if (found == items_.end() || !synced_) return false;
+  const Item& here = found->second;
+  const Placement offered = {.incarnation = incarnation_, .number = item.placement};
+  const bool fits = std::ranges::all_of(item.resources, [&](const auto& amount) {
+    return amount.second <= AmountOf(here.entry.amounts, amount.first);
+  });
+  return here.entry.phase == Phase::kAssigned && !here.is_confirmed && fits &&
+         offered > here.entry.placement;
+}
+
+// What is to be adopted has its room already; what goes with it is asked for as always.
+fleet::Answer Host::Ask(fleet::Offer offer) {
+  if (offer.id.term < host_.term || !IsAdopted(offer.item)) {
+    return ledger_.Ask(offer, host_.term, loop_.Now());
+  }
+  REACHED("poollet.adopts");
+  std::erase_if(offer.joint,
+                [this](const fleet::OfferItem& item) { return ledger_.IsAllocated(item.uid); });
+  if (!offer.joint.empty()) {
+    offer.item = std::move(offer.joint.front());
+    offer.joint.erase(offer.joint.begin());
+    return ledger_.Ask(offer, host_.term, loop_.Now());
+  }
+  fleet::Answer answer;
+  answer.id = offer.id;
+  answer.verdict = fleet::Answer::Verdict::kAccepted;
+  answer.ledger = ledger_.version();
+  return answer;
 }
 
 // True if nothing is to be admitted: it is old, being removed, gone, or as it was.
@@ -317,13 +349,25 @@ void Host::OnDelete(const pb::Delete& message) {
   // Those of a resynchronisation are looked at together when it ends.
   if (!synced_) {
     pending_deletes_.push_back(std::move(wanted));
-  } else if (!tripped_ || wanted.is_approved) {
+  } else if (tripped_ && !wanted.is_approved) {
+    held_deletes_.insert(wanted.uid);
+  } else {
     Execute(wanted);
+    held_deletes_.erase(wanted.uid);
+    if (tripped_ && held_deletes_.empty()) BelieveHistory();
   }
+}
+
+void Host::BelieveHistory() {
+  tripped_ = false;
+  host_.incarnation = std::max(host_.incarnation, incarnation_);
+  if (revision_ != 0) host_.revision = revision_;
+  PersistHost();
 }
 
 void Host::Synced(uint64_t revision) {
   synced_ = true;
+  revision_ = revision;
   const HistorySeen seen = {.incarnation_known = host_.incarnation,
                             .incarnation = incarnation_,
                             .revision_known = host_.revision,
@@ -350,12 +394,14 @@ void Host::Synced(uint64_t revision) {
       Say(iri::EventType::kWarning, "", kind, "MassDeletionHeld", text);
     }
   } else {
-    host_.incarnation = std::max(host_.incarnation, incarnation_);
-    if (revision != 0) host_.revision = revision;
-    PersistHost();
+    BelieveHistory();
   }
   for (const auto& wanted : std::exchange(pending_deletes_, {})) {
-    if (!tripped_ || wanted.is_approved) Execute(wanted);
+    if (tripped_ && !wanted.is_approved) {
+      held_deletes_.insert(wanted.uid);
+    } else {
+      Execute(wanted);
+    }
   }
   facts_said_ = 0;
   SayOrphans();
@@ -452,6 +498,7 @@ void Host::Ended(const Status& why) {
   in_session_ = false;
   synced_ = false;
   tripped_ = false;
+  held_deletes_.clear();
   pending_deletes_.clear();
   early_assigns_.clear();
   leases_.SessionEnded();

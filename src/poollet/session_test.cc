@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a poollet finds, keeps and leaves its server.
+#include <gtest/gtest.h>
+
+#include "poollet/poollet_world.h"
+
+namespace berth::poollet {
+namespace {
+
+using Wish = FakeGateway::Wish;
+
+TEST(Poollet, C19_C21_LeaveKeepSaysGoodbyeAndEverythingRunsOn) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  EXPECT_TRUE(world.host.Stop(LeaveMode::kKeep).ok());
+  EXPECT_EQ(world.server.goodbye, "KEEP");
+  EXPECT_EQ(world.host.Running("m1"), 1);
+}
+
+TEST(Poollet, C19_C21_LeaveDrainWaitsUntilEverythingIsGone) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  world.server.Desire("m2", {});
+  ASSERT_TRUE(world.UntilState("m2", "Running"));
+  EXPECT_TRUE(world.host.Stop(LeaveMode::kDrain).ok());
+  EXPECT_EQ(world.server.goodbye, "DRAIN");
+  EXPECT_EQ(world.host.Objects("m1") + world.host.Objects("m2"), 0);
+}
+
+TEST(Poollet, R3_5_C39_SessionTheFirstRetryComesWithin50Milliseconds) {
+  World world;
+  world.StartAndSync();
+  world.server.CloseSession();
+  EXPECT_TRUE(world.Until([&] { return world.server.sessions == 2; }, Duration::Millis(70)));
+}
+
+TEST(Poollet, Session_ARefusalIsRememberedWithItsReason) {
+  World world;
+  world.server.refuses = "AlreadyConnected";
+  world.host.Start();
+  world.loop.RunFor(Duration::Seconds(5));
+  EXPECT_NE(world.host.poollet().session().last_error().find("AlreadyConnected"),
+            std::string::npos);
+}
+
+TEST(Poollet, Session_AnotherProtocolVersionIsRefusedByBothNumbers) {
+  World world;
+  world.server.version = 9;
+  world.host.Start();
+  world.loop.RunFor(Duration::Seconds(1));
+  EXPECT_EQ(world.host.poollet().session().last_error(),
+            "the server speaks version 9, this poollet 1 to 1");
+}
+
+TEST(Poollet, Session_AServerOfAnotherClusterIsNotObeyed) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  world.server.cluster_id = "22222222-2222-4222-8222-222222222222";
+  world.server.CloseSession();
+  world.loop.RunFor(Duration::Seconds(5));
+  EXPECT_FALSE(world.server.is_synced());
+  EXPECT_EQ(world.host.Running("m1"), 1);
+}
+
+TEST(Poollet, Session_AnAnnounceIsSentInChunks) {
+  World world;
+  world.StartAndSync();
+  const Wish tiny = {.resources = {{"cpu", 1}}};
+  for (int i = 0; i < 200; ++i) world.server.Desire("machine-number-" + std::to_string(i), tiny);
+  ASSERT_TRUE(world.Until([&] { return world.server.acks.size() == 200; }));
+  world.server.CloseSession();
+  ASSERT_TRUE(world.Until([&] { return world.server.sessions == 2 && world.server.is_synced(); }));
+  EXPECT_GT(world.server.announce_chunks, 1U);
+  EXPECT_EQ(world.server.known.size(), 200U);
+}
+
+TEST(Poollet, Session_ARedirectIsFollowed) {
+  World world;
+  FakeGateway other(world.loop, world.network, "other");
+  world.StartAndSync();
+  world.server.Redirect("other:7443");
+  EXPECT_TRUE(world.Until([&] { return other.is_synced(); }, Duration::Seconds(1)));
+  world.host.Kill();
+}
+
+TEST(Poollet, Session_ManyWordsOfOneTurnAreFewMessages) {
+  World world;
+  world.StartAndSync();
+  world.loop.RunFor(Duration::Seconds(2));
+  const size_t before = world.server.batches;
+  for (uint64_t i = 1; i <= 50; ++i) world.server.Offer(1, i, "u" + std::to_string(i), {});
+  ASSERT_TRUE(world.Until([&] { return world.server.answers.size() == 50; }));
+  EXPECT_LE(world.server.batches - before, 50U);
+}
+
+}  // namespace
+}  // namespace berth::poollet
