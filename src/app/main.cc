@@ -11,6 +11,7 @@
 #include "app/runtime/runtime_command.h"
 #include "app/serve_commands.h"
 #include "cli/commands/table.h"
+#include "cli/guests/guest_commands.h"
 #include "cli/https/process_environment.h"
 #include "cli/iri/iri_command.h"
 #include "cli/session/program.h"
@@ -28,6 +29,9 @@ int main(int argc, char** argv) {
   std::vector<berth::cli::Command> commands = {
       berth::app::UpCommand(), berth::app::ServerCommand(), berth::app::PoolletCommand()};
   for (const auto& command : berth::cli::ClientCommands()) commands.push_back(command);
+  commands.push_back(berth::cli::ExecCommand());
+  commands.push_back(berth::cli::ConsoleCommand());
+  commands.push_back(berth::cli::PortForwardCommand());
   commands.push_back(berth::cli::IriCommand());
   commands.push_back(berth::app::RuntimeCommand());
   commands.push_back(berth::app::RestoreCommand());

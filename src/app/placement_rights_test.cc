@@ -154,6 +154,58 @@ TEST_F(PlacementRights, ATenantPicksNoHostAndLetsGoOfNone) {
   EXPECT_EQ(Send("GET", machine, "", tenant), 404);
 }
 
+TEST_F(PlacementRights, R4_3_AdoptionNeedsTheRightAndAnOrphan) {
+  // The right to pick the pool is not the right to take over what runs there.
+  Must("POST",
+       "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+       R"({"metadata":{"name":"picker"},"rules":[{"verbs":["bind"],"apiGroups":)"
+       R"(["compute.ironcore.dev"],"resources":["machinepools"]}]})");
+  Must("POST",
+       "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+       R"({"metadata":{"name":"picker"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+       R"("kind":"ClusterRole","name":"picker"},"subjects":[{"kind":"User","apiGroup":)"
+       R"("rbac.authorization.k8s.io","name":"tenant"}]})");
+  const auto adopt = [](const std::string& pool) {
+    return R"({"metadata":{"name":"x","annotations":{"berth.dev/adopt":)"
+           R"("0d1e2f30-4152-4637-8495-a6b7c8d9eafb"}},"spec":{"machineClassRef":)"
+           R"({"name":"small"})" +
+           pool + "}}";
+  };
+  const std::string on_a = R"(,"machinePoolRef":{"name":"a"})";
+  EXPECT_EQ(Send("POST", std::string(kMachines), adopt(on_a), {"tenant", {}}), 403) << body_;
+  EXPECT_NE(body_.find("adopt"), std::string::npos) << body_;
+  EXPECT_EQ(Send("POST", std::string(kMachines), adopt(on_a), {}), 404)
+      << "nobody shows such an orphan: " << body_;
+  EXPECT_EQ(Send("POST", std::string(kMachines), adopt(""), {}), 400) << body_;
+  EXPECT_EQ(
+      Send(
+          "POST", std::string(kAlias) + "namespaces/default/machines", adopt(on_a), {"tenant", {}}),
+      403)
+      << body_;
+}
+
+TEST_F(PlacementRights, ConversationsWithGuestsNeedTheRightToCreate) {
+  MakeMachine("m");
+  const std::string machine = std::string(kMachines) + "/m/";
+  Must("POST",
+       "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+       R"({"metadata":{"name":"view"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":)"
+       R"("ClusterRole","name":"view"},"subjects":[{"kind":"User","apiGroup":)"
+       R"("rbac.authorization.k8s.io","name":"reader"}]})");
+  for (const std::string what : {"exec?command=id", "console", "portforward?ports=80"}) {
+    EXPECT_EQ(Send("GET", machine + what, "", {"reader", {}}), 403) << what;
+    EXPECT_EQ(Send("GET", machine + what, "", {"stranger", {}}), 403) << what;
+    EXPECT_EQ(Send("GET", machine + what, "", Pool("a")), 403) << what;
+    EXPECT_EQ(Send("GET", machine + what, "", {"tenant", {}}), 400) << what << ": " << body_;
+    EXPECT_NE(body_.find("WebSocket"), std::string::npos) << body_;
+    EXPECT_EQ(Send("DELETE", machine + what, "", {}), 405) << what;
+  }
+  EXPECT_EQ(Send("GET", machine + "log", "", {"stranger", {}}), 403);
+  EXPECT_EQ(Send("GET", machine + "log", "", {"reader", {}}), 400) << "it is nowhere: " << body_;
+  EXPECT_EQ(Send("GET", std::string(kMachines) + "/nobody/log", "", {}), 404);
+  EXPECT_EQ(Send("GET", machine + "log?tailLines=x", "", {}), 400);
+}
+
 TEST_F(PlacementRights, APoolReachesWhatIsBoundToItAndNothingElse) {
   MakeMachine("on-a");
   MakeMachine("on-b");

@@ -2,8 +2,13 @@
 #include "cli/failure.h"
 
 #include <array>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "base/check.h"
+#include "base/strings.h"
+#include "cli/exit_status.h"
 
 namespace berth::cli {
 namespace {
@@ -11,6 +16,9 @@ namespace {
 // Stands between message and advice. A newline cannot come from outside: texts of the server and of
 // files are made printable before they become messages.
 constexpr std::string_view kMark = "\nnext: ";
+
+// The field of a cause whose message is an exit code.
+constexpr std::string_view kExitCodeField = "exitCode";
 
 struct ReasonAdvice {
   Reason reason;
@@ -33,6 +41,10 @@ constexpr std::array kAdvice = {
 }  // namespace
 
 ExitCode ExitCodeOf(const Status& status) {
+  for (const Cause& cause : status.causes()) {
+    const auto code = cause.field == kExitCodeField ? ParseUint(cause.message) : std::nullopt;
+    if (IsQuiet(status) && code && *code <= UINT8_MAX) return static_cast<ExitCode>(*code);
+  }
   switch (status.reason()) {
     case Reason::kOk: return ExitCode::kOk;
     case Reason::kBadRequest: return ExitCode::kUsage;
@@ -67,6 +79,15 @@ Failure FailureOf(const Status& status) {
     if (status.Is(advice.reason)) out.next_step = advice.next_step;
   }
   return out;
+}
+
+Status EndWith(uint8_t code) {
+  CHECK(code != 0);
+  return {Reason::kCancelled,
+          "",
+          {{.kind = CauseKind::kInvalid,
+            .field = std::string(kExitCodeField),
+            .message = std::to_string(code)}}};
 }
 
 Status FailQuietly(Reason reason) { return {reason, ""}; }

@@ -131,11 +131,13 @@ TEST_F(OrphansTest, R4_3_AnApprovalCoversWhatWasBoundElsewhereMeanwhile) {
   const std::string elsewhere = other.Join("other");
   const meta::Object machine = world_.MakeMachine("web");
   ASSERT_TRUE(world_.Bind(machine, "other", elsewhere).ok());
-  // The host has a copy of an older history.
+  ASSERT_TRUE(world_.Unbind(machine, 1, client::UnbindProof::kOperatorFenced).ok());
+  ASSERT_TRUE(world_.Bind(world_.Read(machine), "other", elsewhere).ok());
+  // The host has it from before.
   agent::Known& known = host_.known[machine.metadata().uid];
   known.set_uid(machine.metadata().uid);
-  known.set_incarnation(0);
-  known.set_placement(3);
+  known.set_incarnation(1);
+  known.set_placement(1);
   ASSERT_NE(host_.Join("pool"), "");
   ASSERT_TRUE(host_.WaitDeletes(1));
   EXPECT_FALSE(host_.deletes()[0].approved());
@@ -145,8 +147,8 @@ TEST_F(OrphansTest, R4_3_AnApprovalCoversWhatWasBoundElsewhereMeanwhile) {
                   .ok());
   ASSERT_TRUE(host_.WaitDeletes(2));
   EXPECT_TRUE(host_.deletes()[1].approved());
-  EXPECT_EQ(host_.deletes()[1].placement(), 3U);
-  EXPECT_TRUE(other.deletes().empty());
+  EXPECT_EQ(host_.deletes()[1].placement(), 1U);
+  EXPECT_EQ(world_.Read(machine).as<apis::compute::Machine>().status.placement->epoch, 3);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@
 namespace berth::net {
 namespace {
 
-constexpr size_t kErrorBodyShown = 512;
+// Holds a metav1.Status of ours.
+constexpr size_t kErrorBodyShown = 4096;
 // How long a server that refused our body in the middle has to say why.
 constexpr Duration kEarlyAnswerTimeMax = Duration::Seconds(1);
 

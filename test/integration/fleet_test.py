@@ -2,6 +2,12 @@
 """Two real hosts join a server with tokens; machines and volumes are placed, run, move and survive."""
 
 import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
 import unittest
 
 import berth_fixture
@@ -164,6 +170,70 @@ class Fleet(berth_fixture.ServerTestCase):
         self.assertNotIn(uid, self.hosts[first].machines())
         self.server.berth('uncordon', first)
         self.delete('mover')
+
+    def test_4_talks_with_guests(self):
+        self.create('guest')
+        berth_fixture.eventually(60, self.runs('guest'), 'guest runs')
+        with self.subTest('logs'):
+            self.assertIn('the guest runs', self.server.berth('logs', 'guest').stdout)
+        with self.subTest('exec: output, input, and the exit status is the command\'s'):
+            self.assertEqual(self.server.berth('exec', 'guest', '--', 'uname', '-a').stdout, 'ran uname -a\n')
+            echoed = self.server.berth('exec', '-i', 'machine/guest', '--', 'cat', input='hello')
+            self.assertEqual(echoed.stdout, 'ran cat\nhello')
+            failed = self.server.berth('exec', 'guest', '--', 'false', check=False)
+            self.assertEqual((failed.returncode, failed.stderr), (1, ''))
+        with self.subTest('console'):
+            uid = self.get('machine', 'guest')['metadata']['uid']
+            self.assertEqual(self.server.berth('console', 'guest', input='help').stdout,
+                             f'console of {uid}\nhelp')
+        with self.subTest('port-forward'):
+            self.assertEqual(self.forwarded('guest', b'ping' * 50_000), b'ping' * 50_000)
+        with self.subTest('who may'):
+            for command in (('exec', 'guest', '--', 'id'), ('console', 'guest'), ('logs', 'guest')):
+                refused = self.server.berth(*command[:1], '--as', 'stranger', *command[1:], check=False, input='')
+                self.assertEqual(refused.returncode, 1, refused)
+                self.assertIn('forbidden', refused.stderr)
+            self.server.kubectl('create', 'rolebinding', 'reader', '--clusterrole=view', '--user=reader')
+            berth_fixture.eventually(10, lambda: self.server.berth('logs', '--as', 'reader', 'guest', check=False)
+                                     .returncode == 0, 'who may read may read the log')
+            refused = self.server.berth('exec', '--as', 'reader', 'guest', '--', 'id', check=False)
+            self.assertIn('cannot create resource "machines/exec"', refused.stderr)
+        with self.subTest('what cannot be'):
+            self.assertEqual(self.server.berth('exec', 'nobody', '--', 'id', check=False).returncode, 3)
+            plain = self.server.kubectl('get', '--raw', '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/'
+                                        'machines/guest/exec?command=id', check=False)
+            self.assertIn('WebSocket', plain.stderr)
+        with self.subTest('the audit log has both ends of it'):
+            def lines():
+                with open(os.path.join(self.server.data_dir, 'audit.log')) as log:
+                    return [line for line in map(json.loads, log) if line.get('subresource') == 'exec']
+
+            berth_fixture.eventually(10, lambda: any(line.get('stage') == 'Ended' for line in lines()), 'an end')
+            ended = [line for line in lines() if line.get('stage') == 'Ended']
+            self.assertIn(('create', 'guest', 5), {(line['verb'], line['name'], line['bytesIn']) for line in ended})
+            self.assertEqual(len(ended), len([line for line in lines() if line.get('stage') == 'Started']))
+            self.assertTrue(any(line['code'] == 403 and line['user'] == 'stranger' for line in lines()))
+        self.delete('guest')
+
+    def forwarded(self, machine, data):
+        """What comes back from a port of the machine."""
+        forward = subprocess.Popen([berth_fixture.binary(), 'port-forward', machine, ':80'], stdout=subprocess.PIPE,
+                                   text=True, env=self.server.environment())
+        try:
+            address, port = re.search(r'from (\S+):(\d+) -> 80', forward.stdout.readline()).groups()
+            with socket.create_connection((address, int(port)), timeout=30) as connection:
+                sender = threading.Thread(target=lambda: (connection.sendall(data),
+                                                          connection.shutdown(socket.SHUT_WR)))
+                sender.start()
+                back = b''
+                while chunk := connection.recv(65536):
+                    back += chunk
+                sender.join()
+            return back
+        finally:
+            forward.send_signal(signal.SIGINT)
+            self.assertEqual(forward.wait(30), 0)
+            forward.stdout.close()
 
     def test_5_killed_processes_lose_nothing_and_run_nothing_twice(self):
         names = [f'survivor-{i}' for i in range(4)]

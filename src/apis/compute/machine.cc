@@ -229,7 +229,8 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the machine.", .cell = meta::Hook<&StateCell>},
 };
 
-constexpr std::string_view kSubresources[] = {"binding", "usage"};
+constexpr std::string_view kSubresources[] = {
+    "binding", "console", "exec", "log", "portforward", "usage"};
 constexpr std::string_view kSelectors[] = {"spec.machinePoolRef.name",
                                            "spec.machineClassRef.name",
                                            "status.placement.poolUID",

@@ -62,6 +62,7 @@ bool IsAudited(const RequestInfo& request) {
   if (!request.is_resource) return !IsOneOf(request.verb, {"get", "head", "options"});
   if (request.kind != nullptr && request.kind->storage == meta::Storage::kReview) return false;
   if (!IsOneOf(request.verb, {"get", "list", "watch"})) return true;
+  if (request.resource == "machines" && request.subresource == "log") return true;
   return request.group.empty() && request.resource == "secrets";
 }
 
@@ -89,8 +90,13 @@ void AppendAuditLine(const AuditRecord& record, std::string& out) {
   } else {
     line.Text("path", std::string_view(request.path).substr(0, kPathMax));
   }
+  line.Text("stage", record.stage);
   line.Number("code", record.code);
   line.Number("durationMicros", record.duration.micros());
+  if (record.stage == kAuditEnded) {
+    line.Number("bytesIn", record.bytes_in);
+    line.Number("bytesOut", record.bytes_out);
+  }
   line.End();
 }
 

@@ -11,8 +11,8 @@
 
 namespace berth::apiserver {
 
-// Writes of stored objects, reads of Secrets, and calls other than GET to paths that are no
-// resources. Reviews are questions, not writes.
+// Writes of stored objects, reads of Secrets, conversations with guests, and calls other than GET
+// to paths that are no resources. Reviews are questions, not writes.
 bool IsAudited(const RequestInfo& request);
 
 // Refers to what the request's handler holds.
@@ -27,7 +27,15 @@ struct AuditRecord {
   std::string_view name;  // of the object, where the request has none (create)
   int code = 0;           // of the answer
   Duration duration;
+  // Of a conversation with a guest, which has two lines: when it begins, and when it is over, with
+  // how much was said. "" for everything else.
+  std::string_view stage;
+  int64_t bytes_in = 0;  // to the guest
+  int64_t bytes_out = 0;
 };
+
+inline constexpr std::string_view kAuditStarted = "Started";
+inline constexpr std::string_view kAuditEnded = "Ended";
 
 // Appends one line of JSON, ended by a newline. Costs about a microsecond.
 void AppendAuditLine(const AuditRecord& record, std::string& out);

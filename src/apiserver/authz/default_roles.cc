@@ -27,6 +27,11 @@ bool IsPool(const meta::KindInfo& kind) {
   return kind.scope == meta::Scope::kCluster && kind.plural.ends_with("pools");
 }
 
+// Talks to a guest, and so may change it.
+bool IsConversation(std::string_view subresource) {
+  return subresource == "console" || subresource == "exec" || subresource == "portforward";
+}
+
 // Collects resources by group, so that a role has one rule per group.
 class RuleBuilder {
  public:
@@ -72,11 +77,13 @@ void AddSubresources(const meta::Scheme& scheme,
                      std::vector<PolicyRule>& write) {
   RuleBuilder readable(scheme);
   RuleBuilder scalable(scheme);
+  RuleBuilder spoken_to(scheme);
   for (const meta::KindInfo* kind : scheme.kinds()) {
     if (kind->storage != meta::Storage::kStored || IsRbac(*kind)) continue;
     if (kind->has_status) readable.Add(*kind, "status");
-    if (std::ranges::find(kind->subresources, "usage") != kind->subresources.end()) {
-      readable.Add(*kind, "usage");
+    for (const std::string_view subresource : kind->subresources) {
+      if (subresource == "usage" || subresource == "log") readable.Add(*kind, subresource);
+      if (IsConversation(subresource)) spoken_to.Add(*kind, subresource);
     }
     if (kind->scale != nullptr) readable.Add(*kind, "scale");
     if (kind->scale != nullptr && kind->scope == meta::Scope::kNamespaced) {
@@ -85,6 +92,7 @@ void AddSubresources(const meta::Scheme& scheme,
   }
   readable.AppendTo(read, {"get"});
   scalable.AppendTo(write, {"patch", "update"});
+  spoken_to.AppendTo(write, {"create"});
 }
 
 std::vector<PolicyRule> ViewRules(const meta::Scheme& scheme) {

@@ -15,6 +15,7 @@
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
 #include "base/strings.h"
 #include "meta/field_selector.h"
 
@@ -109,6 +110,7 @@ bool PoolAuthorizer::Allows(const Identity& identity, const RequestInfo& request
     return request.name == who->pool && (IsRead(request.verb) || IsChange(request.verb));
   }
   if (kind == who->object_kind && AllowsObject(*who, request)) return true;
+  if (kind == &apis::storage::kVolumeSnapshotKind && AllowsSnapshot(*who, request)) return true;
   return AllowsReferenced(*who, *kind, request);
 }
 
@@ -140,6 +142,19 @@ bool PoolAuthorizer::AllowsObject(const PoolIdentity& who, const RequestInfo& re
   const auto object =
       objects_.Find(*who.object_kind, {.namespace_ = request.namespace_, .name = request.name});
   return object && IsOn(who, *object);
+}
+
+// A snapshot is made where its volume is: that pool works on it, and no other.
+bool PoolAuthorizer::AllowsSnapshot(const PoolIdentity& who, const RequestInfo& request) const {
+  if (who.object_kind != &kVolumeKind || request.name.empty()) return false;
+  if (!request.subresource.empty() && request.subresource != "status") return false;
+  if (!IsRead(request.verb) && !IsChange(request.verb)) return false;
+  const auto snapshot = objects_.Find(apis::storage::kVolumeSnapshotKind,
+                                      {.namespace_ = request.namespace_, .name = request.name});
+  if (!snapshot) return false;
+  const std::string& volume = snapshot->as<apis::storage::VolumeSnapshot>().spec.volume_ref.name;
+  const auto found = objects_.Find(kVolumeKind, {.namespace_ = request.namespace_, .name = volume});
+  return found && IsOn(who, *found);
 }
 
 // Two steps: the machine names a volume, and the volume the Secret that opens it.

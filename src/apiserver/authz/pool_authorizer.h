@@ -44,6 +44,7 @@ class PoolAuthorizer {
   const meta::KindInfo* KindOf(const RequestInfo& request) const;
   bool AllowsOwnPool(const PoolIdentity& who, const RequestInfo& request) const;
   bool AllowsObject(const PoolIdentity& who, const RequestInfo& request) const;
+  bool AllowsSnapshot(const PoolIdentity& who, const RequestInfo& request) const;
   bool AllowsReferenced(const PoolIdentity& who,
                         const meta::KindInfo& kind,
                         const RequestInfo& request) const;

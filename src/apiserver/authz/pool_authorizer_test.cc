@@ -19,6 +19,7 @@
 #include "apis/registry.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
 #include "apiserver/authz/authorizer.h"
 
 namespace berth::apiserver {
@@ -162,7 +163,16 @@ TEST_F(PoolRights, OfPoolAToAnythingOfPoolBAreNone) {
       for (const std::string_view domain : {"ironcore.dev", "OpenKCM.dev", "openkcm.DEV"}) {
         for (const std::string& verb : kVerbs) {
           for (const std::string& name : names) {
-            for (const char* subresource : {"", "status", "binding", "finalize", "exec"}) {
+            for (const char* subresource : {"",
+                                            "status",
+                                            "binding",
+                                            "finalize",
+                                            "scale",
+                                            "usage",
+                                            "exec",
+                                            "console",
+                                            "log",
+                                            "portforward"}) {
               const RequestInfo request = Asking(verb, *kind, name, subresource, domain);
               const bool may_read_class = is_class && *subresource == '\0' &&
                                           (verb == "get" || verb == "list" || verb == "watch");
@@ -221,9 +231,11 @@ TEST_F(PoolRights, OfAPoolToWhatIsItsOwn) {
       for (const char* verb : {"create", "delete", "deletecollection"}) {
         EXPECT_FALSE(authorizer_.Allows(who, Asking(verb, *test.kind, test.name, "", domain)));
       }
-      for (const char* verb : {"create", "delete"}) {
-        EXPECT_FALSE(
-            authorizer_.Allows(who, Asking(verb, *test.kind, test.name, "binding", domain)));
+      for (const char* verb : {"get", "create", "delete"}) {
+        for (const char* closed : {"binding", "exec", "console", "log", "portforward"}) {
+          EXPECT_FALSE(authorizer_.Allows(who, Asking(verb, *test.kind, test.name, closed, domain)))
+              << verb << " " << closed;
+        }
       }
     }
   }
@@ -258,6 +270,35 @@ TEST_F(PoolRights, D17_ManyAreListedAndWatchedThroughTheSelectorOfThePoolOnly) {
         }
       }
     }
+  }
+}
+
+TEST_F(PoolRights, D14_ASnapshotIsWorkedOnByThePoolOfItsVolumeOnly) {
+  meta::Object snapshot = Named(apis::storage::kVolumeSnapshotKind, "nightly");
+  snapshot.as<apis::storage::VolumeSnapshot>().spec.volume_ref.name = "on-a";
+  objects_.Add(std::move(snapshot));
+  struct Case {
+    Identity who;
+    bool allowed;
+  };
+  const Case cases[] = {{Pool(kVolumeKind, "a"), true},
+                        {Pool(kVolumeKind, "b"), false},
+                        {Pool(kMachineKind, "a"), false},
+                        {Pool(kBucketKind, "a"), false}};
+  for (const Case& test : cases) {
+    for (const char* subresource : {"", "status"}) {
+      for (const char* verb : {"get", "watch", "update", "patch"}) {
+        EXPECT_EQ(
+            authorizer_.Allows(
+                test.who, Asking(verb, apis::storage::kVolumeSnapshotKind, "nightly", subresource)),
+            test.allowed)
+            << test.who.user << " " << verb << " " << subresource;
+      }
+      EXPECT_FALSE(authorizer_.Allows(
+          test.who, Asking("delete", apis::storage::kVolumeSnapshotKind, "nightly", subresource)));
+    }
+    EXPECT_FALSE(authorizer_.Allows(
+        test.who, Asking("update", apis::storage::kVolumeSnapshotKind, "unknown", "status")));
   }
 }
 

@@ -58,6 +58,8 @@ ApiServer::ApiServer(Deps deps)
                  .metrics = deps.metrics,
                  .placement = placement_reviews_,
                  .fleet = deps.fleet}),
+      guest_streams_(
+          {.loop = deps.loop, .registry = deps.registry, .audit = deps.audit, .fleet = deps.fleet}),
       discovery_(deps.scheme),
       openapi_(deps.scheme),
       reviews_(deps.scheme, deps.authorizer),
@@ -85,6 +87,7 @@ Status ApiServer::Prepare(Call& call) {
           call.http.peer, call.http.headers.Get("Authorization"), target.path, loop_.WallNow()));
   TRY(call.query, Query::Parse(target.query));
   TRY(call.info, ParseRequest(scheme_, call.http.method, target.path, call.query));
+  if (call.info.verb == "get" && GuestStreams::IsConversation(call.info)) call.info.verb = "create";
   TRY(auto impersonated, Impersonate(authorizer_, call.identity, call.http.headers.all()));
   if (impersonated.has_value()) {
     call.impersonator = std::exchange(call.identity, *std::move(impersonated)).user;
@@ -94,7 +97,8 @@ Status ApiServer::Prepare(Call& call) {
 
 rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
   if (!call->info.is_resource) co_return DispatchPath(*call);
-  const auto length = call->info.verb == "watch" ? RequestLength::kStream : RequestLength::kShort;
+  const bool is_long = call->info.verb == "watch" || GuestStreams::Serves(call->info);
+  const auto length = is_long ? RequestLength::kStream : RequestLength::kShort;
   CO_TRY(auto ticket, limiter_.Enter(call->identity.user, length));
   auto held = std::make_shared<RequestLimiter::Ticket>(std::move(ticket));
   CO_TRY(auto response, co_await DispatchResource(call));
@@ -102,6 +106,11 @@ rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
     // A stream holds its place for as long as it runs.
     response.stream = [held, stream = std::move(response.stream)](net::BodyWriter& body) {
       return stream(body);
+    };
+  }
+  if (response.websocket) {
+    response.websocket = [held, talk = std::move(response.websocket)](net::WebSocket& socket) {
+      return talk(socket);
     };
   }
   co_return response;
@@ -133,6 +142,10 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
   if (info.subresource == "usage") {
     if (info.verb != "get") co_return MethodNotAllowed(*call);
     co_return co_await usage_reads_.Answer(call);
+  }
+  if (GuestStreams::Serves(info)) {
+    if (info.verb != "create" && info.verb != "get") co_return MethodNotAllowed(*call);
+    co_return co_await guest_streams_.Answer(call);
   }
   const bool on_main = info.subresource.empty();
   if (info.verb == "get") co_return co_await handlers_.Get(call);
@@ -173,6 +186,9 @@ void ApiServer::Finish(const Call& call, Time start, net::HttpResponse& response
   response.headers.Set("Audit-Id", call.id);
   response.headers.Set("Cache-Control", "no-cache, private");
   request_metrics_.Record(call.info, response.status, took);
+  // A talk with a guest has begun; how it ended is a line of its own.
+  const bool is_talk =
+      GuestStreams::Serves(call.info) && (response.websocket != nullptr || response.stream);
   if (IsAudited(call.info)) {
     audit_.Record({.time = loop_.WallNow() - took,
                    .request_id = call.id,
@@ -183,7 +199,8 @@ void ApiServer::Finish(const Call& call, Time start, net::HttpResponse& response
                    .request = call.info,
                    .name = call.created_name,
                    .code = response.status,
-                   .duration = took});
+                   .duration = took,
+                   .stage = is_talk ? kAuditStarted : std::string_view()});
   }
   if (response.status >= 500) {
     LOG_WARNING("{} {} was answered with {}, id={}",

@@ -13,6 +13,7 @@
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/http/call.h"
 #include "apiserver/http/discovery.h"
+#include "apiserver/http/guest_streams.h"
 #include "apiserver/http/handlers.h"
 #include "apiserver/http/openapi_documents.h"
 #include "apiserver/http/placement_reviews.h"
@@ -48,7 +49,7 @@ class ApiServer {
     client::PlacementAdvice* advice = nullptr;
     // How much of each pool is promised, and what its host measures; null where there is none.
     const client::PoolRooms* rooms = nullptr;
-    const fleet::Fleet* fleet = nullptr;
+    fleet::Fleet* fleet = nullptr;
   };
   explicit ApiServer(Deps deps);
 
@@ -75,6 +76,7 @@ class ApiServer {
   PlacementReviews placement_reviews_;
   UsageReads usage_reads_;
   Handlers handlers_;
+  GuestStreams guest_streams_;
   Discovery discovery_;
   OpenApiDocuments openapi_;
   Reviews reviews_;

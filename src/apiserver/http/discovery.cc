@@ -77,6 +77,13 @@ void AppendResources(const KindInfo& kind, std::vector<Value>& out) {
       out.push_back(std::move(usage));
       continue;
     }
+    if (subresource == "log" || subresource == "exec" || subresource == "console" ||
+        subresource == "portforward") {
+      // A conversation begins with a GET that becomes a WebSocket, and needs the right to create.
+      const auto verbs = subresource == "log" ? Strings({"get"}) : Strings({"create", "get"});
+      out.push_back(Resource(kind, plural + '/' + std::string(subresource), kind.kind, verbs));
+      continue;
+    }
     out.push_back(
         Resource(kind, plural + '/' + std::string(subresource), kind.kind, Strings({"update"})));
   }

@@ -76,7 +76,7 @@ TEST_F(PoolAdoptTest, R4_3_AdoptWithoutAManifestListsTheOrphans) {
   EXPECT_EQ(ended.out,
             "KIND      NAMESPACE   NAME   UID   STATE\n"
             "Machine   shop        web    o-1   Running\n");
-  EXPECT_EQ(Run({"pool", "adopt", "alpha", "o-9"}).code, 1) << "no orphan of that UID";
+  EXPECT_EQ(Run({"pool", "adopt", "alpha", "o-9"}).code, 3) << "no orphan of that UID";
 }
 
 TEST_F(PoolAdoptTest, R4_3_AdoptCreatesUnderTheUidThatTheHostKnowsAndWaitsForIt) {

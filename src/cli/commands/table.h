@@ -16,6 +16,7 @@ Command GetCommand();
 Command DescribeCommand();
 Command WatchCommand();
 Command EventsCommand();
+Command LogsCommand();
 Command ExplainCommand();
 Command ApplyCommand();
 Command CreateCommand();

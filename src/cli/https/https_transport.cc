@@ -11,12 +11,10 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/strings.h"
-#include "base/version.h"
 #include "cli/failure.h"
+#include "cli/https/signed_requests.h"
 #include "client/http/error_body.h"
 #include "net/http_client.h"
-#include "net/tls.h"
-#include "net/url.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/channel.h"
 #include "rt/deadline.h"
@@ -95,30 +93,17 @@ class HttpsTransport final : public Transport {
  public:
   explicit HttpsTransport(const Connection& connection)
       : server_(Printable(connection.server)),
-        authorization_(connection.token.empty() ? "" : fmt::format("Bearer {}", connection.token)),
-        impersonate_user_(connection.impersonate_user),
-        impersonate_groups_(connection.impersonate_groups),
         deadline_(connection.request_timeout.value_or(kNoDeadline)) {}
 
   Status Start(const Connection& connection) {
-    auto url = net::ParseUrl(connection.server);
-    if (!url.ok()) return url.status().Wrap(fmt::format("server {}", Quote(connection.server)));
-    prefix_ = url->path == "/" ? "" : url->path;
-    while (prefix_.ends_with('/')) prefix_.pop_back();
-    net::TlsClientOptions tls{.ca_pem = connection.certificate_authority,
-                              .certificate_pem = connection.client_certificate,
-                              .key_pem = connection.client_key};
-    net::HttpClientOptions options;
-    TRY(options.tls, net::TlsContext::NewClient(tls));
-    options.url = connection.server;
-    options.server_name = connection.tls_server_name;
-    TRY(client_, net::HttpClient::New(loop_, std::move(options)));
+    TRY(requests_, SignedRequests::For(connection));
+    TRY(client_, NewHttpClient(loop_, connection));
     return OkStatus();
   }
 
   Result<Response> Send(Request request) override {
     net::SendOptions options{.deadline = deadline_, .body_max = kAnswerBytesMax};
-    auto answer = rt::RunTask(loop_, client_->Send(Prepared(std::move(request)), options));
+    auto answer = rt::RunTask(loop_, client_->Send(requests_.Make(std::move(request)), options));
     if (!answer.ok()) return Explain(answer.status(), server_);
     return Response{.status = answer->status,
                     .headers = std::move(answer->headers),
@@ -129,7 +114,7 @@ class HttpsTransport final : public Transport {
     std::vector<std::unique_ptr<net::HttpStream>> streams;
     for (Request& request : requests) {
       auto stream =
-          rt::RunTask(loop_, client_->Open(Prepared(std::move(request)), kWatchHeadDeadline));
+          rt::RunTask(loop_, client_->Open(requests_.Make(std::move(request)), kWatchHeadDeadline));
       if (!stream.ok()) return Explain(stream.status(), server_);
       if ((*stream)->status() != 200) return Refusal(**stream);
       streams.push_back(*std::move(stream));
@@ -138,21 +123,6 @@ class HttpsTransport final : public Transport {
   }
 
  private:
-  net::HttpClientRequest Prepared(Request request) const {
-    net::HttpClientRequest out;
-    out.target = prefix_ + TargetOf(request);
-    out.method = std::move(request.method);
-    out.headers = std::move(request.headers);
-    out.headers.Set("User-Agent", fmt::format("berth/{}", kVersion));
-    if (!authorization_.empty()) out.headers.Set("Authorization", authorization_);
-    if (!impersonate_user_.empty()) out.headers.Set("Impersonate-User", impersonate_user_);
-    for (const std::string& group : impersonate_groups_) {
-      out.headers.Add("Impersonate-Group", group);
-    }
-    if (!request.body.empty()) out.body.emplace_back(request.body);
-    return out;
-  }
-
   Status Refusal(net::HttpStream& stream) {
     Response response{.status = stream.status(), .headers = stream.headers(), .body = {}};
     while (response.body.size() < kRefusalBytesMax) {
@@ -164,11 +134,8 @@ class HttpsTransport final : public Transport {
   }
 
   std::string server_;
-  std::string authorization_;
-  std::string impersonate_user_;
-  std::vector<std::string> impersonate_groups_;
   Duration deadline_;
-  std::string prefix_;  // path of the server's URL
+  SignedRequests requests_;
   rt::AsioLoop loop_{"cli"};
   std::unique_ptr<net::HttpClient> client_;  // after the loop it runs on
 };

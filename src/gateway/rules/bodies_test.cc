@@ -36,7 +36,9 @@ class BodiesTest : public testing::Test {
   }
   // Looks everything up as the gateway does.
   agent::Assign Assemble() {
-    const meta::Object object = meta::Object::Of(apis::compute::kMachineKind, machine_);
+    return Assemble(meta::Object::Of(apis::compute::kMachineKind, machine_));
+  }
+  agent::Assign Assemble(const meta::Object& object) {
     Parts parts;
     for (auto needs = NeedsOf(object, parts); !needs.empty(); needs = NeedsOf(object, parts)) {
       for (const Need& need : needs) {
@@ -176,6 +178,27 @@ TEST_F(BodiesTest, TheHashIsOfTheBodyAndNotOfThePlacement) {
   machine_.metadata.labels["a"] = "x";
   EXPECT_NE(Assemble().hash(), first.hash());
   EXPECT_EQ(Assemble().SerializeAsString().find("last-applied"), std::string::npos);
+}
+
+TEST_F(BodiesTest, D14_ARestoreNamesTheSnapshotAsItsRuntimeKnowsIt) {
+  volume_.status.placement = apis::core::PlacementStatus{.pool_uid = "p", .epoch = 1};
+  volume_.spec.encryption.reset();
+  volume_.spec.data_source.emplace();
+  volume_.spec.data_source->volume_snapshot_ref =
+      apis::core::LocalObjectReference{.name = "nightly"};
+  const auto body = [this] {
+    return Assemble(meta::Object::Of(apis::storage::kVolumeKind, volume_)).volume();
+  };
+  EXPECT_EQ(body().snapshot_handle(), "");
+  ASSERT_EQ(body().missing_size(), 1) << "it waits for the snapshot";
+  apis::storage::VolumeSnapshot snapshot;
+  snapshot.metadata.name = "nightly";
+  Have("nightly", meta::Object::Of(apis::storage::kVolumeSnapshotKind, snapshot));
+  EXPECT_EQ(body().snapshot_handle(), "") << "the object's name says nothing to a runtime";
+  snapshot.status.snapshot_id = "snap-77";
+  Have("nightly", meta::Object::Of(apis::storage::kVolumeSnapshotKind, snapshot));
+  EXPECT_EQ(body().snapshot_handle(), "snap-77");
+  EXPECT_EQ(body().missing_size(), 0);
 }
 
 TEST_F(BodiesTest, D17_NothingIsReadThatIsNotNamed) {

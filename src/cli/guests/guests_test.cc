@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends conversations with guests against a real TLS server on loopback: what is typed arrives,
+// what is said is printed, an exit status is kept, a refusal is told in the server's words.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "cli/guests/forwarding.h"
+#include "cli/guests/input.h"
+#include "cli/guests/terminal_talk.h"
+#include "cli/https/signed_requests.h"
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "net/testing/http_fixture.h"
+#include "rt/scope.h"
+
+namespace berth::cli {
+namespace {
+
+using net::WebSocket;
+
+WebSocket::Message Binary(char channel, std::string_view data) {
+  std::string bytes(1, channel);
+  return {.kind = WebSocket::Kind::kBinary, .data = bytes.append(data)};
+}
+
+// A guest that says back what it hears, on both channels, and ends as the target says.
+rt::Task<Status> Serve(WebSocket* socket, std::string end) {
+  for (;;) {
+    CO_TRY(WebSocket::Message message, co_await socket->Receive());
+    if (message.data.front() == 4) continue;
+    if (message.data.front() != 0) break;
+    const std::string heard = message.data.substr(1);
+    CO_TRY_STATUS(co_await socket->Send(Binary(1, heard)));
+    CO_TRY_STATUS(co_await socket->Send(Binary(2, "e:" + heard)));
+  }
+  if (end == "cut") co_return OkStatus();
+  CO_TRY_STATUS(co_await socket->Send(Binary(3, end)));
+  co_return OkStatus();
+}
+
+rt::Task<net::HttpResponse> Answer(net::HttpRequest request) {
+  net::HttpResponse response;
+  std::string end = R"({"status":"Success"})";
+  if (request.target.ends_with("/three")) {
+    end = R"({"status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"3"}]}})";
+  }
+  if (request.target.ends_with("/broken")) {
+    end = R"({"status":"Failure","reason":"InternalError","message":"the guest is gone"})";
+  }
+  if (request.target.ends_with("/cut")) end = "cut";
+  response.websocket = [end](WebSocket& socket) { return Serve(&socket, end); };
+  co_return response;
+}
+
+class Guests : public testing::Test {
+ protected:
+  struct Outcome {
+    Result<int> code = 0;
+    std::string out;
+    std::string err;
+  };
+
+  // Talks to the server with this input.
+  Outcome Talk(const std::string& target, const std::string& typed) {
+    int pipe[2] = {};
+    CHECK(::pipe(pipe) == 0);
+    CHECK(::write(pipe[1], typed.data(), typed.size()) == static_cast<ssize_t>(typed.size()));
+    ::close(pipe[1]);
+    std::ostringstream out;
+    std::ostringstream err;
+    Outcome outcome;
+    {
+      auto input = Input::Of(pipe[0]);
+      CHECK(input.ok());
+      TerminalTalk::Ends ends{.out = out, .err = err, .input = input->get()};
+      outcome.code = rt::RunTask(loop_, RunTalk(this, target, ends));
+    }
+    ::close(pipe[0]);
+    outcome.out = out.str();
+    outcome.err = err.str();
+    return outcome;
+  }
+  static rt::Task<Result<int>> RunTalk(Guests* guests,
+                                       std::string target,
+                                       TerminalTalk::Ends ends) {
+    net::HttpServerOptions options;
+    options.tls = guests->tls_.server();
+    CO_TRY(const auto server, net::HttpServer::Start(guests->loop_, std::move(options), &Answer));
+    Connection connection;
+    connection.server = "https://" + server->address();
+    connection.certificate_authority = guests->tls_.pki().ca_pem();
+    CO_TRY(const auto client, NewHttpClient(guests->loop_, connection));
+    net::HttpClientRequest request;
+    request.target = target;
+    Result<int> code = Internal("no socket");
+    {
+      auto socket = co_await client->OpenWebSocket(std::move(request));
+      CHECK(socket.ok()) << socket.status();
+      TerminalTalk talk(guests->loop_, **socket, ends);
+      code = co_await talk.Run();
+    }
+    const Status stopped = co_await server->Stop();
+    CHECK(stopped.ok());
+    co_return code;
+  }
+
+  rt::AsioLoop loop_{"test"};
+  net::TestTls tls_;
+};
+
+TEST_F(Guests, WhatIsTypedArrivesAndWhatIsSaidIsPrinted) {
+  const Outcome ended = Talk("/zero", "hello");
+  ASSERT_TRUE(ended.code.ok()) << ended.code.status();
+  EXPECT_EQ(*ended.code, 0);
+  EXPECT_EQ(ended.out, "hello");
+  EXPECT_EQ(ended.err, "e:hello");
+}
+
+TEST_F(Guests, AnExitStatusIsTheConversations) {
+  const Outcome ended = Talk("/three", "x");
+  ASSERT_TRUE(ended.code.ok()) << ended.code.status();
+  EXPECT_EQ(*ended.code, 3);
+}
+
+TEST_F(Guests, AGuestThatBreaksSaysWhyAndASilentEndIsAnError) {
+  EXPECT_EQ(Talk("/broken", "x").code.status().message(), "the guest is gone");
+  EXPECT_EQ(Talk("/cut", "x").code.status().reason(), Reason::kUnavailable);
+}
+
+TEST(Forwarding, PortsAreReadAsOtherToolsReadThem) {
+  struct Case {
+    std::string text;
+    int local;
+    int remote;
+  };
+  for (const Case& c :
+       {Case{"80", 80, 80}, Case{"8080:80", 8080, 80}, Case{":80", 0, 80}, Case{"0:80", 0, 80}}) {
+    const auto port = ParseForwardedPort(c.text);
+    ASSERT_TRUE(port.ok()) << c.text;
+    EXPECT_EQ(port->local, c.local) << c.text;
+    EXPECT_EQ(port->remote, c.remote) << c.text;
+  }
+  for (const std::string bad : {"", ":", "x", "80:", "80:0", "65536", "1:2:3", "-1"}) {
+    EXPECT_EQ(ParseForwardedPort(bad).status().reason(), Reason::kBadRequest) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace berth::cli
