@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/large_memory.h"
 #include "base/random.h"
 #include "scheduler/bench/fleet.h"
 #include "scheduler/core/board.h"
@@ -65,9 +66,9 @@ class Churn {
   std::vector<Shape> shapes_;
   Request request_;
   Decision decision_;
-  std::vector<Live> live_;
+  LargeVector<Live> live_;
   std::vector<Live> leaving_;  // who is released next, no longer in live_
-  std::vector<Host> hosts_;
+  LargeVector<Host> hosts_;
   std::array<size_t, 3> dimensions_{};
   uint64_t last_key_ = 0;
   int64_t placed_ = 0;

@@ -21,12 +21,16 @@ enum class Tier : uint8_t {
   kAvoided,    // kept failing what it accepted (Board::Avoid)
 };
 
+// A policy's score is a number from 1 to this. Finer steps would not pack better (`core_quality`),
+// and every step costs: a pool's level changes more often, and a decision has more of them to pass.
+inline constexpr int kLevelMax = 63;
+
 // One pool that may take the request. Ranked by tier, points (more first), level (more first),
 // then by an order of pools that depends on the board's seed, the policy and the request's key.
 struct Candidate {
   PoolIndex pool{};
   Tier tier = Tier::kWilling;
-  uint8_t level = 0;             // the policy's score, 1 to 255
+  uint8_t level = 0;             // the policy's score, 1 to kLevelMax
   int32_t points = 0;            // preferences met
   std::vector<PoolIndex> joint;  // the pool of each of the request's joint volumes
   ObjectKey reservation;         // the copy that would be consumed; zero: none

@@ -484,6 +484,7 @@ void Board::Expect(std::span<const ObjectKey> keys) const {
     if (object == nullptr) continue;
     s.objects.ExpectAt(object->pool);
     s.pools.Expect(object->pool);
+    s.indexes.Expect(object->pool);
     __builtin_prefetch(object->shape);
   }
   for (const ObjectKey& key : keys)

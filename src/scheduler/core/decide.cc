@@ -57,6 +57,13 @@ size_t BoardState::StartOf(const Request& request) const {
   return Mix(options.seed ^ Mix(request.key.high ^ request.key.low)) % pools.slots();
 }
 
+// Points count before levels, so that every pool must be looked at.
+TaintScope BoardState::ScopeOf(const Inquiry& inquiry) const {
+  const bool tolerates_none = inquiry.taints->hards == pools.tainted_count();
+  return tolerates_none && !inquiry.shape.has_preferences ? TaintScope::kUntainted
+                                                          : TaintScope::kAll;
+}
+
 // Everything that FirstFailure asks, except what the index knows (state, class, room) and what is
 // asked pool by pool (joint volumes, refusals).
 Clauses BoardState::ClausesOf(const Inquiry& inquiry) {
@@ -80,7 +87,9 @@ Clauses BoardState::ClausesOf(const Inquiry& inquiry) {
     use_scratch();
     for (size_t w = 0; w < scratch.words(); ++w) scratch.word(w) &= ~set.word(w);
   };
-  if (inquiry.taints->hards > 0) clauses.None(inquiry.taints->hard);
+  // Whoever tolerates none of the taints does not look at tainted pools to begin with.
+  if (inquiry.taints->hards > 0 && ScopeOf(inquiry) == TaintScope::kAll)
+    clauses.None(inquiry.taints->hard);
   if (inquiry.matching != nullptr) clauses.All(*inquiry.matching);
   if (shape.requirements.needs_fence) clauses.All(pools.fence_ready());
   for (const auto& term : shape.affinity) {
@@ -139,6 +148,7 @@ void BoardState::Decide(const Request& request, size_t count, Decision& decision
       candidate.pool = PoolIndex{found.pool};
       objects.ExpectAt(found.pool);
       pools.Expect(found.pool);
+      indexes.Expect(found.pool);
       candidate.tier = tier;
       candidate.level = found.level;
       candidate.points = found.points;
@@ -162,9 +172,7 @@ void BoardState::Search(const Inquiry& inquiry,
     });
     return;
   }
-  const bool tolerates_none = inquiry.taints->hards == pools.tainted_count();
-  const TaintScope scope = tolerates_none ? TaintScope::kUntainted : TaintScope::kAll;
-  index.Descend(start, scope, clauses, [&](size_t pool, uint8_t level) {
+  index.Descend(start, ScopeOf(inquiry), clauses, [&](size_t pool, uint8_t level) {
     ranker.Visit(pool, level, 0);
     return !ranker.is_full();
   });

@@ -17,7 +17,7 @@ float MaxOf(Lane lane) { return std::max(std::max(lane[0], lane[2]), std::max(la
 constexpr int64_t kAsksNothing = -(int64_t{1} << 62);
 
 uint8_t ToLevel(float score) {
-  return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0F, 1.0F)));
+  return static_cast<uint8_t>(1 + static_cast<int>(kLevelSteps * std::clamp(score, 0.0F, 1.0F)));
 }
 
 // The policies. `rest` is what is left of a pool after the placement, as fractions of its capacity;
@@ -86,7 +86,10 @@ uint8_t LevelOf(const PoolTable& pools, size_t pool, Policy policy, const Compil
 }
 
 FitIndex::FitIndex(const PoolTable& pools, const CompiledShape& shape)
-    : kind_(shape.requirements.kind), policy_(shape.requirements.policy), shape_(Requirements{}) {
+    : pools_(pools),
+      kind_(shape.requirements.kind),
+      policy_(shape.requirements.policy),
+      shape_(Requirements{}) {
   shape_.class_id = shape.class_id;
   shape_.demands = shape.demands;
   shape_.unknown = shape.unknown;
@@ -96,69 +99,70 @@ FitIndex::FitIndex(const PoolTable& pools, const CompiledShape& shape)
   for (auto& line : least_) line.fill(kAsksNothing);
   for (const Demand& demand : shape.demands)
     least_[demand.dimension / kLane][demand.dimension % kLane] = demand.amount;
-  Rebuild(pools);
+  Rebuild();
 }
 
-void FitIndex::Allow(const PoolTable& pools, size_t pool) {
-  tainted_.Assign(pool, pools.tainted().Test(pool));
-  allowed_.Assign(pool, pools.usable(kind_).Test(pool) && pools.Offers(pool, shape_.class_id));
+void FitIndex::Allow(size_t pool) {
+  allowed_.Assign(pool, pools_.usable(kind_).Test(pool) && pools_.Offers(pool, shape_.class_id));
 }
 
-uint8_t FitIndex::Compute(const PoolTable& pools, size_t pool) const {
-  if (!allowed_.Test(pool) || !HasRoom(pools, pool)) return 0;
-  return LevelOf(pools, pool, policy_, shape_);
+uint8_t FitIndex::Compute(size_t pool) const {
+  if (!allowed_.Test(pool) || !HasRoom(pool)) return 0;
+  return LevelOf(pools_, pool, policy_, shape_);
 }
 
-void FitIndex::Resize(const PoolTable& pools) {
-  slots_ = pools.slots();
-  allowed_.Resize(pools.words());
-  tainted_.Resize(pools.words());
-  levels_.resize((slots_ + kWordBits - 1) / kWordBits * kWordBits, 0);
+void FitIndex::Grow() {
+  slots_ = pools_.slots();
+  const size_t padded = (slots_ + kWordBits - 1) / kWordBits * kWordBits;
+  if (padded == levels_.size()) return;
+  allowed_.Resize(pools_.words());
+  tainted_.Resize(pools_.words());
+  levels_.resize(padded, 0);
   AddRows();
 }
 
 void FitIndex::AddRows() {
   for (auto& rows : rows_) rows.Reset(levels_.size() / kWordBits);
   for (size_t pool = 0; pool < slots_; ++pool)
-    rows_[static_cast<size_t>(tainted_.Test(pool))].Add(levels_[pool], pool / kWordBits);
+    if (levels_[pool] != 0)
+      rows_[static_cast<size_t>(tainted_.Test(pool))].Add(levels_[pool], pool / kWordBits);
 }
 
-void FitIndex::Rebuild(const PoolTable& pools) {
-  Resize(pools);
+void FitIndex::Rebuild() {
+  Grow();
   for (size_t pool = 0; pool < slots_; ++pool) {
-    Allow(pools, pool);
-    levels_[pool] = Compute(pools, pool);
+    Allow(pool);
+    tainted_.Assign(pool, pools_.tainted().Test(pool));
+    levels_[pool] = Compute(pool);
   }
   AddRows();
-  seen_ = pools.touches();
-  pools.NoteRead(seen_);
+  seen_ = pools_.touches();
+  pools_.NoteRead(seen_);
 }
 
-void FitIndex::CatchUp(const PoolTable& pools) {
-  const uint64_t behind = pools.touches() - seen_;
-  if (behind == 0 && slots_ == pools.slots()) return;
-  if (behind > PoolTable::kTouchLog || behind > pools.slots()) return Rebuild(pools);
-  if (slots_ != pools.slots()) Resize(pools);
-  for (; seen_ < pools.touches(); ++seen_) {
-    const uint32_t touch = pools.touched(seen_);
-    LookAgain(pools, touch & ~PoolTable::kStructural);
-  }
-  pools.NoteRead(seen_);
+void FitIndex::CatchUp() {
+  const uint64_t behind = pools_.touches() - seen_;
+  if (behind == 0 && slots_ == pools_.slots()) return;
+  if (behind > PoolTable::kTouchLog || behind > pools_.slots()) return Rebuild();
+  Grow();
+  for (; seen_ < pools_.touches(); ++seen_)
+    LookAgain(pools_.touched(seen_) & ~PoolTable::kStructural);
+  pools_.NoteRead(seen_);
 }
 
-void FitIndex::LookAgain(const PoolTable& pools, size_t pool) {
-  Allow(pools, pool);
-  levels_[pool] = Compute(pools, pool);
-  rows_[static_cast<size_t>(tainted_.Test(pool))].Add(levels_[pool], pool / kWordBits);
+void FitIndex::LookAgain(size_t pool) {
+  Allow(pool);
+  tainted_.Assign(pool, pools_.tainted().Test(pool));
+  Set(pool, Compute(pool));
 }
 
-bool FitIndex::HasRoom(const PoolTable& pools, size_t pool) const {
-  if (pools.is_counted(pool)) [[unlikely]]
-    return pools.HasRoom(shape_, pool);
-  const ScoreLine* lines = pools.score(pool);
+bool FitIndex::HasRoom(size_t pool) const {
+  if (pools_.is_counted(pool)) [[unlikely]]
+    return pools_.HasRoom(shape_, pool);
+  const ScoreLine* lines = pools_.score(pool);
   // No branch: which dimension is short cannot be foretold. A difference below zero has bit 63.
   uint64_t lacks = static_cast<uint64_t>(is_impossible_) << 63;
-  for (size_t i = 0; i < pools.lines(); ++i)
+  for (size_t i = 0; i < pools_.lines(); ++i)
     for (size_t d = 0; d < kLane; ++d)
       lacks |= static_cast<uint64_t>(lines[i].free[d]) - static_cast<uint64_t>(least_[i][d]);
   return (lacks >> 63) == 0;

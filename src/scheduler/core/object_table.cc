@@ -26,7 +26,7 @@ void ObjectTable::EraseSlot(size_t hole) {
 }
 
 void ObjectTable::Widen() {
-  std::vector<Slot> old(2 * slots_.size());
+  LargeVector<Slot> old(2 * slots_.size());
   std::swap(old, slots_);
   --shift_;
   for (const Slot& entry : old)

@@ -245,9 +245,9 @@ size_t PoolTable::Dimension(const std::string& name) {
 }
 
 void PoolTable::Widen(size_t lines) {
-  std::vector<ScoreLine> scores(specs_.size() * lines);
-  std::vector<RoomLine> room(specs_.size() * lines, kNothingKnown);
-  std::vector<int64_t> capacities(specs_.size() * lines * kLane);
+  LargeVector<ScoreLine> scores(specs_.size() * lines);
+  LargeVector<RoomLine> room(specs_.size() * lines, kNothingKnown);
+  LargeVector<int64_t> capacities(specs_.size() * lines * kLane);
   for (size_t pool = 0; pool < specs_.size(); ++pool) {
     std::copy_n(&scores_[pool * lines_], lines_, &scores[pool * lines]);
     std::copy_n(&room_[pool * lines_], lines_, &room[pool * lines]);

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,11 +44,25 @@ class ReferenceBoard {
   std::map<ObjectKey, ReferenceObject> objects;
   Time now;
   size_t slots = 0;  // highest index ever used, plus one
+  std::set<std::string> resources = {"cpu", "memory", "storage"};  // that any pool ever had
 
   // ---- Rules, word by word as in words.h.
   std::optional<Rule> FirstFailure(const Request& request,
                                    const Requirements& r,
                                    size_t pool) const {
+    if (const auto rule = FailureBeforeRoom(request, r, pool)) return rule;
+    const PoolSpec& spec = pools.at(pool).spec;
+    if (!request.reservation.empty()) {
+      if (!ReservedAt(request, r, pool)) return Rule::kReservation;
+    } else {
+      if (!Fits(Demand(r, spec), Unpromised(pool))) return Rule::kRoom;
+      if (!Fits(Demand(r, spec), Free(pool))) return Rule::kHostRoom;
+    }
+    return FailureAfterRoom(request, r, pool);
+  }
+  std::optional<Rule> FailureBeforeRoom(const Request& request,
+                                        const Requirements& r,
+                                        size_t pool) const {
     const PoolSpec& spec = pools.at(pool).spec;
     if (request.pinned && ToSize(*request.pinned) != pool) return Rule::kPinned;
     if (!spec.state.is_ready) return Rule::kNotReady;
@@ -60,12 +75,11 @@ class ReferenceBoard {
     if (!r.pools.Matches(spec.labels)) return Rule::kSelector;
     if (!Offers(spec, r.class_name)) return Rule::kClass;
     if (r.needs_fence && !spec.state.is_fence_ready) return Rule::kFence;
-    if (!request.reservation.empty()) {
-      if (!ReservedAt(request, r, pool)) return Rule::kReservation;
-    } else {
-      if (!Fits(Demand(r, spec), Unpromised(pool))) return Rule::kRoom;
-      if (!Fits(Demand(r, spec), Free(pool))) return Rule::kHostRoom;
-    }
+    return std::nullopt;
+  }
+  std::optional<Rule> FailureAfterRoom(const Request& request,
+                                       const Requirements& r,
+                                       size_t pool) const {
     for (const auto& company : r.affinity) {
       int64_t everywhere = 0;
       for (const auto& [other, unused] : pools)
@@ -117,7 +131,19 @@ class ReferenceBoard {
     return ranked;
   }
 
+  ReferenceObject& Assume(const Request& request, const Requirements& r, const Candidate& chosen) {
+    ReferenceObject object{.requirements = r, .request = request, .pool = ToSize(chosen.pool)};
+    if (!request.reservation.empty()) object.inside = chosen.reservation;
+    return objects[request.key] = object;
+  }
+
   // ---- Room.
+  static bool Fits(const Resources& demand, const Resources& room) {
+    return std::ranges::all_of(demand, [&](const auto& one) {
+      const auto found = room.find(one.first);
+      return found != room.end() && found->second >= one.second;
+    });
+  }
   static Resources Demand(const Requirements& r, const PoolSpec& spec) {
     if (!spec.class_counts.empty()) return {{"share", ShareOf(spec, r.class_name)}};
     Resources demand;
@@ -188,13 +214,6 @@ class ReferenceBoard {
     for (const auto& [name, amount] : Demand(object.requirements, pools.at(pool).spec))
       from[name] -= amount;
   }
-  static bool Fits(const Resources& demand, const Resources& room) {
-    return std::ranges::all_of(demand, [&](const auto& one) {
-      const auto found = room.find(one.first);
-      return found != room.end() && found->second >= one.second;
-    });
-  }
-
   std::optional<std::string> DomainOf(const std::string& key, size_t pool) const {
     const PoolSpec& spec = pools.at(pool).spec;
     if (key == kPoolTopology) return std::to_string(pool);
@@ -298,7 +317,8 @@ class ReferenceBoard {
     if (r.policy == Policy::kBinpack) score = 1 - (0.5F * mean + 0.5F * largest);
     if (r.policy == Policy::kSpread) score = scarcest;
     if (r.policy == Policy::kBalanced) score = 0.75F * (1 - (largest - smallest)) + 0.25F * mean;
-    return static_cast<uint8_t>(1 + static_cast<int>(254 * std::clamp(score, 0.0F, 1.0F)));
+    return static_cast<uint8_t>(1 +
+                                static_cast<int>((kLevelMax - 1) * std::clamp(score, 0.0F, 1.0F)));
   }
   static uint64_t Mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "base/large_memory.h"
 #include "scheduler/core/internal/shape.h"
 #include "scheduler/core/request.h"
 
@@ -134,12 +135,12 @@ class ObjectTable {
   void EraseSlot(size_t hole);
   void Widen();
 
-  std::vector<Placed> objects_;
-  std::vector<uint32_t> unused_;
+  LargeVector<Placed> objects_;
+  LargeVector<uint32_t> unused_;
   size_t size_ = 0;
-  std::vector<Slot> slots_ = std::vector<Slot>(2);  // a power of two, at most three quarters used
+  LargeVector<Slot> slots_ = LargeVector<Slot>(2);  // a power of two, at most three quarters used
   int shift_ = 31;                                  // 32 - log2 of the number of slots
-  std::vector<PoolObjects> pools_;
+  LargeVector<PoolObjects> pools_;
   std::map<ObjectKey, ObjectKey> reservations_;  // few: only between Assume and Confirm
   std::map<ObjectKey, ObjectKey> consumers_;
 };

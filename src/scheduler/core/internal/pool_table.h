@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/large_memory.h"
 #include "scheduler/core/answers.h"
 #include "scheduler/core/internal/bitmap.h"
 #include "scheduler/core/internal/shape.h"
@@ -118,6 +119,7 @@ class PoolTable {
   void Expect(size_t pool) const {
     __builtin_prefetch(&scores_[pool * lines_]);
     __builtin_prefetch(&room_[pool * lines_]);
+    __builtin_prefetch(&inverse_widths_[pool]);
   }
   // What an object of this shape uses on this pool, as fn(dimension, amount).
   template <class Fn>
@@ -206,9 +208,9 @@ class PoolTable {
 
   std::vector<std::string> names_;
   size_t lines_ = 1;  // per pool
-  std::vector<ScoreLine> scores_;
-  std::vector<RoomLine> room_;
-  std::vector<int64_t> capacities_;
+  LargeVector<ScoreLine> scores_;
+  LargeVector<RoomLine> room_;
+  LargeVector<int64_t> capacities_;
   std::vector<float> inverse_widths_;
   std::vector<std::unique_ptr<Shares>> shares_;
 

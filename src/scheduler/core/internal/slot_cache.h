@@ -36,6 +36,9 @@ class SlotCache {
     return slots_[hint.slot].value.get();
   }
 
+  // Whom a new key would drive out; null: nobody.
+  Value* Oldest() { return slots_.size() < capacity_ ? nullptr : slots_[OldestSlot()].value.get(); }
+
   template <class Fn>
   void ForEach(Fn fn) {
     for (auto& slot : slots_) fn(slot.key, *slot.value);
@@ -49,6 +52,10 @@ class SlotCache {
     uint64_t used = 0;
   };
 
+  uint32_t OldestSlot() const {
+    return static_cast<uint32_t>(std::ranges::min_element(slots_, {}, &Slot::used) -
+                                 slots_.begin());
+  }
   template <class Make>
   Value& Find(SlotHint& hint, const Key& key, Make make) {
     auto found = by_key_.find(key);
@@ -57,8 +64,7 @@ class SlotCache {
       if (slots_.size() < capacity_) {
         slots_.emplace_back();
       } else {
-        index = static_cast<uint32_t>(std::ranges::min_element(slots_, {}, &Slot::used) -
-                                      slots_.begin());
+        index = OldestSlot();
         by_key_.erase(slots_[index].key);
       }
       slots_[index].key = key;

@@ -97,6 +97,7 @@ class BoardState {
   void Decide(const Request& request, size_t count, Decision& decision);
   void DecideAmongFew(const Inquiry& inquiry, size_t count, Decision& decision);
   void Search(const Inquiry& inquiry, FitIndex& index, const Clauses& clauses, size_t count);
+  TaintScope ScopeOf(const Inquiry& inquiry) const;
   Clauses ClausesOf(const Inquiry& inquiry);
   size_t StartOf(const Request& request) const;
   AssumeVerdict Assume(const Request& request, const Candidate& candidate);

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random events for the property tests: told to a board and to the reference, and compared.
+#pragma once
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "scheduler/core/board.h"
+#include "scheduler/core/reference_board.h"
+
+namespace berth::scheduler {
+
+// Draws random events, tells both boards, compares.
+class BoardWorld {
+ public:
+  struct Scale {
+    int pools = 12;
+    int steps = 300;
+    size_t shapes = 0;  // how many different requirements there are; 0: new ones for every request
+  };
+
+  BoardWorld(uint64_t seed, Scale scale)
+      : random_(seed), scale_(scale), board_({.seed = seed}), reference_(seed) {}
+
+  virtual ~BoardWorld() = default;
+  BoardWorld(const BoardWorld&) = delete;
+  BoardWorld& operator=(const BoardWorld&) = delete;
+
+  void Run() {
+    for (int i = 0; i < scale_.pools; ++i) SetPool();
+    for (int i = 0; i < scale_.steps && !testing::Test::HasFatalFailure(); ++i) Step();
+  }
+  // What happened, in numbers: equal for equal seeds.
+  const std::vector<uint64_t>& trace() const { return trace_; }
+
+ protected:
+  // Something more that a kind of world asks now and then.
+  virtual void Ask() {}
+
+  template <class T>
+  const T& Pick(const std::vector<T>& from) {
+    return from[random_.Below(from.size())];
+  }
+  std::string Word(const char* prefix, uint64_t kinds) {
+    return prefix + std::to_string(random_.Below(kinds));
+  }
+
+  void Step() {
+    Ask();
+    switch (random_.Below(16)) {
+      case 0: return SetPool();
+      case 1: return SetState();
+      case 2: return random_.Chance(0.2) ? RemovePool() : SetPool();
+      case 3:
+      case 4: return Report();
+      case 5: return Avoid();
+      case 6:
+      case 7:
+      case 8: return Forget();
+      case 9: return Acknowledge();
+      case 10: return Settle();
+      default: return Place();
+    }
+  }
+
+  PoolSpec DrawPool() {
+    PoolSpec spec;
+    spec.kind = random_.Chance(0.9) ? PoolKind::kMachine : PoolKind::kVolume;
+    spec.name = Word("pool-", static_cast<uint64_t>(scale_.pools));
+    spec.host = random_.Chance(0.5) ? Word("host-", 6) : "";
+    if (random_.Chance(0.9)) spec.labels["zone"] = Word("z", 3);
+    if (random_.Chance(0.5)) spec.labels["disk"] = random_.Chance(0.5) ? "ssd" : "hdd";
+    if (random_.Chance(0.3)) spec.labels["cores"] = std::to_string(random_.Below(64));
+    const TaintEffect effects[] = {
+        TaintEffect::kNoSchedule, TaintEffect::kPreferNoSchedule, TaintEffect::kNoExecute};
+    if (random_.Chance(0.25))
+      spec.taints.push_back({Word("t", 2), Word("v", 2), effects[random_.Below(3)]});
+    spec.state = DrawState();
+    if (random_.Chance(0.8)) {
+      spec.capacity = {{"cpu", random_.Between(0, 16)}, {"memory", random_.Between(4, 64)}};
+      if (random_.Chance(0.5)) spec.capacity["storage"] = random_.Between(10, 100);
+      if (random_.Chance(0.1)) spec.capacity["gpu"] = random_.Between(1, 4);
+      for (const char* name : {"small", "large"})
+        if (random_.Chance(0.8)) spec.classes.emplace_back(name);
+    } else {
+      spec.class_counts = {{"small", random_.Between(0, 7)}, {"large", random_.Between(1, 3)}};
+    }
+    return spec;
+  }
+  PoolState DrawState() {
+    return {.is_ready = random_.Chance(0.95),
+            .has_session = random_.Chance(0.95),
+            .is_cordoned = random_.Chance(0.05),
+            .is_deleting = random_.Chance(0.03),
+            .is_fence_ready = random_.Chance(0.5)};
+  }
+
+  void SetPool() {
+    const PoolSpec spec = DrawPool();
+    const size_t pool = ToSize(board_.SetPool(spec));
+    reference_.pools[pool].spec = spec;
+    reference_.slots = std::max(reference_.slots, pool + 1);
+    for (const auto& [name, amount] : spec.capacity) reference_.resources.insert(name);
+  }
+  std::optional<size_t> DrawPoolIndex() {
+    if (reference_.pools.empty()) return std::nullopt;
+    auto entry = reference_.pools.begin();
+    std::advance(entry, static_cast<ptrdiff_t>(random_.Below(reference_.pools.size())));
+    return entry->first;
+  }
+  static PoolIndex Index(size_t pool) { return PoolIndex{static_cast<uint32_t>(pool)}; }
+
+  void SetState() {
+    const auto pool = DrawPoolIndex();
+    if (!pool) return;
+    const PoolState state = DrawState();
+    board_.SetPoolState(Index(*pool), state);
+    reference_.pools[*pool].spec.state = state;
+  }
+  void RemovePool() {
+    const auto pool = DrawPoolIndex();
+    if (!pool) return;
+    board_.RemovePool(Index(*pool));
+    std::vector<ObjectKey> gone;
+    for (const auto& [key, object] : reference_.objects)
+      if (object.pool == *pool) gone.push_back(key);
+    for (const ObjectKey& key : gone) ForgetInReference(key);
+    reference_.pools.erase(*pool);
+  }
+  void Report() {
+    const auto pool = DrawPoolIndex();
+    if (!pool) return;
+    ReferencePool& entry = reference_.pools[*pool];
+    if (random_.Chance(0.1)) {
+      board_.ClearReport(Index(*pool));
+      entry.report.reset();
+      entry.version = {};
+      return;
+    }
+    const LedgerVersion version = {.boot = random_.Below(2), .counter = random_.Below(40)};
+    Resources free = {{"cpu", random_.Between(-2, 16)}};
+    if (random_.Chance(0.7)) free["memory"] = random_.Between(0, 64);
+    board_.Report(Index(*pool), version, free);
+    if (entry.report && version.boot == entry.version.boot &&
+        version.counter < entry.version.counter)
+      return;
+    entry.report = free;
+    entry.version = version;
+    for (auto& [key, object] : reference_.objects)
+      if (object.pool == *pool && object.held &&
+          (object.held->boot != version.boot || object.held->counter <= version.counter))
+        object.is_counted_by_host = true;
+  }
+  void Avoid() {
+    const auto pool = DrawPoolIndex();
+    if (!pool) return;
+    if (random_.Chance(0.5)) {
+      const Time until = reference_.now + Duration::Seconds(random_.Between(1, 20));
+      board_.Avoid(Index(*pool), until);
+      Time& known = reference_.pools[*pool].avoid_until;
+      known = std::max(known, until);
+    } else {
+      reference_.now = reference_.now + Duration::Seconds(random_.Between(1, 10));
+      board_.AdvanceTo(reference_.now);
+    }
+  }
+
+  Company DrawCompany() {
+    const std::vector<std::string> keys = {
+        "zone", "disk", std::string(kPoolTopology), std::string(kHostTopology)};
+    Company company{.selector = Selector::Equals({{"app", Word("a", 2)}}),
+                    .topology_key = Pick(keys)};
+    if (random_.Chance(0.2)) company.namespaces = {"n0", "n1"};
+    return company;
+  }
+  Requirements DrawRequirements() {
+    Requirements r;
+    r.kind = random_.Chance(0.9) ? PoolKind::kMachine : PoolKind::kVolume;
+    r.class_name = random_.Chance(0.5) ? "small" : random_.Chance(0.8) ? "large" : "";
+    r.resources = {{"cpu", random_.Between(0, 4)}, {"memory", random_.Between(0, 16)}};
+    if (random_.Chance(0.05)) r.resources["gpu"] = 1;
+    if (random_.Chance(0.02)) r.resources["unicorn"] = 1;
+    if (random_.Chance(0.2)) r.pools = Selector::Equals({{"zone", Word("z", 4)}});
+    if (random_.Chance(0.1)) r.pools.terms.push_back({"disk", SelectorTerm::Op::kNotIn, {"hdd"}});
+    if (random_.Chance(0.05))
+      r.pools.terms.push_back({"cores", SelectorTerm::Op::kGreater, {"20"}});
+    if (random_.Chance(0.05)) r.pools.terms.push_back({"disk", SelectorTerm::Op::kExists, {}});
+    if (random_.Chance(0.3))
+      r.tolerations.push_back({.key = Word("t", 2), .op = Toleration::Op::kExists});
+    r.policy = static_cast<Policy>(random_.Below(3));
+    r.needs_fence = random_.Chance(0.1);
+    r.namespace_name = Word("n", 2);
+    r.labels = {{"app", Word("a", 2)}};
+    if (random_.Chance(0.15)) r.affinity.push_back(DrawCompany());
+    if (random_.Chance(0.15)) r.anti_affinity.push_back(DrawCompany());
+    if (random_.Chance(0.2))
+      r.spread.push_back({.company = DrawCompany(),
+                          .max_skew = static_cast<int32_t>(random_.Between(1, 3)),
+                          .otherwise = static_cast<SpreadRule::Otherwise>(random_.Below(2))});
+    if (random_.Chance(0.15))
+      r.preferred_company.push_back(
+          {.company = DrawCompany(), .weight = static_cast<int32_t>(random_.Between(-5, 5))});
+    if (random_.Chance(0.15))
+      r.preferred_pools.push_back({.selector = Selector::Equals({{"disk", "ssd"}}), .weight = 2});
+    return r;
+  }
+  // Indexes are brought up to date together, four at a time: that shows only if shapes come again.
+  Requirements NextRequirements() {
+    if (scale_.shapes == 0) return DrawRequirements();
+    while (drawn_.size() < scale_.shapes) drawn_.push_back(DrawRequirements());
+    return Pick(drawn_);
+  }
+  void DrawTraits(Request& request) {
+    request.priority = static_cast<int32_t>(random_.Below(4));
+    request.is_preemptible = random_.Chance(0.8);
+    request.has_local_state = random_.Chance(0.1);
+    request.set = random_.Below(3);
+  }
+  Request DrawRequest(const Requirements& requirements) {
+    Request request{.key = {.high = 7, .low = ++last_key_}, .shape = board_.Intern(requirements)};
+    DrawTraits(request);
+    if (random_.Chance(0.05))
+      if (const auto pool = DrawPoolIndex()) request.pinned = Index(*pool);
+    while (random_.Chance(0.2))
+      if (const auto pool = DrawPoolIndex()) request.refused.push_back(Index(*pool));
+    if (random_.Chance(0.1))
+      for (const auto& [key, object] : reference_.objects)
+        if (random_.Chance(0.2)) request.reservation.push_back(key);
+    return request;
+  }
+
+  void CompareExplanation(const Request& request, const Requirements& r) {
+    const Explanation explanation = board_.Explain(request, 3);
+    std::array<int64_t, kRules> failed{};
+    int64_t pools = 0, passed = 0;
+    for (const auto& [pool, entry] : reference_.pools) {
+      if (entry.spec.kind != r.kind) continue;
+      ++pools;
+      const auto rule = reference_.FirstFailure(request, r, pool);
+      rule ? ++failed[static_cast<size_t>(*rule)] : ++passed;
+      ASSERT_EQ(board_.Admits(request, Index(pool)), !rule) << "pool " << pool;
+    }
+    for (size_t rule = 0; rule < kRules; ++rule)
+      ASSERT_EQ(explanation.failed[rule], failed[rule]) << RuleName(static_cast<Rule>(rule));
+    ASSERT_EQ(explanation.pools, pools);
+    ASSERT_EQ(explanation.passed, passed);
+    int64_t sum = explanation.passed;
+    for (const int64_t count : explanation.failed) sum += count;
+    ASSERT_EQ(sum, static_cast<int64_t>(board_.pool_count(r.kind)));
+    ASSERT_EQ(explanation.nearest.has_value(), passed < pools);
+  }
+
+  void Place() {
+    const Requirements r = NextRequirements();
+    const Request request = DrawRequest(r);
+    const auto expected = reference_.Decide(request, r);
+    const size_t count = 1 + random_.Below(5);
+    const Decision decision = board_.Decide(request, count);
+    ASSERT_EQ(decision.ranked.size(), std::min(count, expected.size()));
+    for (size_t i = 0; i < decision.ranked.size(); ++i) {
+      ASSERT_EQ(decision.ranked[i].pool, expected[i].pool) << "rank " << i << " of " << count;
+      ASSERT_EQ(decision.ranked[i].level, expected[i].level);
+      ASSERT_EQ(decision.ranked[i].points, expected[i].points);
+      ASSERT_EQ(decision.ranked[i].tier, expected[i].tier);
+      ASSERT_EQ(decision.ranked[i].reservation, expected[i].reservation);
+      trace_.push_back(ToSize(decision.ranked[i].pool) * 256 + decision.ranked[i].level);
+    }
+    if (random_.Chance(0.3)) CompareExplanation(request, r);
+    if (testing::Test::HasFatalFailure() || decision.ranked.empty()) return;
+    const Candidate& chosen = Pick(decision.ranked);
+    ASSERT_EQ(board_.Assume(request, chosen), AssumeVerdict::kAssumed);
+    ASSERT_EQ(board_.Assume(request, chosen), AssumeVerdict::kAlreadyPlaced);
+    const ReferenceObject& object = reference_.Assume(request, r, chosen);
+    CompareRoom(object.pool);
+    if (request.reservation.empty())
+      for (const auto& [name, free] : board_.RoomOf(chosen.pool).free) {
+        const auto demand = ReferenceBoard::Demand(r, reference_.pools[object.pool].spec);
+        if (demand.contains(name)) ASSERT_GE(free, 0) << name << ": promised too much";
+      }
+  }
+  void CompareRoom(size_t pool) {
+    const Resources free = reference_.Free(pool);
+    const PoolRoom room = board_.RoomOf(Index(pool));
+    for (const auto& [name, amount] : room.capacity) {
+      if (amount == 0 || name == "berth.dev/share") continue;
+      ASSERT_EQ(room.free.at(name), free.at(name)) << name << " on " << pool;
+    }
+  }
+
+  void ForgetInReference(const ObjectKey& key) {
+    // Who lives in it pays for itself from now on.
+    for (auto& [other, object] : reference_.objects)
+      if (object.inside == key) object.inside.reset();
+    reference_.objects.erase(key);
+  }
+  std::optional<ObjectKey> DrawObject() {
+    if (reference_.objects.empty()) return std::nullopt;
+    auto entry = reference_.objects.begin();
+    std::advance(entry, static_cast<ptrdiff_t>(random_.Below(reference_.objects.size())));
+    return entry->first;
+  }
+  void Forget() {
+    const auto key = DrawObject();
+    if (!key) return;
+    const size_t pool = reference_.objects[*key].pool;
+    ASSERT_TRUE(board_.Forget(*key));
+    ASSERT_FALSE(board_.Forget(*key));
+    ForgetInReference(*key);
+    CompareRoom(pool);
+  }
+  // The host's answer, or the commit.
+  void Acknowledge() {
+    const auto key = DrawObject();
+    if (!key) return;
+    ReferenceObject& object = reference_.objects[*key];
+    const ReferencePool& pool = reference_.pools[object.pool];
+    if (random_.Chance(0.5)) {
+      const LedgerVersion version = {.boot = random_.Below(2), .counter = random_.Below(40)};
+      board_.Held(*key, version);
+      if (!object.is_counted_by_host) {
+        object.held = version;
+        if (pool.report && version.boot == pool.version.boot &&
+            version.counter <= pool.version.counter)
+          object.is_counted_by_host = true;
+      }
+    } else {
+      Confirm(*key);
+    }
+    CompareRoom(object.pool);
+  }
+  void Confirm(const ObjectKey& key) {
+    board_.Confirm(key);
+    ReferenceObject& object = reference_.objects[key];
+    if (object.is_confirmed) return;
+    object.is_confirmed = true;
+    if (!object.held || !reference_.pools[object.pool].report) object.is_counted_by_host = true;
+    if (const auto reservation = object.inside) {
+      object.inside.reset();
+      ForgetInReference(*reservation);
+    }
+  }
+  void Settle() {
+    const auto pool = DrawPoolIndex();
+    if (!pool) return;
+    const Requirements r = NextRequirements();
+    if (r.kind != reference_.pools[*pool].spec.kind) return;
+    Request request{.key = {.high = 7, .low = ++last_key_}, .shape = board_.Intern(r)};
+    DrawTraits(request);
+    board_.Settle(request, Index(*pool));
+    reference_.objects[request.key] = {.requirements = r,
+                                       .request = request,
+                                       .pool = *pool,
+                                       .is_confirmed = true,
+                                       .is_counted_by_host = true};
+    CompareRoom(*pool);
+  }
+
+  Random random_;
+  Scale scale_;
+  Board board_;
+  ReferenceBoard reference_;
+  std::vector<Requirements> drawn_;
+  uint64_t last_key_ = 0;
+  std::vector<uint64_t> trace_;
+};
+
+}  // namespace berth::scheduler
