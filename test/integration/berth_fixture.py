@@ -172,6 +172,14 @@ class Client:
     def __del__(self):
         self.close()
 
+    @property
+    def headers(self):
+        return dict(self._headers)
+
+    def connect(self):
+        """A connection of its own, for whoever speaks another protocol on it."""
+        return self._connect(self._timeout)
+
     def _connect(self, timeout):
         connection = http.client.HTTPSConnection(self._host, self._port, context=self._context, timeout=timeout)
         connection.connect()

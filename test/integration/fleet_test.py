@@ -12,6 +12,7 @@ import unittest
 
 import berth_fixture
 import fleet_fixture
+import web_socket
 
 CLASSES = '''
 apiVersion: compute.ironcore.dev/v1alpha1
@@ -188,6 +189,8 @@ class Fleet(berth_fixture.ServerTestCase):
                              f'console of {uid}\nhelp')
         with self.subTest('port-forward'):
             self.assertEqual(self.forwarded('guest', b'ping' * 50_000), b'ping' * 50_000)
+        with self.subTest('a client of another make, in the protocol of Kubernetes\' own'):
+            self.other_clients('/apis/compute.OpenKCM.dev/v1alpha1/namespaces/default/machines/guest')
         with self.subTest('who may'):
             for command in (('exec', 'guest', '--', 'id'), ('console', 'guest'), ('logs', 'guest')):
                 refused = self.server.berth(*command[:1], '--as', 'stranger', *command[1:], check=False, input='')
@@ -208,12 +211,45 @@ class Fleet(berth_fixture.ServerTestCase):
                 with open(os.path.join(self.server.data_dir, 'audit.log')) as log:
                     return [line for line in map(json.loads, log) if line.get('subresource') == 'exec']
 
-            berth_fixture.eventually(10, lambda: any(line.get('stage') == 'Ended' for line in lines()), 'an end')
-            ended = [line for line in lines() if line.get('stage') == 'Ended']
+            def of(stage):
+                return [line for line in lines() if line.get('stage') == stage]
+
+            berth_fixture.eventually(10, lambda: len(of('Ended')) == len(of('Started')) > 0, 'every start has its end')
+            ended = of('Ended')
             self.assertIn(('create', 'guest', 5), {(line['verb'], line['name'], line['bytesIn']) for line in ended})
-            self.assertEqual(len(ended), len([line for line in lines() if line.get('stage') == 'Started']))
             self.assertTrue(any(line['code'] == 403 and line['user'] == 'stranger' for line in lines()))
         self.delete('guest')
+
+    def other_clients(self, machine):
+        with self.server.client() as client:
+            for protocols, chosen in (('v4.channel.k8s.io', 'v4.channel.k8s.io'), ('', None),
+                                      ('v5.channel.k8s.io, v4.channel.k8s.io', 'v5.channel.k8s.io')):
+                talk = web_socket.WebSocket(client, f'{machine}/exec?command=false', protocols)
+                self.assertEqual((talk.status, talk.headers.get('sec-websocket-protocol')), (101, chosen))
+                out, end = talk.messages()
+                self.assertEqual((out, end[:1]), (b'\x01ran false\n', b'\x03'))
+                status = json.loads(end[1:])
+                self.assertEqual((status['reason'], status['details']['causes']),
+                                 ('NonZeroExitCode', [{'reason': 'ExitCode', 'message': '1'}]))
+                self.assertEqual(talk.close_code, 1000)
+                talk.close()
+
+            talk = web_socket.WebSocket(client, f'{machine}/portforward?ports=80', 'v4.channel.k8s.io')
+            self.assertEqual([talk.receive()[1] for _ in range(2)], [b'\x00\x50\x00', b'\x01\x50\x00'])
+            talk.send(b'\x00ping')
+            self.assertEqual(talk.receive(), (web_socket.BINARY, b'\x00ping'))
+            talk.send(b'\x03x')  # not a client's to write to
+            self.assertEqual(list(talk.messages()), [])
+            self.assertEqual(talk.close_code, 1008)
+            talk.close()
+
+            for path, headers, status in ((f'{machine}/exec?command=id', {'Origin': 'https://evil.example'}, 403),
+                                          (f'{machine}/exec', {}, 400), (f'{machine}/portforward?ports=0', {}, 400),
+                                          (f'{machine}/portforward?ports=80&ports=81', {}, 400),
+                                          (f'{machine}/exec?command=id', {'Sec-WebSocket-Protocol': 'x'}, 400)):
+                talk = web_socket.WebSocket(client, path, headers=headers)
+                self.assertEqual(talk.status, status, (path, headers))
+                talk.close()
 
     def forwarded(self, machine, data):
         """What comes back from a port of the machine."""
