@@ -17,6 +17,9 @@ namespace {
 constexpr size_t kBeginsPerTurn = 256;
 // Parked objects that one change wakes at first; each success wakes two more.
 constexpr size_t kWakeFirst = 64;
+// One conflict is somebody's edit, and the next try knows of it. So many in a row have a reason
+// that its owner should know.
+constexpr int kConflictsTold = 3;
 
 }  // namespace
 
@@ -82,6 +85,7 @@ void Placer::Apply(const ObjectDirectory::Effects& effects) {
   for (const std::string& uid : effects.settled) {
     reports_.Forget(uid);
     refusals_.erase(uid);
+    conflicts_.erase(uid);
     preemptor_.End(uid);
     queue_.Remove(uid);
     const auto found = attempts_.find(uid);
@@ -424,6 +428,7 @@ void Placer::Bound(Attempt& attempt) {
                    "placed on pool " + (pool == nullptr ? "" : pool->pool.spec.name));
   }
   reports_.Forget(uid);
+  conflicts_.erase(uid);
   preemptor_.End(uid);
   attempts_.erase(uid);
   queue_.Done(uid);
@@ -444,6 +449,9 @@ void Placer::NotBound(Attempt& attempt, const Status& why) {
   // The object, its generation or the term is another one (S3a, S3c).
   REACHED("scheduler.bind_conflict");
   const std::string uid = attempt.uid;
+  Conflicts& conflicts = conflicts_[uid];
+  conflicts.why = why.message();
+  if (++conflicts.count >= kConflictsTold) reports_.Waits(uid);
   Drop(uid);
   TryLater(uid);
 }
@@ -477,6 +485,7 @@ rt::Task<Status> Placer::ReadBack(std::string uid) {
 void Placer::ParkUnschedulable(Attempt& attempt) {
   unschedulable_.Add();
   const std::string uid = attempt.uid;
+  conflicts_.erase(uid);  // it waits for something else now
   const Request request = attempt.request;
   const std::vector<Refusal> refusals = std::move(attempt.refusals);
   attempts_.erase(uid);
@@ -518,6 +527,13 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
     pending.reason = "Preempting";
     pending.reasons = pending.reason;
     pending.message = PreemptingText(pool);
+  } else if (const auto conflicts = conflicts_.find(uid);
+             conflicts != conflicts_.end() && conflicts->second.count >= kConflictsTold) {
+    pending.reason = "BindConflict";
+    pending.reasons = pending.reason + ": " + conflicts->second.why;
+    pending.message = "pools take it, but binding it failed " +
+                      std::to_string(conflicts->second.count) +
+                      " times, the last time because: " + conflicts->second.why;
   } else {
     pending = DescribePending(
         board_.Explain(std::get<Ask>(prepared).request, 1), RefusalsOf(uid), pools_);

@@ -110,6 +110,11 @@ class Placer {
     Request sample;
     Events waking = 0;
   };
+  // Binds of one object that something else was faster than, one after the other.
+  struct Conflicts {
+    int count = 0;
+    std::string why;  // the last one
+  };
 
   void Schedule();
   void Turn();
@@ -188,6 +193,7 @@ class Placer {
   std::optional<Time> timer_due_;
 
   std::map<std::string, std::vector<Refusal>, std::less<>> refusals_;  // of those that wait
+  std::map<std::string, Conflicts, std::less<>> conflicts_;            // until they are bound
   std::map<Shape, WaitGroup> wait_groups_;
   std::map<WaitGroup, WaitingFor> waiting_;
   WaitGroup last_group_ = 0;

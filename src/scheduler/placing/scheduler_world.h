@@ -37,12 +37,14 @@ class SchedulerWorld {
   SchedulerWorld(const SchedulerWorld&) = delete;
   SchedulerWorld& operator=(const SchedulerWorld&) = delete;
 
+  // For schedulers that start from here on; outlives them.
+  void UseBinder(client::Binder& binder) { binder_ = &binder; }
   void StartScheduler() {
     scope_ = std::make_unique<rt::TaskScope>(world_.loop());
     scheduler_ = std::make_unique<Scheduler>(
         Scheduler::Deps{.loop = world_.loop(),
                         .client = world_.client(),
-                        .binder = world_.registry().binder(),
+                        .binder = binder_ != nullptr ? *binder_ : world_.registry().binder(),
                         .fleet = fleet_,
                         .scheme = world_.scheme(),
                         .metrics = metrics_},
@@ -264,6 +266,7 @@ class SchedulerWorld {
   apiserver::RegistryWorld world_;
   fleet::FakeFleet fleet_;
   metrics::Registry metrics_;
+  client::Binder* binder_ = nullptr;  // null: the server's
   std::unique_ptr<rt::TaskScope> scope_;
   std::unique_ptr<Scheduler> scheduler_;
   int starts_ = 0;
