@@ -6,6 +6,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
@@ -18,6 +19,7 @@ namespace {
 
 using compute::kMachineKind;
 using compute::kMachinePoolKind;
+using core::kReservationKind;
 using storage::kBucketKind;
 using storage::kBucketPoolKind;
 using storage::kVolumeKind;
@@ -53,6 +55,9 @@ void SetCondition(meta::Object& object,
   if (&object.kind() == &kMachineKind) {
     SetConditionIn(
         object.as<compute::Machine>().status.conditions, type, status, reason, message, now);
+  } else if (&object.kind() == &kReservationKind) {
+    SetConditionIn(
+        object.as<core::Reservation>().status.conditions, type, status, reason, message, now);
   } else if (&object.kind() == &kVolumeKind) {
     SetConditionIn(
         object.as<storage::Volume>().status.conditions, type, status, reason, message, now);
@@ -79,7 +84,8 @@ int64_t AmountOf(std::string_view name, const meta::Quantity& quantity) {
 }  // namespace
 
 bool IsPlaceable(const meta::KindInfo& kind) {
-  return &kind == &kMachineKind || &kind == &kVolumeKind || &kind == &kBucketKind;
+  return &kind == &kMachineKind || &kind == &kVolumeKind || &kind == &kBucketKind ||
+         &kind == &kReservationKind;
 }
 
 bool IsPool(const meta::KindInfo& kind) {
@@ -100,35 +106,43 @@ const std::vector<core::Taint>& TaintsOf(const meta::Object& pool) {
 
 const meta::KindInfo& PoolKindOf(const meta::KindInfo& kind) {
   CHECK(IsPlaceable(kind)) << kind.kind;
-  if (&kind == &kMachineKind) return kMachinePoolKind;
+  if (&kind == &kMachineKind || &kind == &kReservationKind) return kMachinePoolKind;
   return &kind == &kVolumeKind ? kVolumePoolKind : kBucketPoolKind;
 }
 
 std::string_view PoolRefField(const meta::KindInfo& kind) {
-  if (&kind == &kMachineKind) return "machinePoolRef";
+  if (&kind == &kMachineKind || &kind == &kReservationKind) return "machinePoolRef";
   return &kind == &kVolumeKind ? "volumePoolRef" : "bucketPoolRef";
 }
 
 std::optional<core::LocalObjectReference>& PoolRefOf(meta::Object& object) {
   if (&object.kind() == &kMachineKind) return object.as<compute::Machine>().spec.machine_pool_ref;
+  if (&object.kind() == &kReservationKind) {
+    return object.as<core::Reservation>().spec.machine_pool_ref;
+  }
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().spec.volume_pool_ref;
   return object.as<storage::Bucket>().spec.bucket_pool_ref;
 }
 
 const std::optional<core::LocalObjectReference>& PoolRefOf(const meta::Object& object) {
   if (&object.kind() == &kMachineKind) return object.as<compute::Machine>().spec.machine_pool_ref;
+  if (&object.kind() == &kReservationKind) {
+    return object.as<core::Reservation>().spec.machine_pool_ref;
+  }
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().spec.volume_pool_ref;
   return object.as<storage::Bucket>().spec.bucket_pool_ref;
 }
 
 std::optional<core::PlacementStatus>& PlacementOf(meta::Object& object) {
   if (&object.kind() == &kMachineKind) return object.as<compute::Machine>().status.placement;
+  if (&object.kind() == &kReservationKind) return object.as<core::Reservation>().status.placement;
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().status.placement;
   return object.as<storage::Bucket>().status.placement;
 }
 
 const std::optional<core::PlacementStatus>& PlacementOf(const meta::Object& object) {
   if (&object.kind() == &kMachineKind) return object.as<compute::Machine>().status.placement;
+  if (&object.kind() == &kReservationKind) return object.as<core::Reservation>().status.placement;
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().status.placement;
   return object.as<storage::Bucket>().status.placement;
 }
@@ -166,6 +180,8 @@ void ClearReleased(meta::Object& object) {
   };
   if (&object.kind() == &kMachineKind) {
     clear(object.as<compute::Machine>().status.conditions);
+  } else if (&object.kind() == &kReservationKind) {
+    clear(object.as<core::Reservation>().status.conditions);
   } else if (&object.kind() == &kVolumeKind) {
     clear(object.as<storage::Volume>().status.conditions);
   } else {

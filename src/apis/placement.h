@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines, volumes and buckets as things that are placed, and their pools as places: one view of
-// three pairs of kinds. Pure.
+// Machines, volumes, buckets and reservations as things that are placed, and their pools as places:
+// one view of all of them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline constexpr int64_t kShareWhole = 1'000'000'000'000;
 // poollets set their own.
 inline constexpr std::string_view kPlacementFinalizer = "berth.dev/placement";
 
-bool IsPlaceable(const meta::KindInfo& kind);  // Machine, Volume, Bucket
+bool IsPlaceable(const meta::KindInfo& kind);  // Machine, Volume, Bucket, Reservation
 bool IsPool(const meta::KindInfo& kind);       // their pools
 // REQUIRES: IsPool(pool.kind()).
 std::vector<core::Taint>& TaintsOf(meta::Object& pool);

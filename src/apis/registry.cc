@@ -7,6 +7,7 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
 #include "apis/core/resource_quota.h"
 #include "apis/ipam/prefix.h"
 #include "apis/ipam/prefix_allocation.h"
@@ -54,6 +55,7 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &k8s::kSelfSubjectAccessReviewKind,
       &k8s::kSelfSubjectRulesReviewKind,
       &core::kResourceQuotaKind,
+      &core::kReservationKind,
       &compute::kMachineClassKind,
       &compute::kMachinePoolKind,
       &compute::kMachineKind,

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "client/records/cluster_record.h"
 #include "controller/pool_loss/pool_loss.h"
+#include "controller/reservations/reservations.h"
 #include "gateway/gateway.h"
 #include "net/h2/h2_server.h"
 #include "net/rpc.h"
@@ -31,7 +32,8 @@ struct FleetServer::Parts {
   std::unique_ptr<net::H2Server> server;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controller::PoolLoss> pool_loss;
-  rt::TaskScope scope;  // scheduler, pool loss
+  std::unique_ptr<controller::Reservations> reservations;
+  rt::TaskScope scope;  // scheduler, pool loss, reservations
 
   rt::Task<Status> StartAll(client::ClusterIdentity cluster);
   Status StartGateway(const client::ClusterIdentity& cluster);
@@ -100,6 +102,9 @@ void FleetServer::Parts::StartScheduler(const client::ClusterIdentity& cluster) 
                                                                         .fleet = *gateway,
                                                                         .scheme = deps.scheme});
   scope.Spawn("pool loss", pool_loss->Run());
+  reservations = std::make_unique<controller::Reservations>(controller::Reservations::Deps{
+      .loop = deps.loop, .client = deps.client, .binder = deps.client, .scheme = deps.scheme});
+  scope.Spawn("reservations", reservations->Run());
 }
 
 rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {

@@ -21,7 +21,7 @@ namespace berth::client {
 // Amounts by name: "cpu" in thousandths, everything else in units; "share" as in fleet/fleet.h.
 using Amounts = std::map<std::string, int64_t, std::less<>>;
 
-// One object to bind: a Machine, a Volume or a Bucket.
+// One object to bind: a Machine, a Volume, a Bucket or a Reservation.
 struct BindItem {
   const meta::KindInfo* kind = nullptr;
   ObjectKey key;
@@ -31,6 +31,10 @@ struct BindItem {
   std::string pool;        // name of the MachinePool, VolumePool or BucketPool
   std::string pool_uid;
   Amounts resources;  // what it takes of the pool; kept in status.placement.resources
+  // The reservation of its namespace into whose room it goes, of which this uses up one part in the
+  // same commit; "" for none. Machines only. Conflict if that has no room for it (any more).
+  std::string reservation;
+  std::string reservation_uid;
 };
 
 // Items that are bound together or not at all: a machine with its joint volumes, a group. A machine
@@ -40,9 +44,6 @@ struct BindRequest {
   std::string holder;  // of the Lease berth-system/scheduler
   int64_t term = 0;    // its leaseTransitions
   std::vector<BindItem> items;
-  // Becomes Bound to the first item, in the same commit; BadRequest where none are served.
-  std::optional<ObjectKey> reservation;
-  std::string reservation_uid;
 };
 
 // Why an object may lose its pool (G4).

@@ -3,6 +3,7 @@
 // (PROTOCOL 2.3, 2.4, 4.3; must-show 7).
 #include <gtest/gtest.h>
 
+#include "apis/core/reservation.h"
 #include "gateway/gateway_world.h"
 
 namespace berth::gateway {
@@ -47,6 +48,60 @@ TEST_F(AssignTest, G1_WhatTheStoreBindsIsAssignedWithItsNumbers) {
   EXPECT_EQ(assign.machine().on_pool_loss(), "Keep");
   EXPECT_EQ(assign.machine().restart_policy(), "OnFailure");
   EXPECT_FALSE(assign.hash().empty());
+}
+
+TEST_F(AssignTest, R8_6_AHostIsToldWhatIsReservedAndWhatWasUsedOfIt) {
+  const std::string pool = host_.Join("pool");
+  apis::core::Reservation draft;
+  draft.metadata.namespace_ = "default";
+  draft.metadata.name = "r";
+  draft.spec.resources["cpu"] = meta::Quantity(1);
+  draft.spec.count = 2;
+  const meta::Object reservation = GatewayWorld::Must(world_.Run(
+      world_.client().Create(meta::Object::Of(apis::core::kReservationKind, draft), {})));
+  client::BindItem both = GatewayWorld::ItemFor(reservation, "pool", pool, {{"cpu", 2000}});
+  ASSERT_TRUE(world_.Bind(GatewayWorld::RequestFor({both})).ok());
+  ASSERT_TRUE(host_.WaitAssigns(1));
+  const agent::Assign whole = host_.assigns()[0];
+  EXPECT_EQ(whole.kind(), "Reservation");
+  EXPECT_EQ(whole.resources().at("cpu"), 2000);
+  EXPECT_EQ(whole.reservation().count(), 2);
+  machine_ = GatewayWorld::Machine("m");
+  machine_.as<Machine>().spec.placement.emplace().reservation_ref =
+      apis::core::LocalObjectReference{"r"};
+  machine_ = GatewayWorld::Must(world_.Run(world_.client().Create(machine_, {})));
+  client::BindItem item = GatewayWorld::ItemFor(machine_, "pool", pool);
+  item.reservation = "r";
+  item.reservation_uid = reservation.metadata().uid;
+  ASSERT_TRUE(world_.Bind(GatewayWorld::RequestFor({item})).ok());
+  ASSERT_TRUE(host_.WaitAssigns(3));
+  std::map<std::string, agent::Assign> told;
+  for (size_t i = 1; i < 3; ++i) told[host_.assigns()[i].uid()] = host_.assigns()[i];
+  const agent::Assign& rest = told[reservation.metadata().uid];
+  EXPECT_EQ(rest.resources().at("cpu"), 1000);
+  EXPECT_NE(rest.hash(), whole.hash());
+  EXPECT_EQ(rest.reservation().count(), 1);
+  ASSERT_EQ(rest.reservation().consumers_size(), 1);
+  EXPECT_EQ(rest.reservation().consumers(0), machine_.metadata().uid);
+  EXPECT_EQ(told[machine_.metadata().uid].reservation_uid(), reservation.metadata().uid);
+  // Its time is over: the host says that it keeps nothing any more, and the room is free.
+  ASSERT_TRUE(world_
+                  .Patch(reservation,
+                         R"({"status":{"placement":{"release":"Expired"}}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  ASSERT_TRUE(world_.Until([&] { return !host_.deletes().empty(); }));
+  EXPECT_EQ(host_.deletes()[0].uid(), reservation.metadata().uid);
+  host_.Say([&](agent::HostBatch& batch) {
+    agent::Gone& gone = *batch.add_gone();
+    gone.set_uid(reservation.metadata().uid);
+    gone.set_incarnation(1);
+    gone.set_placement(1);
+  });
+  ASSERT_TRUE(world_.Until([&] {
+    return world_.Read(reservation).as<apis::core::Reservation>().status.state == "Expired";
+  }));
+  EXPECT_EQ(world_.Guard(pool)->allocated["cpu"], 1000) << "the machine's";
 }
 
 TEST_F(AssignTest, Seq14_AReturningHostGetsOnlyTheDifferences) {

@@ -5,6 +5,7 @@
 
 #include "apis/adoption.h"
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
 #include "apis/k8s/secret.h"
 #include "apis/networking/network.h"
@@ -37,6 +38,12 @@ uint64_t FingerprintOf(const meta::Object& object) {
   for (const auto& [key, value] : object.metadata().annotations) {
     print.Add(key);
     print.Add(value);
+  }
+  // What a reservation still keeps changes with its status: machines use it up.
+  if (&object.kind() == &apis::core::kReservationKind) {
+    for (const auto& consumer : object.as<apis::core::Reservation>().status.consumers) {
+      print.Add(consumer.uid);
+    }
   }
   return print.value();
 }
@@ -139,8 +146,10 @@ class DesiredIndex::Referenced final : public client::Sink {
 
 DesiredIndex::DesiredIndex(rt::Loop& loop, client::Client& client, DesiredListener& listener)
     : listener_(listener) {
-  const meta::KindInfo* placed[] = {
-      &apis::compute::kMachineKind, &apis::storage::kVolumeKind, &apis::storage::kBucketKind};
+  const meta::KindInfo* placed[] = {&apis::compute::kMachineKind,
+                                    &apis::storage::kVolumeKind,
+                                    &apis::storage::kBucketKind,
+                                    &apis::core::kReservationKind};
   for (const meta::KindInfo* kind : placed) {
     placed_.push_back(std::make_unique<Placed>(*this, loop, client, *kind));
   }

@@ -52,6 +52,13 @@ spec:
     volumeRef: {name: data}
 '''
 
+RESERVATION = '''
+apiVersion: core.ironcore.dev/v1alpha1
+kind: Reservation
+metadata: {name: kept, namespace: default}
+spec: {classRef: {name: small}, pools: [alpha], count: 8}
+'''
+
 
 class Fleet(berth_fixture.ServerTestCase):
     @classmethod
@@ -306,6 +313,53 @@ class Fleet(berth_fixture.ServerTestCase):
 
         berth_fixture.eventually(60, explained, 'a condition that says why')
         self.delete('big')
+
+    def test_7_r8_6_reserved_room_is_kept_for_who_names_it(self):
+        def state(wanted):
+            return lambda: self.get('reservation', 'kept').get('status', {}).get('state') == wanted
+
+        # All that alpha has: nobody else fits there, also after everybody was killed.
+        self.server.kubectl('apply', '-f', '-', input=RESERVATION)
+        berth_fixture.eventually(60, state('Accepted'), 'a host keeps the room')
+        self.assertEqual(self.get('reservation', 'kept')['spec']['machinePoolRef'], {'name': 'alpha'})
+        self.server.kill()
+        self.hosts['alpha'].poollet.kill()
+        self.hosts['alpha'].poollet.start()
+        self.server.start()
+        berth_fixture.eventually(60, lambda: self.pool_is_ready('alpha'), 'alpha is ready again')
+        stranger = MACHINE.format(name='stranger') + '  machinePoolSelector: {zone: alpha}\n'
+        self.server.kubectl('apply', '-f', '-', input=stranger)
+        berth_fixture.eventually(60, lambda: 'have too little room' in json.dumps(
+            self.get('machine', 'stranger').get('status', {})), 'the stranger is told why it waits')
+        self.assertIsNone(self.pool_of('stranger'))
+
+        named = '  placement: {reservationRef: {name: kept}}\n'
+        for name in ('guest-1', 'guest-2'):
+            self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name=name) + named)
+            berth_fixture.eventually(60, self.runs(name), f'{name} runs')
+            self.assertEqual(self.pool_of(name), 'alpha')
+        why = self.server.berth('why', 'reservation/kept').stdout
+        self.assertIn('is on pool alpha', why)
+        table = self.server.kubectl('get', 'reservation', 'kept').stdout
+        self.assertRegex(table, r'NAME +STATE +POOL +COUNT +LEFT.*\nkept +Accepted +alpha +8 +6')
+        self.assertIsNone(self.pool_of('stranger'))
+
+        self.server.kubectl('delete', 'reservation', 'kept', '--timeout=60s', timeout=90)
+        berth_fixture.eventually(60, self.runs('stranger'), 'the room is everybody\'s')
+        for name in ('guest-1', 'guest-2'):
+            self.assertEqual(self.state_of(name), 'Running')
+        self.delete('stranger', 'guest-1', 'guest-2')
+
+    def test_8_r8_6_a_reservation_ends_with_its_time(self):
+        self.server.kubectl('apply', '-f', '-', input=RESERVATION.replace('count: 8', 'count: 8, ttl: 2s'))
+
+        def is_over():
+            reservation = self.get('reservation', 'kept')
+            return (reservation.get('status', {}).get('state') == 'Expired'
+                    and 'machinePoolRef' not in reservation['spec'])
+
+        berth_fixture.eventually(60, is_over, 'its time is over and its host has let go')
+        self.server.kubectl('delete', 'reservation', 'kept', '--timeout=60s', timeout=90)
 
 
 if __name__ == '__main__':

@@ -137,7 +137,10 @@ BERTH_DESCRIBE(
     BERTH_FIELD(group_ref,
                 "groupRef",
                 "The group whose members are placed all or none. Cannot change."),
-    BERTH_FIELD(reservation_ref, "reservationRef", "The reservation whose room is used."),
+    BERTH_FIELD(reservation_ref,
+                "reservationRef",
+                "The reservation whose room is used: the object waits for it, and goes nowhere "
+                "else the first time."),
     BERTH_FIELD(on_pool_loss,
                 "onPoolLoss",
                 "When the pool is lost. Keep (also when empty): stay until the pool returns or "
@@ -190,6 +193,7 @@ struct PlacementStatus {
   ResourceList resources;
   std::string release;
   std::optional<Nomination> nominated;
+  std::string reservation_uid;
   bool operator==(const PlacementStatus&) const = default;
 };
 BERTH_DESCRIBE(
@@ -214,7 +218,10 @@ BERTH_DESCRIBE(
                 "it, and once it is gone there it looks for another place."),
     BERTH_FIELD(nominated,
                 "nominated",
-                "The pool where less important objects are being stopped for it."))
+                "The pool where less important objects are being stopped for it."),
+    BERTH_FIELD(reservation_uid,
+                "reservationUID",
+                "UID of the reservation whose room the object took."))
 
 // Everything about `placement` that its description cannot say.
 void CheckPlacement(const std::optional<Placement>& placement,

@@ -16,6 +16,7 @@ constexpr std::string_view kQuotaNames[] = {
     kCountVolumes,
     kRequestsStorage,
     kCountBuckets,
+    kCountReservations,
     kRequestsTps,
     kRequestsIops,
 };

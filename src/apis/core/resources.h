@@ -28,6 +28,7 @@ inline constexpr std::string_view kRequestsIops = "requests.iops";
 inline constexpr std::string_view kCountMachines = "count/machines.compute.ironcore.dev";
 inline constexpr std::string_view kCountVolumes = "count/volumes.storage.ironcore.dev";
 inline constexpr std::string_view kCountBuckets = "count/buckets.storage.ironcore.dev";
+inline constexpr std::string_view kCountReservations = "count/reservations.core.ironcore.dev";
 
 // Keys of a pool's capacity: how many machines (or bytes) of one class it can hold.
 std::string MachineClassResource(std::string_view class_name);  // "class/machine.<name>"

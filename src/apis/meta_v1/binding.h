@@ -23,13 +23,15 @@ struct BindingItem {
   std::string pool;
   std::string pool_uid;
   std::map<std::string, int64_t> amounts;
+  std::string reservation;
+  std::string reservation_uid;
   bool operator==(const BindingItem&) const = default;
 };
 BERTH_DESCRIBE(
     BindingItem,
     "dev.berth.api.v1alpha1.BindingItem",
     "One object and its pool.",
-    BERTH_FIELD(kind, "kind", "Machine, Volume or Bucket.", {.required = true}),
+    BERTH_FIELD(kind, "kind", "Machine, Volume, Bucket or Reservation.", {.required = true}),
     BERTH_FIELD(name, "name", "Name of the object.", {.required = true}),
     BERTH_FIELD(uid, "uid", "UID of the object.", {.required = true}),
     BERTH_FIELD(generation, "generation", "Generation that was decided on.", {.required = true}),
@@ -40,7 +42,9 @@ BERTH_DESCRIBE(
     BERTH_FIELD(pool_uid, "poolUID", "UID of the pool.", {.required = true}),
     BERTH_FIELD(amounts,
                 "amounts",
-                "What it takes of the pool: cpu in thousandths, all else in units."))
+                "What it takes of the pool: cpu in thousandths, all else in units."),
+    BERTH_FIELD(reservation, "reservation", "Name of the reservation whose room it uses."),
+    BERTH_FIELD(reservation_uid, "reservationUID", "UID of that reservation."))
 
 // POST .../binding. The first item is the object of the path; all are of its namespace, and are
 // bound together or not at all.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 
@@ -21,6 +22,7 @@ constexpr Count kCounts[] = {
     {.kind = &compute::kMachineKind, .name = core::kCountMachines},
     {.kind = &storage::kVolumeKind, .name = core::kCountVolumes},
     {.kind = &storage::kBucketKind, .name = core::kCountBuckets},
+    {.kind = &core::kReservationKind, .name = core::kCountReservations},
 };
 
 }  // namespace

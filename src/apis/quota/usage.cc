@@ -6,6 +6,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
+#include "apis/core/reservation.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_class.h"
 #include "apis/storage/volume.h"
@@ -24,6 +25,10 @@ struct ClassOf {
 };
 
 ClassOf FindClass(const meta::Object& object) {
+  if (&object.kind() == &core::kReservationKind) {
+    const auto& ref = object.as<core::Reservation>().spec.class_ref;
+    return {core::kScopeMachineClass, ref ? std::string_view(ref->name) : ""};
+  }
   if (&object.kind() == &compute::kMachineKind) {
     return {core::kScopeMachineClass, object.as<compute::Machine>().spec.machine_class_ref.name};
   }
@@ -48,6 +53,36 @@ Status UnknownClass(std::string_view what, std::string_view name) {
                     " does not exist, so what the object uses of its quota is not known");
 }
 
+// What it still keeps counts like the machines that it is for; those that have used it count for
+// themselves. One for all pools keeps nothing itself: there is one for each of them.
+Result<ResourceList> UsageOfReservation(const core::Reservation& reservation,
+                                        const ClassFinder& classes) {
+  ResourceList usage;
+  usage[std::string(core::kCountReservations)] = meta::Quantity(1);
+  const bool is_over =
+      reservation.status.state == core::kReservationExpired &&
+      (!reservation.status.placement || reservation.status.placement->pool.empty());
+  if (core::IsForAll(reservation.spec) || is_over) return usage;
+  ResourceList room = reservation.spec.resources;
+  if (reservation.spec.class_ref) {
+    const auto found = classes(compute::kMachineClassKind, reservation.spec.class_ref->name);
+    if (!found) return UnknownClass("machine class", reservation.spec.class_ref->name);
+    room = found->as<compute::MachineClass>().capabilities;
+  }
+  for (int32_t i = 0; i < core::LeftOf(reservation); ++i) {
+    AddRequest(usage, core::kRequestsCpu, room, core::kCpu);
+    AddRequest(usage, core::kRequestsMemory, room, core::kMemory);
+  }
+  return usage;
+}
+
+// A machine that goes into a reservation counts from its binding on: until then its room is counted
+// there, and afterwards no more.
+bool WaitsForReservation(const compute::Machine& machine) {
+  return machine.spec.placement && machine.spec.placement->reservation_ref &&
+         (!machine.status.placement || machine.status.placement->epoch == 0);
+}
+
 bool Matches(const core::ResourceScopeSelectorRequirement& requirement, const ClassOf& of) {
   // A scope of another kind of class says nothing about this object.
   if (requirement.scope_name != of.scope) return false;
@@ -61,8 +96,10 @@ bool Matches(const core::ResourceScopeSelectorRequirement& requirement, const Cl
 }  // namespace
 
 const std::vector<const meta::KindInfo*>& CountedKinds() {
-  static const std::vector<const meta::KindInfo*> kinds = {
-      &compute::kMachineKind, &storage::kVolumeKind, &storage::kBucketKind};
+  static const std::vector<const meta::KindInfo*> kinds = {&compute::kMachineKind,
+                                                           &storage::kVolumeKind,
+                                                           &storage::kBucketKind,
+                                                           &core::kReservationKind};
   return kinds;
 }
 
@@ -76,11 +113,14 @@ Result<ResourceList> UsageOf(const meta::Object& object, const ClassFinder& clas
   const ClassOf of = FindClass(object);
   if (&object.kind() == &compute::kMachineKind) {
     usage[std::string(core::kCountMachines)] = one;
+    if (WaitsForReservation(object.as<compute::Machine>())) return usage;
     const auto found = classes(compute::kMachineClassKind, of.name);
     if (!found) return UnknownClass("machine class", of.name);
     const ResourceList& capabilities = found->as<compute::MachineClass>().capabilities;
     AddRequest(usage, core::kRequestsCpu, capabilities, core::kCpu);
     AddRequest(usage, core::kRequestsMemory, capabilities, core::kMemory);
+  } else if (&object.kind() == &core::kReservationKind) {
+    return UsageOfReservation(object.as<core::Reservation>(), classes);
   } else if (&object.kind() == &storage::kVolumeKind) {
     usage[std::string(core::kCountVolumes)] = one;
     AddRequest(

@@ -6,6 +6,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
+#include "apis/core/reservation.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_class.h"
 #include "apis/storage/volume.h"
@@ -56,6 +57,32 @@ TEST(QuotaUsage, MachinesCountCpuAndMemoryOfTheirClass) {
                      "requests.memory": "16Gi"})"));
 }
 
+TEST(QuotaUsage, R8_6_ReservationsCountLikeTheMachinesThatTheyAreFor) {
+  meta::Object reservation = ObjectOf<core::Reservation>(
+      R"({"metadata": {"name": "r"}, "spec": {"classRef": {"name": "large"}, "count": 3}})");
+  auto usage = UsageOf(reservation, SomeClasses);
+  ASSERT_TRUE(usage.ok()) << usage.status();
+  EXPECT_EQ(*usage, List(R"({"count/reservations.core.ironcore.dev": "1", "requests.cpu": "12",
+                     "requests.memory": "48Gi"})"));
+  // Who has used a part counts for itself, and no earlier.
+  reservation.as<core::Reservation>().status.consumers = {{.name = "m", .uid = "u"}};
+  usage = UsageOf(reservation, SomeClasses);
+  EXPECT_EQ(usage->at("requests.cpu"), meta::Quantity(8));
+  meta::Object machine = Machine();
+  machine.as<compute::Machine>().spec.placement.emplace().reservation_ref =
+      core::LocalObjectReference{"r"};
+  EXPECT_EQ(*UsageOf(machine, SomeClasses),
+            List(R"({"count/machines.compute.ironcore.dev": "1"})"));
+  machine.as<compute::Machine>().status.placement = core::PlacementStatus{.epoch = 1};
+  EXPECT_EQ(UsageOf(machine, SomeClasses)->at("requests.cpu"), meta::Quantity(4));
+  // The parts of one for all pools count, and one that is over does not.
+  reservation.as<core::Reservation>().spec.mode = core::kReserveAll;
+  EXPECT_FALSE(UsageOf(reservation, SomeClasses)->contains("requests.cpu"));
+  reservation.as<core::Reservation>().spec.mode = core::kReserveOne;
+  reservation.as<core::Reservation>().status.state = core::kReservationExpired;
+  EXPECT_FALSE(UsageOf(reservation, SomeClasses)->contains("requests.cpu"));
+}
+
 TEST(QuotaUsage, MachinesOfAnUnknownClassCannotBeCounted) {
   const auto usage = UsageOf(Machine(), NoClasses);
   EXPECT_TRUE(usage.status().Is(Reason::kBadRequest)) << usage.status();
@@ -86,12 +113,14 @@ TEST(QuotaUsage, BucketsCountTpsAndIopsOfTheirClass) {
   EXPECT_TRUE(UsageOf(bucket, NoClasses).status().Is(Reason::kBadRequest));
 }
 
-TEST(QuotaUsage, OnlyMachinesVolumesAndBucketsAreCounted) {
-  for (const meta::KindInfo* kind :
-       {&compute::kMachineKind, &storage::kVolumeKind, &storage::kBucketKind}) {
+TEST(QuotaUsage, OnlyWhatIsPlacedIsCounted) {
+  for (const meta::KindInfo* kind : {&compute::kMachineKind,
+                                     &storage::kVolumeKind,
+                                     &storage::kBucketKind,
+                                     &core::kReservationKind}) {
     EXPECT_TRUE(IsCounted(*kind)) << kind->kind;
   }
-  EXPECT_EQ(CountedKinds().size(), 3U);
+  EXPECT_EQ(CountedKinds().size(), 4U);
   EXPECT_FALSE(IsCounted(storage::kVolumeClassKind));
 }
 

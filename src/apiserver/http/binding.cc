@@ -74,7 +74,9 @@ Result<client::BindItem> ItemOf(const meta::Scheme& scheme,
                           .placement = item.placement,
                           .pool = std::move(item.pool),
                           .pool_uid = std::move(item.pool_uid),
-                          .resources = {item.amounts.begin(), item.amounts.end()}};
+                          .resources = {item.amounts.begin(), item.amounts.end()},
+                          .reservation = std::move(item.reservation),
+                          .reservation_uid = std::move(item.reservation_uid)};
 }
 
 client::UnbindProof ProofOf(std::string_view proof) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/storage/volume.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
@@ -34,7 +35,10 @@ bool IsPlaceableKind(const meta::KindInfo* kind) {
 
 Status CheckItem(const client::BindItem& item) {
   if (!IsPlaceableKind(item.kind))
-    return BadRequest("only machines, volumes and buckets are bound");
+    return BadRequest("only machines, volumes, buckets and reservations are bound");
+  if (!item.reservation.empty() && item.kind != &apis::compute::kMachineKind) {
+    return BadRequest("only machines use reservations");
+  }
   if (item.pool.empty() || item.pool_uid.empty()) {
     return BadRequest("bind " + std::string(item.kind->singular) + " " + Quote(item.key.name) +
                       ": the pool's name and UID are required");
@@ -73,12 +77,12 @@ rt::Task<StoreBinder::BindVerdicts> StoreBinder::BindBatch(
     Draft& draft = drafts[i];
     draft.bind = &requests[i];
     if (requests[i].items.empty()) draft.verdict = BadRequest("a binding has no items");
-    if (requests[i].reservation) draft.verdict = BadRequest("reservations are not served");
     for (const client::BindItem& item : requests[i].items) {
       if (Status status = CheckItem(item); !status.ok()) draft.verdict = std::move(status);
       draft.pools.insert(item.pool_uid);
+      if (!item.reservation.empty()) draft.keys += kKeysPerObject;
     }
-    draft.keys = requests[i].items.size() * kKeysPerObject + draft.pools.size() * kKeysPerPool;
+    draft.keys += requests[i].items.size() * kKeysPerObject + draft.pools.size() * kKeysPerPool;
   }
   const Status decided = co_await DecideAll(&drafts);
   BindVerdicts verdicts;
@@ -102,7 +106,7 @@ rt::Task<std::vector<Status>> StoreBinder::UnbindBatch(
     draft.unbind = &requests[i];
     draft.keys = kKeysPerObject + kKeysPerPool;
     if (!IsPlaceableKind(requests[i].kind)) {
-      draft.verdict = BadRequest("only machines, volumes and buckets are unbound");
+      draft.verdict = BadRequest("only machines, volumes, buckets and reservations are unbound");
       continue;
     }
     // Which pool it is about is read from the object; if that is behind, the next try knows better.
@@ -305,6 +309,28 @@ Result<std::vector<std::string>> StoreBinder::CheckClaims(const client::BindRequ
   return claims;
 }
 
+// Notes what becomes of the reservation that the item goes into. Nothing is changed yet: a later
+// item may be refused.
+Status StoreBinder::UseReservation(Work& work,
+                                   const client::BindItem& item,
+                                   const meta::Object& machine,
+                                   std::vector<Use>& uses) {
+  const client::ObjectKey key{.namespace_ = item.key.namespace_, .name = item.reservation};
+  TRY(const Staged* staged, Open(work, apis::core::kReservationKind, key, item.reservation_uid));
+  Use use{.key = StoreKey(apis::core::kReservationKind, key),
+          .pool_uid = item.pool_uid,
+          .room = {},
+          .after = staged->object};
+  // Members of a group may use the same one.
+  const auto before = std::ranges::find(uses.rbegin(), uses.rend(), use.key, &Use::key);
+  if (before != uses.rend()) use.after = before->after;
+  use.room = RoomOfOne(use.after);
+  TRY_STATUS(CheckConsumable(use.after, machine, item, use.room));
+  Consume(use.after, machine, use.room);
+  uses.push_back(std::move(use));
+  return OkStatus();
+}
+
 StoreBinder::Fit StoreBinder::StageBind(Draft& draft, Work& work, Status& why) {
   const client::BindRequest& request = *draft.bind;
   const auto refuse = [&why](Status status) {
@@ -316,6 +342,7 @@ StoreBinder::Fit StoreBinder::StageBind(Draft& draft, Work& work, Status& why) {
   std::vector<Staged*> objects;
   std::set<std::string> keys;
   std::map<std::string, apis::Amounts> asked;
+  std::vector<Use> uses;
   for (const client::BindItem& item : request.items) {
     Result<Staged*> object = Open(work, *item.kind, item.key, item.uid);
     if (!object.ok()) return refuse(object.status());
@@ -326,8 +353,14 @@ StoreBinder::Fit StoreBinder::StageBind(Draft& draft, Work& work, Status& why) {
     objects.push_back(*object);
     for (const auto& [name, amount] : item.resources) {
       if (amount < 0) return refuse(BadRequest("resources." + name + " is negative"));
-      asked[item.pool_uid][name] += amount;
+      // Into room that is kept for it goes at most as much as is kept.
+      if (item.reservation.empty()) asked[item.pool_uid][name] += amount;
     }
+    if (item.reservation.empty()) continue;
+    if (Status used = UseReservation(work, item, (*object)->object, uses); !used.ok()) {
+      return refuse(used);
+    }
+    keys.insert(uses.back().key);
   }
   std::vector<std::string> modes;
   std::vector<std::pair<std::string, const meta::Object*>> claims;
@@ -363,6 +396,12 @@ StoreBinder::Fit StoreBinder::StageBind(Draft& draft, Work& work, Status& why) {
   work.bytes += bytes;
   work.term = *std::move(term);
   const WallTime now = parts_.loop.WallNow();
+  for (Use& use : uses) {
+    Staged& reservation = work.staged.at(use.key);
+    reservation.object = std::move(use.after);
+    reservation.is_changed = true;
+    work.guards.Shrink(use.pool_uid, use.room);
+  }
   for (size_t i = 0; i < objects.size(); ++i) {
     const client::BindItem& item = request.items[i];
     BecomeBound(objects[i]->object, item, modes[i], now);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binding and unbinding: the Binder on a store. A request is looked at in the cache, and everything
 // that the verdict rests on is a condition of its commit (S3): the object, its pool's guard, the
-// scheduler's Lease, the volumes that the machine claims. What changed meanwhile without mattering,
-// a status or the renewal of the Lease, leads to another try and not to a failure.
+// scheduler's Lease, the volumes that the machine claims, the reservation that it uses. What
+// changed meanwhile without mattering, a status or the renewal of the Lease, leads to another try
+// and not to a failure.
 //
 // Requests of one call share commits. Each pool is in one commit at a time; commits of different
 // pools go in parallel and share the store's fsyncs.
@@ -61,6 +62,13 @@ class StoreBinder final : public client::Binder {
     size_t size = 0;
     bool is_changed = false;
   };
+  // A reservation of which one part becomes a machine's.
+  struct Use {
+    std::string key;  // of the store
+    std::string pool_uid;
+    apis::Amounts room;
+    meta::Object after;
+  };
   // One commit in the making.
   struct Work {
     explicit Work(PoolGuards& guards) : guards(guards) {}
@@ -86,6 +94,10 @@ class StoreBinder final : public client::Binder {
                        const meta::KindInfo& kind,
                        const client::ObjectKey& key,
                        const std::string& uid);
+  Status UseReservation(Work& work,
+                        const client::BindItem& item,
+                        const meta::Object& machine,
+                        std::vector<Use>& uses);
   Result<std::vector<std::string>> CheckClaims(const client::BindRequest& request,
                                                const meta::Object& machine,
                                                Work& work);

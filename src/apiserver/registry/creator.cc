@@ -156,6 +156,9 @@ Status Creator::FindMode(Draft& draft, std::map<std::string, std::string>& modes
       !draft.object.as<apis::compute::Machine>().spec.volumes.empty()) {
     return BadRequest("spec.volumes: a machine that claims volumes cannot be created bound");
   }
+  if (!draft.item->reservation.empty()) {
+    return BadRequest("a machine that uses a reservation cannot be created bound");
+  }
   const auto [known, is_new] = modes.try_emplace(draft.item->pool_uid);
   if (is_new) {
     const std::optional<meta::Object> pool =

@@ -7,6 +7,7 @@
 
 #include "apis/adoption.h"
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
@@ -17,6 +18,7 @@ namespace berth::apiserver {
 namespace {
 
 using apis::compute::Machine;
+using apis::core::Reservation;
 using apis::storage::Bucket;
 using apis::storage::Volume;
 
@@ -37,6 +39,10 @@ void ForgetReport(meta::Object& object) {
     status.state = "Pending";
     status.network_interfaces.clear();
     status.volumes.clear();
+  } else if (&object.kind() == &apis::core::kReservationKind) {
+    auto& status = object.as<Reservation>().status;
+    status.state = apis::core::kReservationPending;
+    status.pools.clear();
   } else if (&object.kind() == &apis::storage::kVolumeKind) {
     auto& status = object.as<Volume>().status;
     status.volume_id.clear();
@@ -88,7 +94,8 @@ void BecomeBound(meta::Object& object,
                                           .attempt = 0,
                                           .reason = {},
                                           .pinned = was_named && !is_adopted,
-                                          .resources = apis::ToResources(item.resources)};
+                                          .resources = apis::ToResources(item.resources),
+                                          .reservation_uid = item.reservation_uid};
   meta::ObjectMeta& metadata = object.metadata();
   if (!was_named) {
     reference = apis::core::LocalObjectReference{.name = item.pool};
@@ -101,6 +108,12 @@ void BecomeBound(meta::Object& object,
   }
   apis::SetScheduled(object, "True", "Bound", "bound to pool " + item.pool, now);
   apis::ClearReleased(object);
+  if (&object.kind() == &apis::core::kReservationKind) {
+    // The host has said yes: its hold becomes the reservation.
+    auto& status = object.as<Reservation>().status;
+    status.state = apis::core::kReservationAccepted;
+    status.pools = {{.name = item.pool, .state = std::string(apis::core::kReservationAccepted)}};
+  }
 }
 
 void BecomeAdopted(meta::Object& object, store::Revision revision) {
@@ -141,8 +154,10 @@ Status CheckUnbindable(const meta::Object& object,
                     (never_bound ? " is bound to pool " + Quote(apis::PlacementOf(object)->pool)
                                  : " is not bound"));
   }
-  // The object vanishes from the selected watch of such a poollet, which then runs it for ever.
-  if (mode == apis::core::kPoolModeApi && request.proof == client::UnbindProof::kFenced) {
+  // The object vanishes from the selected watch of such a poollet, which then runs it for ever. A
+  // reservation runs nowhere.
+  if (mode == apis::core::kPoolModeApi && request.proof == client::UnbindProof::kFenced &&
+      &object.kind() != &apis::core::kReservationKind) {
     const std::string why = "its poollet speaks the API and cannot be fenced";
     return {Reason::kForbidden,
             Subject(object) + ": " + why,
@@ -155,6 +170,7 @@ void BecomeUnbound(meta::Object& object, const client::UnbindRequest& request, W
   auto& reference = apis::PoolRefOf(object);
   auto& placement = apis::PlacementOf(object);
   const bool stays_named = placement && placement->pinned && apis::IsBound(object);
+  const std::string was_release = placement ? placement->release : std::string();
   if (apis::IsBound(object)) ForgetReport(object);
   placement = apis::core::PlacementStatus{
       .epoch = apis::EpochOf(object) + 1, .bound_time = {}, .attempt = 0, .reason = request.reason};
@@ -164,6 +180,71 @@ void BecomeUnbound(meta::Object& object, const client::UnbindRequest& request, W
   }
   std::erase(object.metadata().finalizers, apis::kPlacementFinalizer);
   apis::SetScheduled(object, "False", request.reason, request.message, now);
+  if (&object.kind() != &apis::core::kReservationKind) return;
+  // Whose time is over gets no other place; whose pool was lost is told so until it has one. What
+  // machines have used is theirs wherever they go: what is left is looked for anew.
+  auto& state = object.as<Reservation>().status.state;
+  if (apis::core::LeftOf(object.as<Reservation>()) == 0) {
+    state = apis::core::kReservationBound;
+  } else if (was_release == apis::core::kReleaseExpired) {
+    state = apis::core::kReservationExpired;
+  } else if (request.reason == apis::core::kReasonPoolLost) {
+    state = apis::core::kReservationLost;
+  }
+}
+
+Status CheckConsumable(const meta::Object& reservation,
+                       const meta::Object& machine,
+                       const client::BindItem& item,
+                       const apis::Amounts& room) {
+  const auto& typed = reservation.as<Reservation>();
+  const auto& placement = typed.status.placement;
+  const auto& wanted = machine.as<Machine>().spec.placement;
+  if (!wanted || !wanted->reservation_ref ||
+      !apis::core::IsNamedBy(typed, wanted->reservation_ref->name)) {
+    return Conflict(Subject(machine) + " does not name " + Subject(reservation));
+  }
+  if (reservation.metadata().deletion_timestamp) {
+    return Conflict(Subject(reservation) + " is being deleted");
+  }
+  if (!placement || placement->pool_uid != item.pool_uid) {
+    return Conflict(Subject(reservation) + " keeps no room on pool " + Quote(item.pool));
+  }
+  if (!placement->release.empty()) {
+    return Conflict(Subject(reservation) + " gives its room back: " + placement->release);
+  }
+  if (apis::core::LeftOf(typed) == 0) return Conflict(Subject(reservation) + " has no room left");
+  for (const auto& [name, amount] : item.resources) {
+    const auto kept = room.find(name);
+    if (amount <= (kept == room.end() ? 0 : kept->second)) continue;
+    return Conflict(Subject(reservation) + " keeps less " + name + " for each machine than " +
+                    Subject(machine) + " needs");
+  }
+  return OkStatus();
+}
+
+apis::Amounts RoomOfOne(const meta::Object& reservation) {
+  const auto& typed = reservation.as<Reservation>();
+  apis::Amounts room;
+  const int32_t left = apis::core::LeftOf(typed);
+  if (!typed.status.placement || left == 0) return room;
+  for (const auto& [name, amount] : apis::ToAmounts(typed.status.placement->resources)) {
+    room[name] = amount / left;
+  }
+  return room;
+}
+
+void Consume(meta::Object& reservation, const meta::Object& machine, const apis::Amounts& room) {
+  auto& typed = reservation.as<Reservation>();
+  apis::Amounts left = apis::ToAmounts(typed.status.placement->resources);
+  for (const auto& [name, amount] : room) left[name] -= amount;
+  typed.status.placement->resources = apis::ToResources(left);
+  typed.status.consumers.push_back(
+      {.name = machine.metadata().name, .uid = machine.metadata().uid});
+  if (apis::core::LeftOf(typed) == 0) {
+    typed.status.state = apis::core::kReservationBound;
+    for (auto& pool : typed.status.pools) pool.state = apis::core::kReservationBound;
+  }
 }
 
 void RemovePoolletFinalizers(meta::Object& object) {

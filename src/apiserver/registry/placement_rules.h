@@ -41,6 +41,17 @@ Status CheckUnbindable(const meta::Object& object,
 // REQUIRES: CheckUnbindable(...) is ok.
 void BecomeUnbound(meta::Object& object, const client::UnbindRequest& request, WallTime now);
 
+// Room for one machine of a reservation that is bound: an equal part of what it still keeps.
+apis::Amounts RoomOfOne(const meta::Object& reservation);
+// Whether the machine, which the item binds, may use one part of the reservation: it names it, goes
+// to the same pool, something is left, and it needs not more than `room`. Conflict if not.
+Status CheckConsumable(const meta::Object& reservation,
+                       const meta::Object& machine,
+                       const client::BindItem& item,
+                       const apis::Amounts& room);
+// REQUIRES: CheckConsumable(...) is ok. The part is the machine's; what it does not use is free.
+void Consume(meta::Object& reservation, const meta::Object& machine, const apis::Amounts& room);
+
 // Whatever keeps the object until its host has said that it is gone.
 void RemovePoolletFinalizers(meta::Object& object);
 

@@ -203,6 +203,14 @@ Status GuardChanges::Release(const std::string& pool_uid, const apis::Amounts& a
   return OkStatus();
 }
 
+void GuardChanges::Shrink(const std::string& pool_uid, const apis::Amounts& amounts) {
+  if (Find(pool_uid) == nullptr) return;
+  Change& change = Edit(pool_uid);
+  change.is_used = true;
+  ++change.guard->count;  // the object itself stays
+  if (!GiveBack(*change.guard, amounts)) change.is_short = true;
+}
+
 Status GuardChanges::ReleasePool(const std::string& pool_uid, Change& change) {
   const meta::KindInfo* kind = guards_.PoolKindNamed(change.guard->kind);
   const StoredObject* stored =

@@ -140,6 +140,8 @@ class GuardChanges {
   // Gives back what an object that leaves has taken. A pool that waits to be deleted goes with the
   // last one.
   Status Release(const std::string& pool_uid, const apis::Amounts& amounts);
+  // Gives back a part of what an object has taken that stays.
+  void Shrink(const std::string& pool_uid, const apis::Amounts& amounts);
   // After a write to the pool itself: null if it leaves the store.
   void PoolChanged(const meta::Object& before, const meta::Object* after);
 

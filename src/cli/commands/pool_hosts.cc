@@ -188,17 +188,19 @@ Status FencePool(Session& session, const KnownPool& pool) {
   TRY(Api * api, session.GetApi());
   TRY_STATUS(Cordon(session, pool.target));
   // After the cordon nothing new comes: what is there now is all.
-  TRY(const Bound bound, FetchBound(session, pool.target, pool.uid));
+  TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
   Failures failures(session.environment());
   size_t count = 0;
-  for (const Value& object : bound.objects) {
-    const Status let_go = LetGo(*api, bound.resource, object);
-    if (let_go.Is(Reason::kNotFound)) continue;
-    failures.Add(let_go);
-    if (!let_go.ok()) continue;
-    ++count;
-    session.out() << ObjectLabel(object) << " let go\n";
-    session.out().flush();
+  for (const Bound& bound : all) {
+    for (const Value& object : bound.objects) {
+      const Status let_go = LetGo(*api, bound.resource, object);
+      if (let_go.Is(Reason::kNotFound)) continue;
+      failures.Add(let_go);
+      if (!let_go.ok()) continue;
+      ++count;
+      session.out() << ObjectLabel(object) << " let go\n";
+      session.out().flush();
+    }
   }
   session.out() << fmt::format("{} fenced: {} let go\n", LabelOf(pool.target), count);
   return failures.Outcome();
@@ -207,8 +209,9 @@ Status FencePool(Session& session, const KnownPool& pool) {
 Result<size_t> CountBound(Session& session, const std::vector<KnownPool>& pools) {
   size_t count = 0;
   for (const KnownPool& pool : pools) {
-    TRY(const Bound bound, FetchBound(session, pool.target, pool.uid));
-    count += bound.objects.size();
+    TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
+    // What is reserved runs nowhere.
+    count += all.front().objects.size();
   }
   return count;
 }
@@ -275,7 +278,8 @@ Status NoteSecretsOfMachine(Session& session, const Value& machine, SecretUses& 
 Result<SecretUses> SecretsOn(Session& session, const std::vector<KnownPool>& pools) {
   SecretUses uses;
   for (const KnownPool& pool : pools) {
-    TRY(const Bound bound, FetchBound(session, pool.target, pool.uid));
+    TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
+    const Bound& bound = all.front();
     for (const Value& object : bound.objects) {
       if (bound.resource.kind == "Machine") {
         TRY_STATUS(NoteSecretsOfMachine(session, object, uses));
@@ -375,7 +379,8 @@ Status CheckComplete(Session& session, const std::vector<KnownPool>& pools) {
 // Data is not drained: whoever owns it has to let it go first.
 Status CheckNoData(Session& session, const KnownPool& pool) {
   if (pool.target.resource.kind == "MachinePool") return OkStatus();
-  TRY(const Bound bound, FetchBound(session, pool.target, pool.uid));
+  TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
+  const Bound& bound = all.front();
   if (bound.objects.empty()) return OkStatus();
   std::vector<std::string> names;
   for (const Value& object : bound.objects) {

@@ -97,17 +97,28 @@ Status AskToLeave(Api& api, const Resource& resource, const Value& object, std::
       .status();
 }
 
-Result<Bound> FetchBound(Session& session, const Target& pool, const std::string& pool_uid) {
+Result<std::vector<Bound>> FetchBound(Session& session,
+                                      const Target& pool,
+                                      const std::string& pool_uid) {
   // MachinePool holds machines, VolumePool volumes, BucketPool buckets.
-  const std::string kind = ToLower(pool.resource.kind.substr(0, pool.resource.kind.size() - 4));
+  std::vector<std::string> kinds = {
+      ToLower(pool.resource.kind.substr(0, pool.resource.kind.size() - 4))};
+  if (pool.resource.kind == "MachinePool") kinds.emplace_back("reservation");
   TRY(Api * api, session.GetApi());
   TRY(Discovery * discovery, session.GetDiscovery());
-  TRY(Resource resource, discovery->FindByWord(kind));
   const ListSelection selection{.namespace_ = "",
                                 .label_selector = "",
                                 .field_selector = "status.placement.poolUID=" + pool_uid};
-  TRY(FetchedList list, FetchList(*api, resource, selection));
-  return Bound{.resource = std::move(resource), .objects = std::move(list.items)};
+  std::vector<Bound> all;
+  for (const std::string& kind : kinds) {
+    Result<Resource> resource = discovery->FindByWord(kind);
+    // Not every server knows them.
+    if (!all.empty() && resource.status().Is(Reason::kNotFound)) continue;
+    TRY_STATUS(resource);
+    TRY(FetchedList list, FetchList(*api, *resource, selection));
+    all.push_back({.resource = *std::move(resource), .objects = std::move(list.items)});
+  }
+  return all;
 }
 
 namespace {
@@ -145,15 +156,12 @@ Status AwaitLeft(Api& api,
   return AwaitObject(api, address, has_left, patience, "leaving its pool");
 }
 
-// Asks everything on the pool to leave that was not asked yet, and waits for
-// all; how many there were. What changed meanwhile is looked at again in the
-// next round.
-Result<size_t> DrainOnce(Session& session,
-                         const Target& pool,
-                         const std::string& uid,
-                         const Patience& patience) {
+// Asks all of them to leave that were not asked yet, and waits for all.
+Status DrainKind(Session& session,
+                 const Bound& bound,
+                 const std::string& uid,
+                 const Patience& patience) {
   TRY(Api * api, session.GetApi());
-  TRY(const Bound bound, FetchBound(session, pool, uid));
   std::vector<const Value*> leaving;
   for (const Value& object : bound.objects) {
     const bool is_going = !object.GetString({"metadata", "deletionTimestamp"}).empty() ||
@@ -172,7 +180,22 @@ Result<size_t> DrainOnce(Session& session,
     session.out() << ObjectLabel(*object) << " left\n";
     session.out().flush();
   }
-  return bound.objects.size();
+  return OkStatus();
+}
+
+// One round; how many objects there were. What changed meanwhile is looked at
+// again in the next.
+Result<size_t> DrainOnce(Session& session,
+                         const Target& pool,
+                         const std::string& uid,
+                         const Patience& patience) {
+  TRY(const std::vector<Bound> all, FetchBound(session, pool, uid));
+  size_t count = 0;
+  for (const Bound& bound : all) {
+    TRY_STATUS(DrainKind(session, bound, uid, patience));
+    count += bound.objects.size();
+  }
+  return count;
 }
 
 }  // namespace
@@ -190,8 +213,8 @@ Status DrainPool(Session& session,
   const std::string uid(object.GetString({"metadata", "uid"}));
   TRY_STATUS(Cordon(session, pool));
   if (local_data == LocalDisks::kKept) {
-    TRY(const Bound bound, FetchBound(session, pool, uid));
-    TRY_STATUS(RefuseLocalData(bound.objects));
+    TRY(const std::vector<Bound> all, FetchBound(session, pool, uid));
+    TRY_STATUS(RefuseLocalData(all.front().objects));
   }
   for (;;) {
     TRY(const size_t found, DrainOnce(session, pool, uid, patience));

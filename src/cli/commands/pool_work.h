@@ -39,8 +39,10 @@ struct Bound {
   Resource resource;
   std::vector<meta::Value> objects;
 };
-// Everything that is placed on the pool.
-Result<Bound> FetchBound(Session& session, const Target& pool, const std::string& pool_uid);
+// Everything that is placed on the pool, kind by kind: what it is for comes first.
+Result<std::vector<Bound>> FetchBound(Session& session,
+                                      const Target& pool,
+                                      const std::string& pool_uid);
 
 bool HasLocalDisk(const meta::Value& machine);
 

@@ -8,6 +8,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
 #include "apis/k8s/lease.h"
 #include "apis/k8s/namespace.h"
 #include "apis/placement.h"
@@ -197,6 +198,42 @@ void UnbindsWithProof(ClientUnderTest& on) {
             Reason::kNotFound);
   request.placement = 3;
   EXPECT_TRUE(Await(on, on.binder().UnbindBatch({request}))[0].ok()) << "what is gone is unbound";
+}
+
+void UsesReservations(ClientUnderTest& on) {
+  const BindRequest leader = AsLeader(on);
+  const std::string pool = MakePool(on);
+  apis::core::Reservation draft;
+  draft.metadata.namespace_ = "default";
+  draft.metadata.name = "r";
+  draft.spec.resources["cpu"] = meta::Quantity(2);
+  const auto kind = [](auto object) {
+    return meta::Object::Of(apis::core::kReservationKind, std::move(object));
+  };
+  const meta::Object reservation = Must(Await(on, on.client().Create(kind(draft), {})));
+  ASSERT_TRUE(Bind(on, leader, {ItemFor(reservation, "p", pool, {{"cpu", 2000}})}).ok());
+  meta::Object named = Machine("a");
+  named.as<apis::compute::Machine>().spec.placement.emplace().reservation_ref =
+      apis::core::LocalObjectReference{.name = "r"};
+  const meta::Object machine = Must(Await(on, on.client().Create(named, {})));
+  BindItem item = ItemFor(machine, "p", pool, {{"cpu", 1000}});
+  EXPECT_EQ(Bind(on, leader, {item}).status().reason(), Reason::kForbidden) << "the pool is full";
+  item.reservation = "r";
+  item.reservation_uid = reservation.metadata().uid;
+  const meta::Object other = Must(Await(on, on.client().Create(Machine("b"), {})));
+  BindItem stranger = ItemFor(other, "p", pool, {{"cpu", 1000}});
+  stranger.reservation = item.reservation;
+  stranger.reservation_uid = item.reservation_uid;
+  EXPECT_EQ(Bind(on, leader, {stranger}).status().reason(), Reason::kConflict);
+  const auto bound = Bind(on, leader, {item});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(apis::PlacementOf((*bound)[0])->reservation_uid, reservation.metadata().uid);
+  const meta::Object used =
+      Must(Await(on, on.client().Get(apis::core::kReservationKind, {"default", "r"})));
+  EXPECT_EQ(used.as<apis::core::Reservation>().status.state, apis::core::kReservationBound);
+  stranger.reservation.clear();
+  stranger.reservation_uid.clear();
+  EXPECT_TRUE(Bind(on, leader, {stranger}).ok()) << "what it did not need is free";
 }
 
 void CreatesAlreadyBound(ClientUnderTest& on) {

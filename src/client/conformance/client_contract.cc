@@ -262,6 +262,7 @@ constexpr ClientContract kContracts[] = {
     {"BindsOnceAndTellsWhyNot", &BindsOnceAndTellsWhyNot},
     {"UnbindsWithProof", &UnbindsWithProof},
     {"CreatesAlreadyBound", &CreatesAlreadyBound},
+    {"UsesReservations", &UsesReservations},
 };
 
 }  // namespace

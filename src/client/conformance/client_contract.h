@@ -38,6 +38,7 @@ inline std::ostream& operator<<(std::ostream& out, const ClientContract& contrac
 void BindsOnceAndTellsWhyNot(ClientUnderTest& on);
 void UnbindsWithProof(ClientUnderTest& on);
 void CreatesAlreadyBound(ClientUnderTest& on);
+void UsesReservations(ClientUnderTest& on);
 
 std::span<const ClientContract> ClientContracts();
 // Checks one contract on a fresh server, with gtest's expectations.

@@ -44,7 +44,9 @@ Result<v1::Binding> BindingOf(const BindRequest& request) {
                          .placement = item.placement,
                          .pool = item.pool,
                          .pool_uid = item.pool_uid,
-                         .amounts = {item.resources.begin(), item.resources.end()}});
+                         .amounts = {item.resources.begin(), item.resources.end()},
+                         .reservation = item.reservation,
+                         .reservation_uid = item.reservation_uid});
   }
   return out;
 }

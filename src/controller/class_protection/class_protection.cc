@@ -5,6 +5,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
+#include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
 #include "apis/k8s/priority_class.h"
 #include "apis/storage/bucket.h"
@@ -22,6 +23,9 @@ struct ClassProtection::Rule {
   std::string_view finalizer;
   const meta::KindInfo* user_kind;
   std::string_view selector;  // of the user kind
+  // Others that use it, if there are any.
+  const meta::KindInfo* other_kind = nullptr;
+  std::string_view other_selector;
 };
 
 namespace {
@@ -37,7 +41,9 @@ const std::vector<ClassProtection::Rule>& ClassProtection::Rules() {
       {&apis::compute::kMachineClassKind,
        apis::core::kMachineClassFinalizer,
        &apis::compute::kMachineKind,
-       "spec.machineClassRef.name"},
+       "spec.machineClassRef.name",
+       &apis::core::kReservationKind,
+       "spec.classRef.name"},
       {&apis::storage::kVolumeClassKind,
        apis::core::kVolumeClassFinalizer,
        &apis::storage::kVolumeKind,
@@ -113,15 +119,22 @@ rt::Task<Result<std::optional<Duration>>> ClassProtection::Reconcile(std::string
 
 rt::Task<Result<bool>> ClassProtection::IsUsed(size_t index, std::string name) {
   const Rule& rule = Rules()[index];
+  CO_TRY(const bool is_used, co_await HasUsers(*rule.user_kind, rule.selector, name));
+  if (is_used || rule.other_kind == nullptr) co_return is_used;
+  co_return co_await HasUsers(*rule.other_kind, rule.other_selector, name);
+}
+
+rt::Task<Result<bool>> ClassProtection::HasUsers(const meta::KindInfo& kind,
+                                                 std::string_view selector,
+                                                 std::string name) {
   client::ListOptions options{.namespace_ = "",
                               .label_selector = "",
-                              .field_selector = std::string(rule.selector) + '=' + name,
+                              .field_selector = std::string(selector) + '=' + name,
                               .detail = client::Detail::kMetadata,
                               .limit = 1,
                               .continue_token = "",
                               .resource_version = ""};
-  CO_TRY(const client::ObjectList users,
-         co_await client_.List(*rule.user_kind, std::move(options)));
+  CO_TRY(const client::ObjectList users, co_await client_.List(kind, std::move(options)));
   co_return !users.items.empty();
 }
 

@@ -34,6 +34,9 @@ class ClassProtection final : private Reconciler {
   // Keys are "<index of the rule>/<name of the class>".
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string key) override;
   rt::Task<Result<bool>> IsUsed(size_t index, std::string name);
+  rt::Task<Result<bool>> HasUsers(const meta::KindInfo& kind,
+                                  std::string_view selector,
+                                  std::string name);
 
   client::Client& client_;
   Runner runner_;

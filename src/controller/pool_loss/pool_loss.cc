@@ -6,6 +6,7 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/placement.h"
+#include "apis/core/reservation.h"
 #include "apis/k8s/config_map.h"
 #include "base/log.h"
 #include "rt/chaos.h"
@@ -38,7 +39,13 @@ PoolLoss::PoolLoss(Deps deps, LossOptions options)
                 client::ReflectorOptions{.namespace_ = "",
                                          .label_selector = "",
                                          .field_selector = "spec.machinePoolRef.name!=",
-                                         .detail = client::Detail::kFull}) {}
+                                         .detail = client::Detail::kFull}),
+      reserved_(deps.loop,
+                deps.client,
+                apis::core::kReservationKind,
+                [this](const meta::Object* before, const meta::Object* now) {
+                  PutReservation(before, now);
+                }) {}
 
 void PoolLoss::OnEvent(client::WatchEvent event) {
   if (event.type == client::WatchEvent::Type::kDeleted) {
@@ -67,16 +74,36 @@ void PoolLoss::Put(const meta::Object& object) {
     guests_.erase(machine.metadata.uid);
     return;
   }
+  guest.kind = &apis::compute::kMachineKind;
   guest.key = client::KeyOf(object);
   guest.pool_uid = machine.status.placement->pool_uid;
   guest.placement = machine.status.placement->epoch;
   guests_.insert_or_assign(machine.metadata.uid, std::move(guest));
 }
 
+// Nothing of it runs: the host need not be dead for it to be elsewhere. One that is being deleted
+// waits for its host, which keeps the room until it is told.
+void PoolLoss::PutReservation(const meta::Object* before, const meta::Object* now) {
+  const std::string& uid = (now != nullptr ? now : before)->metadata().uid;
+  reservations_.erase(uid);
+  if (now == nullptr || now->metadata().deletion_timestamp) return;
+  const auto& reservation = now->as<apis::core::Reservation>();
+  const auto& placement = reservation.status.placement;
+  if (!placement || placement->pool_uid.empty() || apis::core::LeftOf(reservation) == 0) return;
+  Guest guest;
+  guest.kind = &apis::core::kReservationKind;
+  guest.key = client::KeyOf(*now);
+  guest.pool_uid = placement->pool_uid;
+  guest.placement = placement->epoch;
+  guest.on_loss = Guest::OnLoss::kReserve;
+  reservations_.insert_or_assign(uid, std::move(guest));
+}
+
 rt::Task<Status> PoolLoss::Run() {
   std::vector<rt::Task<Status>> tasks;
   tasks.push_back(pools_.Run());
   tasks.push_back(machines_.Run());
+  tasks.push_back(reserved_.Run());
   tasks.push_back(events_.Run());
   tasks.push_back(Watch());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
@@ -86,7 +113,7 @@ rt::Task<Status> PoolLoss::Run() {
 rt::Task<Status> PoolLoss::Watch() {
   for (;;) {
     CO_TRY_STATUS(co_await rt::Sleep(kLookEvery));
-    if (!pools_.synced() || !machines_.synced()) continue;
+    if (!pools_.synced() || !machines_.synced() || !reserved_.synced()) continue;
     if (!told_.empty() && co_await IsOverridden()) judge_.OverrideMassLoss();
     std::set<std::string> movable;
     for (const auto& [uid, guest] : guests_) {
@@ -135,56 +162,74 @@ std::vector<PoolSight> PoolLoss::Sights() const {
 rt::Task<Status> PoolLoss::Act(LossVerdict verdict) {
   CO_TRY_STATUS(co_await TellMassLoss(verdict.mass_loss));
   for (const std::string& pool : verdict.fence) fleet_.Fence(pool);
-  for (const std::string& pool : verdict.replace) CO_TRY_STATUS(co_await Replace(pool));
-  for (const std::string& pool : verdict.move) CO_TRY_STATUS(co_await MoveAway(pool));
+  for (const std::string& pool : verdict.replace) {
+    CO_TRY_STATUS(co_await Replace(pool));
+    CO_TRY_STATUS(co_await MoveAway(pool, Guest::OnLoss::kReserve));
+  }
+  for (const std::string& pool : verdict.move) {
+    CO_TRY_STATUS(co_await MoveAway(pool, Guest::OnLoss::kMove));
+  }
   co_return OkStatus();
 }
 
 std::vector<std::pair<std::string, PoolLoss::Guest>> PoolLoss::GuestsOf(
     const std::string& pool_uid, Guest::OnLoss on_loss) const {
   std::vector<std::pair<std::string, Guest>> found;
-  for (const auto& [uid, guest] : guests_) {
+  const Guests& guests = on_loss == Guest::OnLoss::kReserve ? reservations_ : guests_;
+  for (const auto& [uid, guest] : guests) {
     if (guest.pool_uid == pool_uid && guest.on_loss == on_loss) found.emplace_back(uid, guest);
   }
   return found;
 }
 
-rt::Task<Status> PoolLoss::MoveAway(std::string pool_uid) {
-  for (const auto& [uid, guest] : GuestsOf(pool_uid, Guest::OnLoss::kMove)) {
-    const auto placement = static_cast<uint64_t>(guest.placement);
-    if (!fleet_.ClaimMove(uid, placement)) {
+rt::Task<Status> PoolLoss::MoveAway(std::string pool_uid, Guest::OnLoss on_loss) {
+  for (const auto& [uid, guest] : GuestsOf(pool_uid, on_loss)) {
+    if (!fleet_.ClaimMove(uid, static_cast<uint64_t>(guest.placement))) {
       REACHED("pool_loss.returned_in_time");  // sequence 18
       continue;
     }
-    client::UnbindRequest request;
-    request.kind = &apis::compute::kMachineKind;
-    request.key = guest.key;
-    request.uid = uid;
-    request.placement = guest.placement;
-    request.proof = client::UnbindProof::kFenced;
-    request.reason = "PoolLost";
-    request.message = "the host fell silent; its copy has been killed by now";
-    std::vector<client::UnbindRequest> requests;
-    requests.push_back(std::move(request));
-    const std::vector<Status> verdicts = co_await binder_.UnbindBatch(std::move(requests));
-    const Status& unbound = verdicts.front();
-    if (unbound.ok()) {
-      REACHED("pool_loss.moved");
-      fleet_.EndMove(uid, placement, fleet::MoveOutcome::kCommitted);
-      events_.Record({.kind = &apis::compute::kMachineKind, .key = guest.key, .uid = uid},
-                     client::EventType::kWarning,
-                     "PoolLost",
-                     "Moving",
-                     "the host fell silent and its copy has been killed: placing it elsewhere");
-    } else if (unbound.Is(Reason::kConflict)) {
-      // It is bound under another number already: nothing of ours was written.
-      fleet_.EndMove(uid, placement, fleet::MoveOutcome::kAbandoned);
-    } else {
-      // Unknown (S4): the claim stays, and the machine's own events or the next look decide. The
-      // unbind is conditioned on the placement, so saying it twice does no harm.
-      co_return unbound;
-    }
+    CO_TRY_STATUS(co_await Unbind(uid, guest));
   }
+  co_return OkStatus();
+}
+
+rt::Task<Status> PoolLoss::Unbind(std::string uid, Guest guest) {
+  const bool is_machine = guest.on_loss == Guest::OnLoss::kMove;
+  const auto placement = static_cast<uint64_t>(guest.placement);
+  client::UnbindRequest request;
+  request.kind = guest.kind;
+  request.key = guest.key;
+  request.uid = uid;
+  request.placement = guest.placement;
+  request.proof = client::UnbindProof::kFenced;
+  request.reason = apis::core::kReasonPoolLost;
+  request.message =
+      is_machine ? "the host fell silent; its copy has been killed by now" : "the host fell silent";
+  std::vector<client::UnbindRequest> requests;
+  requests.push_back(std::move(request));
+  const std::vector<Status> verdicts = co_await binder_.UnbindBatch(std::move(requests));
+  const Status& unbound = verdicts.front();
+  if (unbound.Is(Reason::kConflict)) {
+    // It is bound under another number already: nothing of ours was written.
+    fleet_.EndMove(uid, placement, fleet::MoveOutcome::kAbandoned);
+    co_return OkStatus();
+  }
+  // Unknown (S4): the claim stays, and the object's own events or the next look decide. The unbind
+  // is conditioned on the placement, so saying it twice does no harm.
+  CO_TRY_STATUS(unbound);
+  fleet_.EndMove(uid, placement, fleet::MoveOutcome::kCommitted);
+  const char* what = "the host fell silent: room is looked for elsewhere";
+  if (is_machine) {
+    REACHED("pool_loss.moved");
+    what = "the host fell silent and its copy has been killed: placing it elsewhere";
+  } else {
+    REACHED("pool_loss.reservation_moved");
+  }
+  events_.Record({.kind = guest.kind, .key = guest.key, .uid = uid},
+                 client::EventType::kWarning,
+                 "PoolLost",
+                 "Moving",
+                 what);
   co_return OkStatus();
 }
 

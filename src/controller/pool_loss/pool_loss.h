@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PoolLoss acts on hosts that fell silent: machines with Move are unbound once their host must have
-// killed them, machines of a set with Replace are deleted so that the set makes new ones,
-// everything else stays as it is. The LossJudge says when; this is the hand.
+// killed them, machines of a set with Replace are deleted so that the set makes new ones, room that
+// is reserved there is looked for elsewhere, everything else stays as it is. The LossJudge says
+// when; this is the hand.
 #pragma once
 
 #include <map>
@@ -45,23 +46,28 @@ class PoolLoss final : private client::Sink {
   rt::Task<Status> Run();
 
  private:
-  // The little that is known of a machine with a place.
+  // The little that is known of a machine or reservation with a place.
   struct Guest {
+    const meta::KindInfo* kind = nullptr;
     client::ObjectKey key;
     std::string pool_uid;
     int64_t placement = 0;
-    enum class OnLoss : uint8_t { kKeep, kMove, kReplace } on_loss = OnLoss::kKeep;
+    enum class OnLoss : uint8_t { kKeep, kMove, kReplace, kReserve } on_loss = OnLoss::kKeep;
   };
 
-  void OnListBegin() override { unseen_ = std::exchange(guests_, {}); }
+  using Guests = std::map<std::string, Guest>;  // by UID
+
+  void OnListBegin() override { guests_.clear(); }
   void OnListed(meta::Object object) override { Put(object); }
-  void OnListEnd() override { unseen_.clear(); }
+  void OnListEnd() override {}
   void OnEvent(client::WatchEvent event) override;
   void Put(const meta::Object& object);
+  void PutReservation(const meta::Object* before, const meta::Object* now);
 
   rt::Task<Status> Watch();
   rt::Task<Status> Act(LossVerdict verdict);
-  rt::Task<Status> MoveAway(std::string pool_uid);
+  rt::Task<Status> MoveAway(std::string pool_uid, Guest::OnLoss on_loss);
+  rt::Task<Status> Unbind(std::string uid, Guest guest);
   rt::Task<Status> Replace(std::string pool_uid);
   rt::Task<Status> TellMassLoss(std::string text);
   rt::Task<bool> IsOverridden();
@@ -76,9 +82,10 @@ class PoolLoss final : private client::Sink {
   client::EventRecorder events_;
   LossJudge judge_;
   client::Informer pools_;
-  std::map<std::string, Guest> guests_;  // by UID; those with Move or Replace only
-  std::map<std::string, Guest> unseen_;
+  Guests guests_;        // machines with Move or Replace only
+  Guests reservations_;  // all that still keep room
   client::Reflector machines_;
+  client::Informer reserved_;
   std::string told_;  // the mass loss that was last written
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
@@ -340,6 +341,11 @@ agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uin
     FillMachine(object.as<Machine>(), parts, *assign.mutable_machine());
   } else if (&object.kind() == &kVolumeKind) {
     FillVolume(object.as<Volume>(), parts, *assign.mutable_volume());
+  } else if (&object.kind() == &core::kReservationKind) {
+    const auto& reservation = object.as<core::Reservation>();
+    agent::ReservationBody& body = *assign.mutable_reservation();
+    body.set_count(core::LeftOf(reservation));
+    for (const auto& consumer : reservation.status.consumers) body.add_consumers(consumer.uid);
   } else {
     const auto& bucket = object.as<Bucket>();
     agent::BucketBody& body = *assign.mutable_bucket();
@@ -347,6 +353,7 @@ agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uin
     body.set_generation(bucket.metadata.generation);
     for (const auto& [key, value] : bucket.metadata.labels) (*body.mutable_labels())[key] = value;
   }
+  assign.set_reservation_uid(placement.reservation_uid);
   assign.set_hash(HashOf(assign));
   assign.set_incarnation(incarnation);
   assign.set_placement(static_cast<uint64_t>(placement.epoch));

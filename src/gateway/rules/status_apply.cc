@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
@@ -210,6 +211,10 @@ bool ApplyReport(const agent::ObjectStatus& report, WallTime now, meta::Object& 
   if (report.kind() != object.kind().kind) return false;
   if (&object.kind() == &kMachineKind) return ApplyMachine(report, now, object.as<Machine>());
   if (&object.kind() == &kVolumeKind) return ApplyVolume(report, now, object.as<Volume>());
+  // How far a reservation is, the server knows by itself.
+  if (&object.kind() == &core::kReservationKind) {
+    return ApplyConditions(report, now, object.as<core::Reservation>().status.conditions);
+  }
   return ApplyBucket(report, now, object.as<Bucket>());
 }
 

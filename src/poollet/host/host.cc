@@ -118,6 +118,7 @@ void Host::RestoreFromRecord() {
       if (desired.ok()) {
         allocation.class_name = desired->class_name;
         allocation.reservation_uid = desired->reservation_uid;
+        allocation.consumers = ConsumersOf(*desired);
         item.desired = std::make_shared<const Desired>(*std::move(desired));
       } else {
         LOG_ERROR("local record: {}: {}", uid, desired.status().message());

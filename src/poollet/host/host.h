@@ -225,6 +225,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Execute(const PendingDelete& wanted);
   // The present history is the one that counts from here on.
   void BelieveHistory();
+  void DropUnknownReservations();
   void OnForget(const agent::v1::Gone& gone);
   rt::Task<Status> Forget(std::vector<std::string> uids);
   void OnPool(const agent::v1::PoolWelcome& welcome);

@@ -249,6 +249,7 @@ void Host::Accept(std::shared_ptr<const Desired> desired, std::string assign) {
   allocation.placement = desired->placement.number;
   allocation.amounts = desired->amounts;
   allocation.reservation_uid = desired->reservation_uid;
+  allocation.consumers = ConsumersOf(*desired);
   const bool is_here = ledger_.IsAllocated(desired->uid);
   Verdict verdict = ledger_.Admit(allocation, loop_.Now());  // P5
   if (!verdict.fits && !is_here) {
@@ -403,10 +404,21 @@ void Host::Synced(uint64_t revision) {
       Execute(wanted);
     }
   }
+  DropUnknownReservations();
   facts_said_ = 0;
   SayOrphans();
   if (std::ranges::any_of(items_, [](const auto& item) { return !item.second.is_confirmed; })) {
     watch_.ScanNow();
+  }
+}
+
+// Room that the server knows nothing of is kept for nobody. Unlike what runs here, nothing is lost
+// with it.
+void Host::DropUnknownReservations() {
+  for (auto& [uid, item] : items_) {
+    const bool is_unknown = item.entry.kind == ObjectKind::kReservation && !item.is_confirmed &&
+                            item.entry.phase == Phase::kAssigned;
+    if (is_unknown) MakeGone(uid, item);
   }
 }
 

@@ -24,6 +24,12 @@ std::string Describe(const Allocation& item) {
   return fmt::format("{} {}", fleet::NameOf(item.kind), item.uid);
 }
 
+// Whether the item lives in the room of the reservation.
+bool Draws(const Allocation& item, const Allocation& reservation) {
+  return item.reservation_uid == reservation.uid && item.pool_uid == reservation.pool_uid &&
+         !reservation.consumers.contains(item.uid);
+}
+
 Allocation ToAllocation(const fleet::OfferItem& item, const std::string& reservation_uid) {
   return {.uid = item.uid,
           .kind = item.kind,
@@ -122,8 +128,7 @@ Amounts Ledger::FreeOf(const std::string& pool_uid, const Amounts& wanted) const
 Amounts Ledger::LeftOf(const Entry& reservation) const {
   Amounts left = reservation.counted;
   const auto take = [&](const Entry& entry) {
-    if (entry.item.reservation_uid == reservation.item.uid &&
-        entry.item.pool_uid == reservation.item.pool_uid) {
+    if (Draws(entry.item, reservation.item)) {
       Subtract(left, Common(entry.counted, left));
     }
   };
@@ -135,8 +140,7 @@ Amounts Ledger::LeftOf(const Entry& reservation) const {
 Verdict Ledger::Check(const Entry& entry) const {
   Amounts need = entry.counted;
   const auto reservation = allocations_.find(entry.item.reservation_uid);
-  if (reservation != allocations_.end() &&
-      reservation->second.item.pool_uid == entry.item.pool_uid) {
+  if (reservation != allocations_.end() && Draws(entry.item, reservation->second.item)) {
     need = Beyond(need, LeftOf(reservation->second));
   }
   // What an orphan of this uid uses, the object will use in its place.
@@ -278,7 +282,6 @@ Verdict Ledger::Admit(const Allocation& allocation, Time now) {
   }
   Verdict verdict = Check(entry);
   if (verdict.fits) {
-    if (entry.item.kind == ObjectKind::kReservation) ForgetDraws(entry.item.uid);
     PutAllocation(std::move(entry));
   } else if (before.has_value()) {
     PutAllocation(*std::move(before));
@@ -312,14 +315,6 @@ void Ledger::SetOrphans(std::vector<OrphanUse> orphans) {
 const Allocation* Ledger::Find(const std::string& uid) const {
   const auto found = allocations_.find(uid);
   return found == allocations_.end() ? nullptr : &found->second.item;
-}
-
-// The server counted what was consumed before it said how much is still to be kept.
-void Ledger::ForgetDraws(const std::string& reservation_uid) {
-  for (auto& [_, entry] : allocations_) {
-    if (entry.item.reservation_uid == reservation_uid) entry.item.reservation_uid.clear();
-  }
-  sums_current_ = false;
 }
 
 void Ledger::PutHold(Hold hold) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct Allocation {
   uint64_t placement = 0;
   Amounts amounts;
   std::string reservation_uid;  // what it consumes; "" for nothing
+  // Of a reservation: those who have used it. Its amounts are without theirs, so they draw no more
+  // from it, whatever came first here, they or this.
+  std::set<std::string> consumers;
 };
 
 // Runs here, and nobody asked for it.
@@ -137,7 +141,6 @@ class Ledger {
   // Each of these changes one entry and the sums with it.
   void PutHold(Hold hold);
   std::optional<Hold> TakeHold(const std::string& uid);
-  void ForgetDraws(const std::string& reservation_uid);
   void PutAllocation(Entry entry);
   void TakeAllocation(const std::string& uid);
   // Adds to the sums, or leaves them to be made anew where a reservation or an orphan is involved.

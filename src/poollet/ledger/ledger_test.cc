@@ -228,6 +228,43 @@ TEST_F(LedgerTest, AReservationIsConsumedByWhoNamesIt) {
   EXPECT_EQ(AmountOf(ledger_.AllocatedOf("machines"), "cpu"), 3000);
 }
 
+// The server says anew what is to be kept when a machine has used a part. That and the machine's
+// own assignment come in any order, and with or without the hold that the machine was bound with.
+TEST_F(LedgerTest, R8_6_APartIsCountedOnceInWhateverOrderItsUseIsTold) {
+  const auto reserve = [](int64_t cpu, std::set<std::string> consumers) {
+    auto allocation = AllocationOf(Item("r", {{"cpu", cpu}}, ObjectKind::kReservation));
+    allocation.consumers = std::move(consumers);
+    return allocation;
+  };
+  enum class First : uint8_t { kMachine, kReservation };
+  enum class Hold : uint8_t { kHeld, kLost };
+  for (const First first : {First::kMachine, First::kReservation}) {
+    for (const Hold hold : {Hold::kHeld, Hold::kLost}) {
+      Ledger ledger("boot");
+      ledger.SetCapacity({{"cpu", 4000}});
+      ledger.SetPool({.uid = "machines", .counting = {}, .limits = {}, .classes = {}});
+      ASSERT_TRUE(ledger.Admit(reserve(4000, {}), kStart).fits);
+      auto offer = OfferOf(1, Item("a", {{"cpu", 1500}}));
+      offer.reservation_uid = "r";
+      if (hold == Hold::kHeld) {
+        ASSERT_EQ(ledger.Ask(offer, 0, kStart).verdict, Answered::kAccepted);
+      }
+      auto machine = AllocationOf(Item("a", {{"cpu", 1500}}));
+      machine.reservation_uid = "r";
+      if (first == First::kMachine) ASSERT_TRUE(ledger.Admit(machine, kStart).fits);
+      ASSERT_TRUE(ledger.Admit(reserve(2000, {"a"}), kStart).fits);
+      if (first == First::kReservation) ASSERT_TRUE(ledger.Admit(machine, kStart).fits);
+      EXPECT_EQ(AmountOf(ledger.AllocatedOf("machines"), "cpu"), 3500);
+      EXPECT_EQ(AmountOf(ledger.HeldOf("machines"), "cpu"), 0);
+      // What is left of its part is everybody's, the other part is not.
+      EXPECT_EQ(ledger.Ask(OfferOf(2, Item("b", {{"cpu", 500}})), 0, kStart).verdict,
+                Answered::kAccepted);
+      EXPECT_EQ(ledger.Ask(OfferOf(3, Item("c", {{"cpu", 1}})), 0, kStart).verdict,
+                Answered::kRejected);
+    }
+  }
+}
+
 TEST_F(LedgerTest, AnOrphanThatIsAdoptedIsCountedOnce) {
   ledger_.SetOrphans({{.runtime_id = "r",
                        .uid = "a",

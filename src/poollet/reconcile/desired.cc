@@ -216,13 +216,19 @@ Result<Desired> ParseAssign(std::string_view assign, std::string_view cluster_id
     case pb::Assign::kBucket: ReadBucket(message, cluster_id, desired); break;
     case pb::Assign::kReservation:
       desired.kind = ObjectKind::kReservation;
-      desired.body = DesiredReservation();
+      desired.body = DesiredReservation{.consumers = {message.reservation().consumers().begin(),
+                                                      message.reservation().consumers().end()}};
       break;
     case pb::Assign::BODY_NOT_SET: return BadRequest("assignment of " + desired.uid + ": no body");
   }
   if (desired.uid.empty()) return BadRequest("an assignment without a uid");
   desired.had_secrets = Strip(message);
   return desired;
+}
+
+std::set<std::string> ConsumersOf(const Desired& desired) {
+  const auto* reservation = std::get_if<DesiredReservation>(&desired.body);
+  return reservation == nullptr ? std::set<std::string>() : reservation->consumers;
 }
 
 Result<std::string> WithoutSecrets(std::string_view assign) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,7 +36,9 @@ struct DesiredVolume {
 struct DesiredBucket {
   iri::Bucket object;
 };
-struct DesiredReservation {};
+struct DesiredReservation {
+  std::set<std::string> consumers;  // UIDs of the machines that have used it
+};
 
 struct Desired {
   std::string uid;
@@ -58,6 +61,8 @@ struct Desired {
 // A berth.agent.v1.Assign, serialized. BadRequest for what is no whole assignment; `cluster_id`
 // goes to the runtime object's labels.
 Result<Desired> ParseAssign(std::string_view assign, std::string_view cluster_id);
+// Of a reservation: who has used it.
+std::set<std::string> ConsumersOf(const Desired& desired);
 // The same message without secrets, for the record.
 Result<std::string> WithoutSecrets(std::string_view assign);
 

@@ -132,8 +132,9 @@ class Board {
   // first.
   std::optional<std::vector<Candidate>> PlaceGroup(std::span<const Request> requests);
 
-  // Which objects, of lower priority than the request, must stop so that it fits somewhere, with
-  // least harm: lowest highest priority, then fewest victims, then the smallest sum of priorities.
+  // Which objects, of lower priority than the request, must stop so that it fits somewhere. On each
+  // pool the least important ones, and nobody whom it would fit without; of the pools the one with
+  // the lowest highest priority, then the fewest victims, then the smallest sum of priorities.
   // Victims are confirmed, preemptible and without local state. `budgets` says how many of a set
   // may stop; a set that is not named has no limit.
   std::optional<Preemption> Preempt(const Request& request,

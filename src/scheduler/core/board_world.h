@@ -221,6 +221,9 @@ class BoardWorld {
     DrawTraits(request);
     if (random_.Chance(0.05))
       if (const auto pool = DrawPoolIndex()) request.pinned = Index(*pool);
+    if (random_.Chance(0.05))
+      for (int i = 0; i < 3; ++i)
+        if (const auto pool = DrawPoolIndex()) request.among.push_back(Index(*pool));
     while (random_.Chance(0.2))
       if (const auto pool = DrawPoolIndex()) request.refused.push_back(Index(*pool));
     if (random_.Chance(0.1))

@@ -129,7 +129,7 @@ void BoardState::Decide(const Request& request, size_t count, Decision& decision
   if (count == 0) return;
   objects.Expect(request.key);  // by Assume
   const Inquiry inquiry = Inquire(request);
-  if (request.pinned || !request.reservation.empty())
+  if (request.pinned || !request.among.empty() || !request.reservation.empty())
     return DecideAmongFew(inquiry, count, decision);
   FitIndex& index = indexes.Get(inquiry.shape);
   const Clauses clauses = ClausesOf(inquiry);
@@ -178,12 +178,13 @@ void BoardState::Search(const Inquiry& inquiry,
   });
 }
 
-// A pinned request, or one that consumes a reservation: the few pools in question are asked one by
-// one.
+// A request for certain pools, or one that consumes a reservation: the few pools in question are
+// asked one by one.
 void BoardState::DecideAmongFew(const Inquiry& inquiry, size_t count, Decision& decision) {
   const Request& request = inquiry.request;
   std::vector<size_t> asked;
   if (request.pinned) asked.push_back(ToSize(*request.pinned));
+  for (const PoolIndex pool : request.among) asked.push_back(ToSize(pool));
   for (const ObjectKey& key : request.reservation)
     if (const Placed* copy = objects.Find(key); copy != nullptr) asked.push_back(copy->pool);
   std::ranges::sort(asked);

@@ -65,6 +65,10 @@ class ReferenceBoard {
                                         size_t pool) const {
     const PoolSpec& spec = pools.at(pool).spec;
     if (request.pinned && ToSize(*request.pinned) != pool) return Rule::kPinned;
+    if (!request.among.empty() &&
+        std::ranges::count(request.among, PoolIndex{static_cast<uint32_t>(pool)}) == 0) {
+      return Rule::kPinned;
+    }
     if (!spec.state.is_ready) return Rule::kNotReady;
     if (!spec.state.has_session) return Rule::kNoSession;
     if (spec.state.is_deleting) return Rule::kDeleting;
@@ -115,7 +119,7 @@ class ReferenceBoard {
       if (!request.reservation.empty()) candidate.reservation = *ReservedAt(request, r, pool);
       ranked.push_back(candidate);
     }
-    const bool is_few = request.pinned || !request.reservation.empty();
+    const bool is_few = request.pinned || !request.among.empty() || !request.reservation.empty();
     const size_t start = is_few ? 0 : Start(request, r);
     const size_t chunks = (slots + 63) / 64;
     const auto order = [&](PoolIndex pool) {

@@ -118,6 +118,7 @@ struct Request {
   bool is_reservation = false;  // a copy of a reservation: room that others may consume
 
   std::optional<PoolIndex> pinned;       // this pool or none
+  std::vector<PoolIndex> among;          // one of these or none; empty: any
   std::vector<PoolIndex> refused;        // said no in this round
   std::vector<PoolIndex> bound_volumes;  // volume pools of volumes that are already bound
   // Volumes that get a pool together with the machine: only key and shape are looked at.

@@ -132,6 +132,9 @@ std::optional<Rule> BoardState::FirstFailure(const Inquiry& inquiry, size_t pool
   const CompiledShape& shape = inquiry.shape;
   const PoolState& state = pools.spec(pool).state;
   if (request.pinned && ToSize(*request.pinned) != pool) return Rule::kPinned;
+  if (!request.among.empty() &&
+      std::ranges::find(request.among, pool, ToSize) == request.among.end())
+    return Rule::kPinned;
   if (!state.is_ready) return Rule::kNotReady;
   if (!state.has_session) return Rule::kNoSession;
   if (state.is_deleting) return Rule::kDeleting;

@@ -8,7 +8,6 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/placement.h"
-#include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "scheduler/placing/explain_text.h"
@@ -19,7 +18,6 @@ namespace {
 
 namespace dev = apis::berth_dev;
 using apis::compute::kMachineKind;
-using apis::storage::kBucketKind;
 using apis::storage::kVolumeKind;
 
 dev::PlacementReviewStatus Settled(std::string_view verdict, std::string message) {
@@ -36,6 +34,13 @@ std::string_view ReluctanceOf(Tier tier) {
     case Tier::kAvoided: return "Failing";
   }
   return "";
+}
+
+// Why a reservation needs no pool; "" if it does.
+std::string_view WhyNoPlace(const ReservationFacts& facts) {
+  if (facts.is_for_all) return "is for all pools: each has a reservation of its own";
+  if (facts.is_over) return "is over: its time has passed";
+  return facts.left == 0 ? "was used: machines have all of its room" : "";
 }
 
 // "room for 17", "room for 1000 or more".
@@ -79,11 +84,10 @@ Result<dev::PlacementReviewStatus> Adviser::Review(const meta::Object& object, i
   if (&object.kind() == &dev::kMachineSetKind) {
     return ReviewSet(object.as<dev::MachineSet>(), copies);
   }
-  const bool is_placeable = &object.kind() == &kMachineKind || &object.kind() == &kVolumeKind ||
-                            &object.kind() == &kBucketKind;
-  if (!is_placeable) {
+  if (!apis::IsPlaceable(object.kind())) {
     return BadRequest("a " + std::string(object.kind().kind) +
-                      " is not placed; machines, volumes, buckets and machine sets are");
+                      " is not placed; machines, volumes, buckets, reservations and machine sets "
+                      "are");
   }
   return ReviewOne(object, copies);
 }
@@ -91,7 +95,11 @@ Result<dev::PlacementReviewStatus> Adviser::Review(const meta::Object& object, i
 Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
   ObjectRecord record = objects_.Sketch(object);
   if (record.is_deleting) return Settled(dev::kVerdictNotNeeded, "is being deleted");
-  if (record.kind != &kMachineKind && record.class_name.empty()) {
+  if (record.reserves != nullptr) {
+    if (const std::string_view why = WhyNoPlace(*record.reserves); !why.empty()) {
+      return Settled(dev::kVerdictNotNeeded, std::string(why));
+    }
+  } else if (record.kind != &kMachineKind && record.class_name.empty()) {
     return Settled(dev::kVerdictNotNeeded, "has no class: it was made elsewhere and needs no pool");
   }
   const bool is_placed = !record.placed_uid.empty() || objects_.PlaceOf(record) != nullptr;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/storage/volume.h"
 #include "base/check.h"
 
@@ -12,6 +13,7 @@ namespace berth::scheduler {
 namespace {
 
 fleet::ObjectKind FleetKindOf(const meta::KindInfo& kind) {
+  if (&kind == &apis::core::kReservationKind) return fleet::ObjectKind::kReservation;
   switch (PoolKindOf(kind)) {
     case PoolKind::kMachine: return fleet::ObjectKind::kMachine;
     case PoolKind::kVolume: return fleet::ObjectKind::kVolume;
@@ -43,6 +45,12 @@ std::vector<Part> PartsOf(const Attempt& attempt,
 }
 
 Resources TakenBy(const Part& part) {
+  if (const ReservationFacts* reserves = part.object->reserves.get()) {
+    Resources taken =
+        TakenOf(part.pool->pool, part.object->class_name, RequirementsOf(reserves->unit).resources);
+    for (auto& [name, amount] : taken) amount *= reserves->left;
+    return taken;
+  }
   return TakenOf(
       part.pool->pool, part.object->class_name, RequirementsOf(part.object->shape).resources);
 }
@@ -53,7 +61,8 @@ fleet::OfferItem ItemFor(const Part& part) {
           .kind = FleetKindOf(*part.object->kind),
           .uid = part.object->uid,
           .placement = static_cast<uint64_t>(part.object->epoch) + 1,
-          .class_name = part.object->class_name,
+          // A reservation is for as many of its class as its amounts say.
+          .class_name = part.object->reserves != nullptr ? "" : part.object->class_name,
           .resources = fleet::Vector(taken.begin(), taken.end())};
 }
 
@@ -84,6 +93,10 @@ std::vector<fleet::Offer> OffersFor(const Attempt& attempt,
     offer.id = {.term = term, .number = ++next_number};
     offer.item = ItemFor(part);
     offer.hold_ttl = hold_ttl;
+    if (part.object->uid != attempt.uid) continue;
+    if (const ObjectRecord* reservation = objects.ReservationAt(attempt.candidate.reservation)) {
+      offer.reservation_uid = reservation->uid;
+    }
   }
   return offers;
 }
@@ -102,6 +115,11 @@ client::BindRequest BindingFor(const Attempt& attempt,
                              .pool = part.pool->pool.spec.name,
                              .pool_uid = part.pool->pool.spec.uid,
                              .resources = client::Amounts(taken.begin(), taken.end())});
+  }
+  const ObjectRecord* reservation = objects.ReservationAt(attempt.candidate.reservation);
+  if (reservation != nullptr && !request.items.empty()) {
+    request.items.front().reservation = reservation->key.name;
+    request.items.front().reservation_uid = reservation->uid;
   }
   return request;
 }

@@ -6,6 +6,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/core/placement.h"
+#include "apis/core/reservation.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
@@ -18,6 +19,7 @@ namespace berth::scheduler {
 namespace {
 
 using apis::compute::kMachineKind;
+using apis::core::kReservationKind;
 using apis::storage::kBucketKind;
 using apis::storage::kVolumeKind;
 
@@ -47,7 +49,7 @@ uint64_t SetOf(const std::string& uid) {
 }  // namespace
 
 PoolKind PoolKindOf(const meta::KindInfo& kind) {
-  if (&kind == &kMachineKind) return PoolKind::kMachine;
+  if (&kind == &kMachineKind || &kind == &kReservationKind) return PoolKind::kMachine;
   if (&kind == &kVolumeKind) return PoolKind::kVolume;
   CHECK(&kind == &kBucketKind) << kind.kind;
   return PoolKind::kBucket;
@@ -69,6 +71,9 @@ void ObjectDirectory::ReadMachine(const meta::Object& object, ObjectRecord& reco
   if (machine.spec.placement) {
     record.priority = machine.spec.placement->priority.value_or(0);
     record.priority_class = PriorityClassNamed(machine.spec.placement->priority_class_name);
+    // Once it was bound it has used its part, and goes where any other would.
+    const auto& reservation = machine.spec.placement->reservation_ref;
+    if (reservation && record.epoch == 0) record.reservation = reservation->name;
   }
   record.is_leaving = machine.status.placement && !machine.status.placement->release.empty();
   for (const meta::OwnerReference& owner : machine.metadata.owner_references) {
@@ -93,6 +98,8 @@ ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
   record.is_deleting = object.metadata().deletion_timestamp.has_value();
   if (&object.kind() == &kMachineKind) {
     ReadMachine(object, record);
+  } else if (&object.kind() == &kReservationKind) {
+    ReadReservation(object, record);
   } else if (&object.kind() == &kVolumeKind) {
     const auto& volume = object.as<apis::storage::Volume>();
     ReadPlacement(volume.spec.volume_pool_ref, volume.status.placement, record);
@@ -150,7 +157,8 @@ void ObjectDirectory::NoteLoss(const ObjectRecord& before,
   const bool was_asked =
       loss.reason == apis::core::kReleaseDrain || loss.reason == apis::core::kReleaseMove ||
       loss.reason == apis::core::kReleaseTaint || loss.reason == apis::core::kReleasePreempted ||
-      loss.reason == "HostReleased" || loss.reason == "PoolLost";
+      loss.reason == apis::core::kReleaseExpired || loss.reason == "HostReleased" ||
+      loss.reason == apis::core::kReasonPoolLost;
   const PoolEntry* pool = pools_.FindByUid(loss.pool_uid);
   if (!was_asked && pool != nullptr) effects.failing.push_back(pool->index);
 }
@@ -162,6 +170,13 @@ ObjectDirectory::Effects ObjectDirectory::OnGone(std::string_view uid) {
   const ObjectRecord record = found->second;
   Unindex(found->second);
   board_.Forget(ObjectKey::FromUid(record.uid));
+  if (record.reserves != nullptr) {
+    std::erase_if(copies_, [&](const auto& copy) {
+      if (copy.second != record.uid) return false;
+      board_.Forget(copy.first);
+      return true;
+    });
+  }
   losses_.erase(record.uid);
   nominations_.erase(record.uid);
   records_.erase(found);
@@ -170,14 +185,14 @@ ObjectDirectory::Effects ObjectDirectory::OnGone(std::string_view uid) {
   return effects;
 }
 
-std::vector<client::ObjectKey> ObjectDirectory::OnMachineClass(
-    const apis::compute::MachineClass& size) {
+ObjectDirectory::Waiting ObjectDirectory::OnMachineClass(const apis::compute::MachineClass& size) {
   classes_.insert_or_assign(size.metadata.name, size);
-  std::vector<client::ObjectKey> waiting;
+  Waiting waiting;
   const auto found = without_class_.find(size.metadata.name);
   if (found == without_class_.end()) return waiting;
-  for (const ObjectRecord* machine : found->second) waiting.push_back(machine->key);
-  std::sort(waiting.begin(), waiting.end());
+  for (const ObjectRecord* record : found->second) waiting.emplace_back(record->kind, record->key);
+  std::ranges::sort(
+      waiting, {}, [](const auto& one) { return std::pair(one.first->kind, one.second); });
   return waiting;
 }
 
@@ -293,7 +308,11 @@ ObjectDirectory::Effects ObjectDirectory::OnPoolAdded(const PoolEntry& pool) {
   Effects effects;
   for (const auto& [uid, record] : records_) {
     if (PoolKindOf(*record.kind) != pool.pool.spec.kind) continue;
-    if (record.placed_uid != pool.pool.spec.uid && record.pool_ref != pool.pool.spec.name) continue;
+    const bool names_it = record.pool_ref == pool.pool.spec.name ||
+                          (record.reserves != nullptr &&
+                           std::ranges::find(record.reserves->pools, pool.pool.spec.name) !=
+                               record.reserves->pools.end());
+    if (record.placed_uid != pool.pool.spec.uid && !names_it) continue;
     Settle(record);
     Judge(record, effects);
     JudgeRelated(record, effects);
@@ -331,8 +350,11 @@ const PoolEntry* ObjectDirectory::PlaceOf(const ObjectRecord& record) const {
 
 bool ObjectDirectory::NeedsPlace(const ObjectRecord& record) const {
   if (record.is_deleting || !record.placed_uid.empty()) return false;
-  // Volumes and buckets without a class were made elsewhere.
-  if (record.kind != &kMachineKind && record.class_name.empty()) return false;
+  if (const ReservationFacts* reserves = record.reserves.get()) {
+    if (reserves->is_for_all || reserves->is_over || reserves->left == 0) return false;
+  } else if (record.kind != &kMachineKind && record.class_name.empty()) {
+    return false;  // volumes and buckets without a class were made elsewhere
+  }
   if (PlaceOf(record) != nullptr) return false;
   if (record.kind != &kVolumeKind) return true;
   // A volume that a machine without a place names goes with it.
@@ -340,6 +362,7 @@ bool ObjectDirectory::NeedsPlace(const ObjectRecord& record) const {
 }
 
 void ObjectDirectory::Settle(const ObjectRecord& record) {
+  if (record.reserves != nullptr) return SettleReservation(record);
   const ObjectKey key = ObjectKey::FromUid(record.uid);
   const PoolEntry* place = PlaceOf(record);
   if (place != nullptr && record.shape != nullptr) {
@@ -370,6 +393,7 @@ std::variant<Ask, NotYet> ObjectDirectory::Prepare(const ObjectRecord& record) c
   ask.request.priority = record.priority;
   ask.request.has_local_state = record.has_local_state;
   ask.request.set = record.set;
+  ask.request.is_reservation = record.reserves != nullptr;
   if (record.is_pinned) {
     const PoolEntry* pool = pools_.FindByName(PoolKindOf(*record.kind), record.pool_ref);
     if (pool == nullptr) {
@@ -381,6 +405,8 @@ std::variant<Ask, NotYet> ObjectDirectory::Prepare(const ObjectRecord& record) c
   if (loss != losses_.end() && loss->second.reason == apis::core::kReleaseMove) {
     if (const PoolEntry* left = pools_.FindByUid(loss->second.pool_uid)) ask.left = left->index;
   }
+  if (auto not_yet = AddReservation(record, ask)) return *std::move(not_yet);
+  if (auto not_yet = AddPools(record, ask)) return *std::move(not_yet);
   if (auto not_yet = AddVolumes(record, ask)) return *std::move(not_yet);
   return ask;
 }
@@ -418,9 +444,16 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
 
 void ObjectDirectory::Index(const ObjectRecord& record) {
   by_key_.insert(&record);
+  const bool has_class = record.kind == &kMachineKind || record.kind == &kReservationKind;
+  if (has_class && record.shape == nullptr) without_class_[record.class_name].insert(&record);
+  if (record.reserves != nullptr && !record.reserves->part_of.empty()) {
+    parts_.insert({{record.key.namespace_, record.reserves->part_of}, &record});
+  }
   if (record.kind != &kMachineKind) return;
   CountPreemptible(record, 1);
-  if (record.shape == nullptr) without_class_[record.class_name].insert(&record);
+  if (!record.reservation.empty()) {
+    into_.insert({{record.key.namespace_, record.reservation}, &record});
+  }
   if (record.is_deleting || PlaceOf(record) != nullptr) return;
   for (const std::string& name : record.volumes) {
     named_by_[HashOf(record.key.namespace_, name)].insert(&record);
@@ -430,6 +463,12 @@ void ObjectDirectory::Index(const ObjectRecord& record) {
 void ObjectDirectory::Unindex(const ObjectRecord& record) {
   by_key_.erase(&record);
   if (record.kind == &kMachineKind) CountPreemptible(record, -1);
+  if (!record.reservation.empty()) {
+    into_.erase({{record.key.namespace_, record.reservation}, &record});
+  }
+  if (record.reserves != nullptr) {
+    parts_.erase({{record.key.namespace_, record.reserves->part_of}, &record});
+  }
   if (const auto waiting = without_class_.find(record.class_name);
       waiting != without_class_.end()) {
     waiting->second.erase(&record);
@@ -468,6 +507,15 @@ void ObjectDirectory::Judge(const ObjectRecord& record, Effects& effects) const 
 void ObjectDirectory::JudgeRelated(const ObjectRecord& record, Effects& effects) const {
   if (record.kind == &kVolumeKind) {
     for (const ObjectRecord* machine : NamedBy(record)) Judge(*machine, effects);
+  }
+  if (record.reserves != nullptr) {
+    for (const std::string& name : {record.key.name, record.reserves->part_of}) {
+      const client::ObjectKey key{.namespace_ = record.key.namespace_, .name = name};
+      for (auto at = into_.lower_bound({key, nullptr}); at != into_.end() && at->first == key;
+           ++at) {
+        Judge(*at->second, effects);
+      }
+    }
   }
   for (const std::string& name : record.volumes) {
     const ObjectRecord* volume =

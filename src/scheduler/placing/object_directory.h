@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ObjectDirectory keeps the little that placing needs to know of every machine, volume and
-// bucket: who they are, where they are, what they ask for. It settles on the board what the store
-// says is placed, and says which objects need a place.
+// The ObjectDirectory keeps the little that placing needs to know of every machine, volume, bucket
+// and reservation: who they are, where they are, what they ask for. It settles on the board what
+// the store says is placed, and says which objects need a place.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -30,6 +31,18 @@
 
 namespace berth::scheduler {
 
+// What is known of a reservation beyond that.
+struct ReservationFacts {
+  int32_t count = 1;               // for how many machines
+  int32_t left = 1;                // for how many of them it still is
+  bool is_for_all = false;         // has a part for each pool instead of a place
+  bool is_over = false;            // its time is
+  std::vector<std::string> pools;  // names; empty: any
+  std::string part_of;             // the name of the one for all pools
+  std::vector<std::string> consumers;
+  Shape unit;  // room for one machine
+};
+
 // What is known of one object. Small: there is one for every object of the cluster.
 struct ObjectRecord {
   const meta::KindInfo* kind = nullptr;
@@ -50,6 +63,8 @@ struct ObjectRecord {
   uint64_t set = 0;                  // of its MachineSet, as the board wants it; 0: of none
   std::vector<std::string> volumes;  // of a machine: names in its namespace
   std::string claimed_by;            // of a volume: UID of the machine
+  std::string reservation;           // of a machine that is to go into one: its name
+  std::shared_ptr<const ReservationFacts> reserves;  // of a reservation
 };
 
 // Why an object cannot be decided on yet: something that it names is not there.
@@ -85,8 +100,9 @@ class ObjectDirectory {
   };
   Effects OnObject(const meta::Object& now);
   Effects OnGone(std::string_view uid);
-  // The machines that have waited for the class, in order: they have to be read again.
-  std::vector<client::ObjectKey> OnMachineClass(const apis::compute::MachineClass& size);
+  // Who has waited for the class, in order: they have to be read again.
+  using Waiting = std::vector<std::pair<const meta::KindInfo*, client::ObjectKey>>;
+  Waiting OnMachineClass(const apis::compute::MachineClass& size);
   void OnMachineClassGone(const std::string& name);
   // Null: it is gone. What is placed counts by the new rules from here on, and who may now stop
   // others is to be tried again.
@@ -119,6 +135,8 @@ class ObjectDirectory {
   // that are not there.
   std::vector<const ObjectRecord*> FindPlaced(PoolIndex pool,
                                               std::span<const ObjectKey> keys) const;
+  // The reservation of which this key of the board is a part; null: of none.
+  const ObjectRecord* ReservationAt(ObjectKey copy) const;
   // Where room is being made for it, by its status.
   const apis::core::Nomination* NominationOf(std::string_view uid) const;
 
@@ -154,6 +172,7 @@ class ObjectDirectory {
 
   ObjectRecord Read(const meta::Object& object);
   void ReadMachine(const meta::Object& object, ObjectRecord& record);
+  void ReadReservation(const meta::Object& object, ObjectRecord& record);
   void NoteNomination(const ObjectRecord& record, const meta::Object& now);
   uint16_t PriorityClassNamed(const std::string& name);
   // Whether something of it is on its host only: its own disks, or a volume of the host.
@@ -161,7 +180,13 @@ class ObjectDirectory {
   void CountPreemptible(const ObjectRecord& record, int sign);
   void NoteLoss(const ObjectRecord& before, const meta::Object& now, Effects& effects);
   void Settle(const ObjectRecord& record);
+  void SettleReservation(const ObjectRecord& record);
   std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;
+  // The parts of the reservation that the machine may go into.
+  std::optional<NotYet> AddReservation(const ObjectRecord& machine, Ask& ask) const;
+  // The pools that a reservation names.
+  std::optional<NotYet> AddPools(const ObjectRecord& reservation, Ask& ask) const;
+  std::vector<const ObjectRecord*> PartsOf(const ObjectRecord& reservation) const;
   void Index(const ObjectRecord& record);
   void Unindex(const ObjectRecord& record);
   void Judge(const ObjectRecord& record, Effects& effects) const;
@@ -183,8 +208,13 @@ class ObjectDirectory {
   // Machines without a place, by a hash of the names of their volumes: whoever looks compares.
   // Thousands may name one volume, and each is found alone when it goes.
   std::unordered_map<uint64_t, std::unordered_set<const ObjectRecord*>> named_by_;
+  // Machines that are to go into a reservation, and reservations that are parts of one, by its
+  // name. Few.
+  std::set<std::pair<client::ObjectKey, const ObjectRecord*>> into_;
+  std::set<std::pair<client::ObjectKey, const ObjectRecord*>> parts_;
+  std::map<ObjectKey, std::string> copies_;  // UID of the reservation, by key on the board
   std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
-  // Machines whose class is not known, by its name.
+  // Machines and reservations whose class is not known, by its name.
   std::map<std::string, std::unordered_set<const ObjectRecord*>, std::less<>> without_class_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "apis/core/reservation.h"
 #include "apis/placement.h"
 #include "base/hash.h"
 #include "rt/join_all.h"
@@ -21,6 +22,9 @@ uint64_t HashOf(std::string_view text) { return Fnv1a(text) | 1; }
 bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now) {
   const meta::Object before = object;
   apis::SetScheduled(object, "False", pending.reason, pending.message, now);
+  if (&object.kind() == &apis::core::kReservationKind) {
+    apis::core::BecomeRejected(object.as<apis::core::Reservation>());
+  }
   return !(object == before);
 }
 

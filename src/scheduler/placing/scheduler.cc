@@ -11,6 +11,7 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
 #include "apis/k8s/priority_class.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_pool.h"
@@ -133,8 +134,10 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
         }));
   }
   FollowClasses();
-  for (const meta::KindInfo* kind :
-       {&apis::storage::kVolumeKind, &apis::compute::kMachineKind, &apis::storage::kBucketKind}) {
+  for (const meta::KindInfo* kind : {&apis::core::kReservationKind,
+                                     &apis::storage::kVolumeKind,
+                                     &apis::compute::kMachineKind,
+                                     &apis::storage::kBucketKind}) {
     sinks_.push_back(std::make_unique<ObjectSink>(*this, *kind));
   }
 }
@@ -238,18 +241,18 @@ void Scheduler::OnPool(const meta::Object* before, const meta::Object* now) {
 
 void Scheduler::OnMachineClass(const meta::Object* now, const std::string& name) {
   if (now == nullptr) return objects_.OnMachineClassGone(name);
-  std::vector<client::ObjectKey> waiting =
+  ObjectDirectory::Waiting waiting =
       objects_.OnMachineClass(now->as<apis::compute::MachineClass>());
   if (!waiting.empty()) scope_.Spawn("scheduler.class", ReadAgain(std::move(waiting)));
 }
 
-// Machines that came before their class: what they ask for is known only now.
-rt::Task<Status> Scheduler::ReadAgain(std::vector<client::ObjectKey> machines) {
-  for (const client::ObjectKey& key : machines) {
-    const Result<meta::Object> machine = co_await client_.Get(apis::compute::kMachineKind, key);
-    if (machine.status().Is(Reason::kNotFound)) continue;
-    CO_TRY_STATUS(machine);
-    placer_.Apply(objects_.OnObject(*machine));
+// Who came before its class: what it asks for is known only now.
+rt::Task<Status> Scheduler::ReadAgain(ObjectDirectory::Waiting waiting) {
+  for (const auto& [kind, key] : waiting) {
+    const Result<meta::Object> object = co_await client_.Get(*kind, key);
+    if (object.status().Is(Reason::kNotFound)) continue;
+    CO_TRY_STATUS(object);
+    placer_.Apply(objects_.OnObject(*object));
   }
   co_return OkStatus();
 }

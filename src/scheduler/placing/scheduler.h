@@ -82,7 +82,7 @@ class Scheduler {
   void OnPool(const meta::Object* before, const meta::Object* now);
   void OnMachineClass(const meta::Object* now, const std::string& name);
   void FollowClasses();
-  rt::Task<Status> ReadAgain(std::vector<client::ObjectKey> machines);
+  rt::Task<Status> ReadAgain(ObjectDirectory::Waiting waiting);
   rt::Task<Status> FollowObjects();
   rt::Task<Status> FollowFleet();
   void SetTerm(std::optional<int64_t> term);
@@ -105,7 +105,7 @@ class Scheduler {
   Adviser adviser_;
   client::LeaderLease leader_;
   std::vector<std::unique_ptr<client::Informer>> informers_;  // pools and classes
-  std::vector<std::unique_ptr<ObjectSink>> sinks_;            // machines, volumes, buckets
+  std::vector<std::unique_ptr<ObjectSink>> sinks_;            // machines, volumes, …
   bool is_synced_ = false;
 };
 

@@ -247,6 +247,26 @@ Requirements Translate(const apis::compute::Machine& machine,
   return out;
 }
 
+Requirements Translate(const apis::core::Reservation& reservation,
+                       const apis::compute::MachineClass* size) {
+  Requirements out;
+  out.kind = PoolKind::kMachine;
+  if (size != nullptr) {
+    out.class_name = size->metadata.name;
+    out.resources = ToResources(apis::ToAmounts(size->capabilities));
+  } else {
+    out.resources = ToResources(apis::ToAmounts(reservation.spec.resources));
+  }
+  out.pools = Selector::Equals(reservation.spec.selector);
+  out.namespace_name = reservation.metadata.namespace_;
+  return out;
+}
+
+Requirements Times(Requirements one, int64_t count) {
+  for (auto& [name, amount] : one.resources) amount *= count;
+  return one;
+}
+
 Requirements Translate(const apis::storage::Volume& volume) {
   Requirements out;
   out.kind = PoolKind::kVolume;

@@ -11,6 +11,7 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
 #include "apis/core/resources.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_pool.h"
@@ -40,6 +41,11 @@ TranslatedPool Translate(const apis::storage::BucketPool& pool);
 // What an object asks for. A machine's size is its class' capabilities, and its local disks.
 Requirements Translate(const apis::compute::Machine& machine,
                        const apis::compute::MachineClass& size);
+// Room for one machine of a reservation; `size` is its class, null if it names resources.
+Requirements Translate(const apis::core::Reservation& reservation,
+                       const apis::compute::MachineClass* size);
+// The same for `count` of them.
+Requirements Times(Requirements one, int64_t count);
 Requirements Translate(const apis::storage::Volume& volume);
 Requirements Translate(const apis::storage::Bucket& bucket);
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends PROTOCOL 8.6 in the bind commit: the room of a reservation becomes a machine's in the
+// commit that binds the machine, once, and only for who names it.
+#include "apis/core/reservation.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "apiserver/registry/placement_world.h"
+#include "base/strings.h"
+
+namespace berth::apiserver {
+namespace {
+
+using apis::core::kReservationKind;
+using apis::core::Reservation;
+
+class ReservationTest : public testing::Test {
+ protected:
+  ReservationTest() { pool_uid_ = world_.MakePool("alpha", 4); }
+
+  meta::Object Make(const std::string& name, int32_t count, const std::string& namespace_) {
+    Reservation reservation;
+    reservation.metadata.namespace_ = namespace_;
+    reservation.metadata.name = name;
+    reservation.spec.resources["cpu"] = meta::Quantity(2);
+    reservation.spec.count = count;
+    return PlacementWorld::Must(world_.Run(
+        world_.client().Create(meta::Object::Of(kReservationKind, std::move(reservation)), {})));
+  }
+  // A reservation of 2 cpus for each of `count` machines, on alpha.
+  meta::Object Reserve(const std::string& name, int32_t count) {
+    const meta::Object made = Make(name, count, "default");
+    const auto bound = world_.Bind(PlacementWorld::RequestFor(
+        {PlacementWorld::ItemFor(made, "alpha", pool_uid_, {{"cpu", 2000 * count}})}));
+    CHECK(bound.ok()) << bound.status();
+    return world_.Read(made);
+  }
+  meta::Object MakeUser(const std::string& name, const std::string& reservation) {
+    meta::Object machine = PlacementWorld::Machine(name);
+    if (!reservation.empty()) {
+      machine.as<apis::compute::Machine>().spec.placement.emplace().reservation_ref =
+          apis::core::LocalObjectReference{reservation};
+    }
+    return PlacementWorld::Must(world_.Run(world_.client().Create(std::move(machine), {})));
+  }
+  client::BindItem ItemInto(const meta::Object& machine,
+                            const meta::Object& reservation,
+                            int64_t cpu = 2000) {
+    client::BindItem item = PlacementWorld::ItemFor(machine, "alpha", pool_uid_, {{"cpu", cpu}});
+    item.reservation = reservation.metadata().name;
+    item.reservation_uid = reservation.metadata().uid;
+    return item;
+  }
+  Status BindInto(const meta::Object& machine,
+                  const meta::Object& reservation,
+                  int64_t cpu = 2000) {
+    return world_.Bind(PlacementWorld::RequestFor({ItemInto(machine, reservation, cpu)})).status();
+  }
+  apis::core::ReservationStatus StatusOf(const meta::Object& reservation) {
+    return world_.Read(reservation).as<Reservation>().status;
+  }
+  int64_t Allocated() { return world_.Guard(pool_uid_)->allocated["cpu"]; }
+
+  PlacementWorld world_{5};
+  std::string pool_uid_;
+};
+
+TEST_F(ReservationTest, R8_6_S3_BindingAReservationTakesTheRoom) {
+  const meta::Object made = Reserve("r", 2);
+  EXPECT_EQ(StatusOf(made).state, "Accepted");
+  EXPECT_EQ(StatusOf(made).pools,
+            (std::vector<apis::core::ReservationPool>{{.name = "alpha", .state = "Accepted"}}));
+  EXPECT_EQ(Allocated(), 4000);
+  const meta::Object machine = MakeUser("m", "");
+  const auto refused = world_.Bind(machine, "alpha", pool_uid_);
+  EXPECT_TRUE(refused.status().Is(Reason::kForbidden)) << refused.status();
+}
+
+TEST_F(ReservationTest, R8_6_S3_AMachineUsesItsPartInTheCommitThatBindsIt) {
+  const meta::Object reservation = Reserve("r", 2);
+  const meta::Object machine = MakeUser("m", "r");
+  ASSERT_TRUE(BindInto(machine, reservation, 1500).ok());
+  const auto placement = *world_.Read(machine).as<apis::compute::Machine>().status.placement;
+  EXPECT_EQ(placement.pool, "alpha");
+  EXPECT_EQ(placement.reservation_uid, reservation.metadata().uid);
+  auto status = StatusOf(reservation);
+  EXPECT_EQ(status.state, "Accepted") << "one part is left";
+  ASSERT_EQ(status.consumers.size(), 1U);
+  EXPECT_EQ(status.consumers[0].uid, machine.metadata().uid);
+  EXPECT_EQ(status.placement->resources.at("cpu"), meta::Quantity(2));
+  EXPECT_EQ(Allocated(), 3500) << "what the machine does not need of its part is free";
+  ASSERT_TRUE(BindInto(MakeUser("m2", "r"), reservation).ok());
+  status = StatusOf(reservation);
+  EXPECT_EQ(status.state, "Bound");
+  EXPECT_EQ(status.pools[0].state, "Bound");
+  EXPECT_EQ(Allocated(), 3500);
+  const Status third = BindInto(MakeUser("m3", "r"), reservation, 100);
+  EXPECT_TRUE(third.Is(Reason::kConflict)) << third;
+}
+
+TEST_F(ReservationTest, R8_6_OnlyWhoNamesItMayUseIt) {
+  const meta::Object reservation = Reserve("r", 1);
+  for (const std::string named : {"", "other"}) {
+    const Status refused = BindInto(MakeUser("m" + named, named), reservation);
+    EXPECT_TRUE(refused.Is(Reason::kConflict)) << refused;
+  }
+  EXPECT_TRUE(StatusOf(reservation).consumers.empty());
+}
+
+TEST_F(ReservationTest, R8_6_TheRequestMustFitInside) {
+  const meta::Object reservation = Reserve("r", 1);
+  const Status refused = BindInto(MakeUser("m", "r"), reservation, 2001);
+  EXPECT_TRUE(refused.Is(Reason::kConflict)) << refused;
+  client::BindItem item = ItemInto(MakeUser("n", "r"), reservation, 1);
+  item.resources["memory"] = 1;
+  const Status other = world_.Bind(PlacementWorld::RequestFor({item})).status();
+  EXPECT_TRUE(other.Is(Reason::kConflict)) << other;
+  EXPECT_EQ(Allocated(), 2000);
+}
+
+TEST_F(ReservationTest, R8_6_AReservationOfAnotherNamespaceIsNotFound) {
+  world_.MakeNamespace("other");
+  const meta::Object foreign = Make("r", 1, "other");
+  const Status refused = BindInto(MakeUser("m", "r"), foreign);
+  EXPECT_TRUE(refused.Is(Reason::kNotFound)) << refused;
+}
+
+TEST_F(ReservationTest, R8_6_OneThatGivesItsRoomBackIsNotUsed) {
+  const meta::Object reservation = Reserve("r", 1);
+  ASSERT_TRUE(world_
+                  .Patch(reservation,
+                         R"({"status":{"placement":{"release":"Expired"}}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  const Status refused = BindInto(MakeUser("m", "r"), reservation);
+  EXPECT_TRUE(refused.Is(Reason::kConflict)) << refused;
+  // Its host has let go: the room is everybody's, and it has no other place to look for.
+  ASSERT_TRUE(world_.Unbind(reservation, 1).ok());
+  EXPECT_EQ(StatusOf(reservation).state, "Expired");
+  EXPECT_EQ(Allocated(), 0);
+}
+
+TEST_F(ReservationTest, R8_6_LostRoomIsLookedForElsewhereAsFarAsItWasNotUsed) {
+  const std::string beta = world_.MakePool("beta", 4);
+  const meta::Object reservation = Reserve("r", 2);
+  const meta::Object machine = MakeUser("m", "r");
+  ASSERT_TRUE(BindInto(machine, reservation).ok());
+  client::UnbindRequest lost{.kind = &kReservationKind,
+                             .key = {"default", "r"},
+                             .uid = reservation.metadata().uid,
+                             .placement = 1,
+                             .proof = client::UnbindProof::kFenced,
+                             .reason = "PoolLost",
+                             .message = "the host fell silent"};
+  ASSERT_TRUE(world_.Run(world_.registry().binder().UnbindBatch({lost})).front().ok());
+  EXPECT_EQ(StatusOf(reservation).state, "Lost");
+  EXPECT_EQ(Allocated(), 2000) << "the machine's";
+  ASSERT_TRUE(world_
+                  .Bind(PlacementWorld::RequestFor({PlacementWorld::ItemFor(
+                      world_.Read(reservation), "beta", beta, {{"cpu", 2000}})}))
+                  .ok());
+  EXPECT_EQ(StatusOf(reservation).state, "Accepted");
+  EXPECT_EQ(StatusOf(reservation).consumers.size(), 1U);
+}
+
+TEST_F(ReservationTest, R8_6_R8_5_MembersOfAGroupUseOneTogetherOrNotAtAll) {
+  const meta::Object reservation = Reserve("r", 2);
+  const meta::Object a = MakeUser("a", "r");
+  const meta::Object b = MakeUser("b", "r");
+  const meta::Object c = MakeUser("c", "r");
+  const Status refused =
+      world_
+          .Bind(PlacementWorld::RequestFor(
+              {ItemInto(a, reservation), ItemInto(b, reservation), ItemInto(c, reservation)}))
+          .status();
+  EXPECT_TRUE(refused.Is(Reason::kConflict)) << refused;
+  EXPECT_TRUE(StatusOf(reservation).consumers.empty());
+  ASSERT_TRUE(
+      world_.Bind(PlacementWorld::RequestFor({ItemInto(a, reservation), ItemInto(b, reservation)}))
+          .ok());
+  EXPECT_EQ(StatusOf(reservation).consumers.size(), 2U);
+  EXPECT_EQ(StatusOf(reservation).state, "Bound");
+  EXPECT_EQ(Allocated(), 4000);
+}
+
+// Two binds of one batch that both fit by themselves.
+TEST_F(ReservationTest, R8_6_S3_TheLastPartIsUsedOnce) {
+  const meta::Object reservation = Reserve("r", 1);
+  const auto request = [&](const std::string& name) {
+    return PlacementWorld::RequestFor({ItemInto(MakeUser(name, "r"), reservation)});
+  };
+  const auto verdicts =
+      world_.Run(world_.registry().binder().BindBatch({request("a"), request("b")}));
+  EXPECT_NE(verdicts[0].ok(), verdicts[1].ok());
+  EXPECT_EQ(StatusOf(reservation).consumers.size(), 1U);
+  EXPECT_EQ(Allocated(), 2000);
+}
+
+TEST_F(ReservationTest, R8_6_DeletionGivesTheRoomBackWhenItsHostHasLetGo) {
+  const meta::Object reservation = Reserve("r", 2);
+  const meta::Object machine = MakeUser("m", "r");
+  ASSERT_TRUE(BindInto(machine, reservation).ok());
+  ASSERT_TRUE(world_.Delete(reservation).ok());
+  ASSERT_TRUE(world_.Exists(reservation)) << "its host keeps the room";
+  EXPECT_EQ(Allocated(), 4000);
+  const Status refused = BindInto(MakeUser("late", "r"), reservation);
+  EXPECT_TRUE(refused.Is(Reason::kConflict)) << refused;
+  ASSERT_TRUE(world_.Unbind(reservation, 1).ok());
+  EXPECT_FALSE(world_.Exists(reservation));
+  EXPECT_EQ(Allocated(), 2000) << "the machine stays";
+}
+
+}  // namespace
+}  // namespace berth::apiserver
