@@ -36,17 +36,19 @@ Status SetApproval(Api& api, const Target& pool, Value approval) {
 }
 
 // "shop/web, shop/db and 3 more": what on the pool is to go.
-std::string Leaving(const Bound& bound, size_t& count) {
+std::string Leaving(const std::vector<Bound>& all, size_t& count) {
   std::vector<std::string> names;
-  for (const Value& object : bound.objects) {
-    const bool goes = !object.GetString({"metadata", "deletionTimestamp"}).empty() ||
-                      !object.GetString({"status", "placement", "release"}).empty();
-    if (!goes) continue;
-    ++count;
-    if (names.size() >= kNamesShown) continue;
-    names.push_back(fmt::format("{}/{}",
-                                Printable(object.GetString({"metadata", "namespace"})),
-                                Printable(object.GetString({"metadata", "name"}))));
+  for (const Bound& bound : all) {
+    for (const Value& object : bound.objects) {
+      const bool goes = !object.GetString({"metadata", "deletionTimestamp"}).empty() ||
+                        !object.GetString({"status", "placement", "release"}).empty();
+      if (!goes) continue;
+      ++count;
+      if (names.size() >= kNamesShown) continue;
+      names.push_back(fmt::format("{}/{}",
+                                  Printable(object.GetString({"metadata", "namespace"})),
+                                  Printable(object.GetString({"metadata", "name"}))));
+    }
   }
   std::string text = Join(names, ", ");
   if (count > names.size()) text += fmt::format(" and {} more", count - names.size());
@@ -79,15 +81,16 @@ Status RunApprove(Session& session, const Arguments& arguments) {
   }
   TRY(const Value object, FetchObject(*api, pool.resource, "", pool.name));
   const std::string uid(object.GetString({"metadata", "uid"}));
-  TRY(const Bound bound, FetchBound(session, pool, uid));
+  TRY(const std::vector<Bound> all, FetchBound(session, pool, uid));
   size_t count = 0;
-  const std::string leaving = Leaving(bound, count);
+  size_t total = 0;
+  for (const Bound& bound : all) total += bound.objects.size();
+  const std::string leaving = Leaving(all, count);
   const std::string what =
-      count == 0
-          ? std::string(
-                "nothing that the server shows is to be deleted; what was moved away "
-                "or deleted by force may be")
-          : fmt::format("{} of {} are to be deleted: {}", count, bound.objects.size(), leaving);
+      count == 0 ? std::string(
+                       "nothing that the server shows is to be deleted; what was moved away "
+                       "or deleted by force may be")
+                 : fmt::format("{} of {} are to be deleted: {}", count, total, leaving);
   if (arguments.Switch("dry-run")) {
     session.out() << fmt::format("{}: {}\n", LabelOf(pool), what);
     return OkStatus();
