@@ -4,6 +4,7 @@
 // that needs little keeps little.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -21,6 +22,9 @@ class Sink {
   virtual void OnListBegin() = 0;
   virtual void OnListed(meta::Object object) = 0;
   virtual void OnListEnd() = 0;
+  // These changes are at hand and will be told next, one by one: memory that they need may be
+  // fetched meanwhile.
+  virtual void OnComing(std::span<const WatchEvent> /*events*/) {}
   // A change after the list. kDeleted: the last state.
   virtual void OnEvent(WatchEvent event) = 0;
 };

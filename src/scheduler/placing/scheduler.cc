@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apis/berth/machine_group.h"
 #include "apis/berth/machine_set.h"
@@ -49,6 +51,12 @@ class Scheduler::ObjectSink final : public client::Sink {
   void OnListEnd() override {
     for (const std::string& uid : std::exchange(unseen_, {})) Remove(uid);
   }
+  void OnComing(std::span<const client::WatchEvent> events) override {
+    coming_.clear();
+    for (const client::WatchEvent& event : events)
+      coming_.push_back(ObjectKey::FromUid(event.object.metadata().uid));
+    scheduler_.board_.Expect(coming_);
+  }
   void OnEvent(client::WatchEvent event) override {
     if (event.type != client::WatchEvent::Type::kDeleted) return Put(event.object);
     Remove(event.object.metadata().uid);
@@ -66,7 +74,8 @@ class Scheduler::ObjectSink final : public client::Sink {
 
   Scheduler& scheduler_;
   const meta::KindInfo& kind_;
-  std::set<std::string> unseen_;  // during a list: what it has not told yet
+  std::set<std::string> unseen_;   // during a list: what it has not told yet
+  std::vector<ObjectKey> coming_;  // of OnComing
   client::Reflector reflector_;
 };
 
