@@ -61,14 +61,16 @@ Result<double> ChildProcess::RssMb() const {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-Result<double> ChildProcess::CpuSeconds() const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+Result<double> ChildProcess::CpuSeconds() const { return CpuSecondsOf(pid_); }
+
+Result<double> CpuSecondsOf(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
   // The name in parentheses may hold anything; 11 fields later come two counts of ticks.
   const size_t end = line.rfind(')');
   if (end == std::string::npos) {
-    return Unavailable("the time of process " + std::to_string(pid_) + " is unknown");
+    return Unavailable("the time of process " + std::to_string(pid) + " is unknown");
   }
   std::istringstream fields(line.substr(end + 1));
   std::string skipped;

@@ -12,6 +12,9 @@
 
 namespace berth::app {
 
+// Computing time of all threads of a process so far.
+Result<double> CpuSecondsOf(pid_t pid);
+
 class ChildProcess {
  public:
   // `words` are the arguments behind the program's name.
@@ -28,7 +31,6 @@ class ChildProcess {
   void Kill();
   // Resident memory now.
   Result<double> RssMb() const;
-  // Computing time of all its threads so far.
   Result<double> CpuSeconds() const;
 
  private:

@@ -2,6 +2,7 @@
 #include "app/bench/cluster_bench.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "app/bench/bench_world.h"
+#include "app/bench/child_process.h"
 #include "app/bench/poollet_process.h"
 #include "rt/sleep.h"
 #include "store/bench/fsync_probe.h"
@@ -41,6 +43,11 @@ struct Run {
     params["build"] = BuildType();
     params.try_emplace("creators", "0");
     params.try_emplace("policy", "none");
+    std::string times;
+    for (const auto& [name, time] : params) {
+      if (name.ends_with("_cpu_us")) times += fmt::format(" {}={}", name, time);
+    }
+    options.progress(fmt::format("{} {:.1f} {}{}", metric, value, unit, times));
     figures.push_back({.metric = std::move(metric),
                        .value = value,
                        .unit = std::move(unit),
@@ -122,34 +129,53 @@ size_t PartOf(int hosts, int64_t divisor) {
   return static_cast<size_t>(hosts * kBenchMachinesPerHost / divisor);
 }
 
-// Computing time of the server for one machine: what does not depend on who else computes.
-std::string PerMachineUs(double seconds, size_t machines) {
-  return fmt::format("{:.0f}", seconds * 1e6 / static_cast<double>(std::max<size_t>(machines, 1)));
+// Computing time of all who take part: what does not depend on who else computes.
+struct Times {
+  double server = 0;
+  double hosts = 0;    // all of them
+  double clients = 0;  // creators and watch
+};
+
+Result<Times> TimesNow(BenchWorld& world, const HostProcess& hosts) {
+  Times times;
+  TRY(times.server, world.server().CpuSeconds());
+  TRY(times.hosts, hosts.CpuSeconds());
+  TRY(times.clients, CpuSecondsOf(getpid()));
+  return times;
+}
+
+// What one machine took of them.
+void AddTimes(const Times& before, const Times& after, size_t machines, Params* params) {
+  const auto per_machine_us = [machines](double seconds) {
+    return fmt::format("{:.0f}",
+                       seconds * 1e6 / static_cast<double>(std::max<size_t>(machines, 1)));
+  };
+  (*params)["server_cpu_us"] = per_machine_us(after.server - before.server);
+  (*params)["hosts_cpu_us"] = per_machine_us(after.hosts - before.hosts);
+  (*params)["clients_cpu_us"] = per_machine_us(after.clients - before.clients);
 }
 
 // The hard policy, and the easy one beside it.
-rt::Task<Status> MeasureRate(Run& run, BenchWorld& world, std::string metric, int pools) {
+rt::Task<Status> MeasureRate(
+    Run& run, BenchWorld& world, const HostProcess& hosts, std::string metric, int pools) {
   CreateRun spread = run.Creators("spread");
   spread.duration = run.options.duration;
   spread.limit = PartOf(pools, 4);
-  CO_TRY(const double cpu_before, world.server().CpuSeconds());
+  CO_TRY(const Times before, TimesNow(world, hosts));
   CO_TRY_STATUS(co_await world.Create(&spread));
-  CO_TRY(const double cpu_after, world.server().CpuSeconds());
+  CO_TRY(const Times after, TimesNow(world, hosts));
   CreateRun binpack = run.Creators("binpack");
   binpack.policy = "binpack";
   binpack.duration = run.options.duration;
   binpack.limit = PartOf(pools, 4);
   CO_TRY_STATUS(co_await world.Create(&binpack));
   const std::vector<double> latencies = LatenciesMs(spread, world.watch());
-  run.Add(std::move(metric),
-          Rate(spread, world.watch()),
-          "1/s",
-          spread,
-          {{"pools", std::to_string(pools)},
-           {"machines", std::to_string(spread.sent.size())},
-           {"p99_ms", fmt::format("{:.1f}", Percentile(latencies, 0.99))},
-           {"server_cpu_us", PerMachineUs(cpu_after - cpu_before, spread.sent.size())},
-           {"binpack_rate", fmt::format("{:.0f}", Rate(binpack, world.watch()))}});
+  Params params = {{"pools", std::to_string(pools)},
+                   {"machines", std::to_string(spread.sent.size())},
+                   {"p99_ms", fmt::format("{:.1f}", Percentile(latencies, 0.99))},
+                   {"binpack_rate", fmt::format("{:.0f}", Rate(binpack, world.watch()))}};
+  AddTimes(before, after, spread.sent.size(), &params);
+  run.Add(std::move(metric), Rate(spread, world.watch()), "1/s", spread, std::move(params));
   co_return OkStatus();
 }
 
@@ -172,24 +198,22 @@ rt::Task<Status> MeasureRunning(Run& run, BenchWorld& world, HostProcess& hosts)
   co_return OkStatus();
 }
 
-rt::Task<Status> MeasureSet(Run& run, BenchWorld& world) {
+rt::Task<Status> MeasureSet(Run& run, BenchWorld& world, const HostProcess& hosts) {
   const auto replicas = static_cast<size_t>(run.options.set_replicas);
   CO_TRY_STATUS(co_await world.MakeNamespace("set"));
   CO_TRY_STATUS(co_await world.Watch("set"));
-  CO_TRY(const double cpu_before, world.server().CpuSeconds());
+  CO_TRY(const Times before, TimesNow(world, hosts));
   const Time start = run.loop.Now();
   CO_TRY_STATUS(co_await world.CreateSet("set", run.options.set_replicas, "spread"));
   CO_TRY_STATUS(co_await world.WaitForBound(replicas, kSetLimit));
   const double seconds = (run.loop.Now() - start).to_seconds();
-  CO_TRY(const double cpu_after, world.server().CpuSeconds());
-  run.AddPlain("set_rate",
-               static_cast<double>(replicas) / seconds,
-               "1/s",
-               {{"pools", std::to_string(run.options.hosts)},
-                {"policy", "spread"},
-                {"creators", "1"},
-                {"server_cpu_us", PerMachineUs(cpu_after - cpu_before, replicas)},
-                {"machines", std::to_string(replicas)}});
+  CO_TRY(const Times after, TimesNow(world, hosts));
+  Params params = {{"pools", std::to_string(run.options.hosts)},
+                   {"policy", "spread"},
+                   {"creators", "1"},
+                   {"machines", std::to_string(replicas)}};
+  AddTimes(before, after, replicas, &params);
+  run.AddPlain("set_rate", static_cast<double>(replicas) / seconds, "1/s", std::move(params));
   co_return OkStatus();
 }
 
@@ -219,11 +243,11 @@ rt::Task<Status> MeasureWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
   CO_TRY_STATUS(co_await MeasureBurst(run, world));
   CO_TRY_STATUS(co_await MeasureMemory(run, world));
   run.options.progress("machines as fast as they can be created");
-  CO_TRY_STATUS(co_await MeasureRate(run, world, "cluster_rate_1k", run.options.hosts));
+  CO_TRY_STATUS(co_await MeasureRate(run, world, hosts, "cluster_rate_1k", run.options.hosts));
   run.options.progress("until they run");
   CO_TRY_STATUS(co_await MeasureRunning(run, world, hosts));
   run.options.progress("a set");
-  CO_TRY_STATUS(co_await MeasureSet(run, world));
+  CO_TRY_STATUS(co_await MeasureSet(run, world, hosts));
   run.options.progress("one real poollet");
   co_return co_await MeasurePoollet(run, world);
 }
@@ -233,7 +257,7 @@ rt::Task<Status> MeasureLargeWorld(Run& run, BenchWorld& world, HostProcess& hos
   CO_TRY_STATUS(co_await Prepare(world));
   CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.many_hosts));
   run.options.progress("machines on many hosts");
-  co_return co_await MeasureRate(run, world, "cluster_rate_5k", run.options.many_hosts);
+  co_return co_await MeasureRate(run, world, hosts, "cluster_rate_5k", run.options.many_hosts);
 }
 
 rt::Task<Status> MeasureAll(Run& run,

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/bench/child_process.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "client/records/host_record.h"
@@ -153,6 +154,8 @@ Status HostProcess::Begin(const HostPlan& plan) {
 }
 
 void HostProcess::Freeze() { ::kill(pid_, SIGSTOP); }
+
+Result<double> HostProcess::CpuSeconds() const { return CpuSecondsOf(pid_); }
 
 bool HostProcess::is_alive() const {
   siginfo_t info{};

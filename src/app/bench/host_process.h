@@ -36,6 +36,7 @@ class HostProcess {
   // to it were dropped.
   void Freeze();
   bool is_alive() const;
+  Result<double> CpuSeconds() const;
 
  private:
   HostProcess(pid_t pid, int plan, HostBoard* board) : pid_(pid), plan_(plan), board_(board) {}
