@@ -17,6 +17,11 @@ namespace {
 constexpr size_t kWorkers = 8;
 constexpr Duration kSyncPoll = Duration::Millis(20);
 
+// An owner as a dependent in that namespace names it, all but its UID.
+std::string NameOf(const meta::OwnerReference& owner, const std::string& namespace_) {
+  return owner.api_version + ' ' + owner.kind + ' ' + namespace_ + '/' + owner.name;
+}
+
 }  // namespace
 
 // Follows one kind into the graph.
@@ -36,7 +41,12 @@ class GarbageCollector::KindSink final : public client::Sink {
 
   client::Reflector& reflector() { return reflector_; }
 
-  void OnListBegin() override { collector_.graph_.BeginList(kind_); }
+  void OnListBegin() override {
+    // Ends may have gone unseen.
+    collector_.found_.clear();
+    ++collector_.endings_;
+    collector_.graph_.BeginList(kind_);
+  }
   void OnListed(meta::Object object) override { collector_.Touch(collector_.graph_.Put(object)); }
   void OnListEnd() override {
     collector_.Touch(collector_.graph_.EndList(kind_));
@@ -45,9 +55,10 @@ class GarbageCollector::KindSink final : public client::Sink {
   }
   void OnEvent(client::WatchEvent event) override {
     if (event.type == client::WatchEvent::Type::kDeleted) {
+      collector_.OnLeaving(event.object.metadata().uid);
       collector_.Touch(collector_.graph_.Remove(event.object.metadata().uid));
     } else {
-      collector_.Touch(collector_.graph_.Put(event.object));
+      collector_.OnObject(event.object);
     }
   }
 
@@ -75,6 +86,30 @@ GarbageCollector::GarbageCollector(rt::Loop& loop,
 GarbageCollector::~GarbageCollector() = default;
 
 bool GarbageCollector::idle() const { return runner_.queue().idle(); }
+
+void GarbageCollector::OnObject(const meta::Object& object) {
+  const meta::ObjectMeta& metadata = object.metadata();
+  std::vector<std::string> touched = graph_.Put(object);
+  if (metadata.deletion_timestamp) {
+    OnLeaving(metadata.uid);
+  } else if (IsOwnedForSure(metadata)) {
+    std::erase(touched, metadata.uid);
+  }
+  Touch(touched);
+}
+
+void GarbageCollector::OnLeaving(const std::string& uid) {
+  found_.erase(uid);
+  ++endings_;
+}
+
+bool GarbageCollector::IsOwnedForSure(const meta::ObjectMeta& metadata) const {
+  if (metadata.owner_references.empty()) return false;
+  return std::ranges::all_of(metadata.owner_references, [&](const meta::OwnerReference& owner) {
+    const auto found = found_.find(owner.uid);
+    return found != found_.end() && found->second == NameOf(owner, metadata.namespace_);
+  });
+}
 
 void GarbageCollector::Touch(const std::vector<std::string>& uids) {
   for (const std::string& uid : uids) {
@@ -176,12 +211,17 @@ rt::Task<Result<GarbageCollector::Presence>> GarbageCollector::Look(meta::OwnerR
     if (dependent.metadata().namespace_.empty()) co_return Presence::kSolid;
     key.namespace_ = dependent.metadata().namespace_;
   }
+  const uint64_t endings = endings_;
   const Result<meta::Object> found = co_await client_.Get(*kind, std::move(key));
   if (found.status().Is(Reason::kNotFound)) co_return Presence::kGone;
   CO_TRY_STATUS(found);
   const meta::ObjectMeta& metadata = found->metadata();
   if (metadata.uid != owner.uid) co_return Presence::kGone;
   const bool waits = metadata.deletion_timestamp && HasFinalizer(metadata, kForegroundFinalizer);
+  // Only what is followed is heard of when it ends, and only if its end was not heard of before.
+  if (!metadata.deletion_timestamp && kind->view == nullptr && endings == endings_) {
+    found_.insert_or_assign(owner.uid, NameOf(owner, dependent.metadata().namespace_));
+  }
   co_return waits ? Presence::kWaiting : Presence::kSolid;
 }
 

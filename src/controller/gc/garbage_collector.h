@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text_map.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
 #include "controller/gc/ownership_graph.h"
@@ -58,11 +59,20 @@ class GarbageCollector final : private Reconciler {
   rt::Task<Status> FinishForeground(OwnershipGraph::Node node, std::string uid);
   rt::Task<Status> FinishOrphaning(OwnershipGraph::Node node, std::string uid);
   void Touch(const std::vector<std::string>& uids);
+  void OnObject(const meta::Object& object);
+  // An object is gone, or on its way out: it owns nothing for sure any more.
+  void OnLeaving(const std::string& uid);
+  // All owners were found, and nothing was heard of their end since.
+  bool IsOwnedForSure(const meta::ObjectMeta& metadata) const;
 
   rt::Loop& loop_;
   client::Client& client_;
   const meta::Scheme& scheme_;
   OwnershipGraph graph_;
+  // Owners that were found, as their dependents name them, by UID. Thousands of copies have one
+  // owner: it is looked up once, and its end is an event.
+  TextMap<std::string> found_;
+  uint64_t endings_ = 0;  // that were heard of
   Runner runner_;
   std::vector<std::unique_ptr<KindSink>> sinks_;
 };

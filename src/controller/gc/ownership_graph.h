@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text_map.h"
 #include "client/client.h"
 #include "meta/kind.h"
 #include "meta/object.h"
@@ -59,9 +60,9 @@ class OwnershipGraph {
   void Link(const std::string& uid, const Node& node);
   void Unlink(const std::string& uid, const Node& node);
 
-  std::map<std::string, Node, std::less<>> nodes_;                        // by UID
-  std::map<std::string, std::set<std::string>, std::less<>> dependents_;  // by UID of the owner
-  std::map<const meta::KindInfo*, std::set<std::string>> unseen_;         // during lists
+  TextMap<Node> nodes_;                                            // by UID
+  TextMap<std::set<std::string>> dependents_;                      // by UID of the owner
+  std::map<const meta::KindInfo*, std::set<std::string>> unseen_;  // during lists
 };
 
 }  // namespace berth::controller

@@ -12,6 +12,7 @@
 
 #include "apis/berth/machine_set.h"
 #include "base/result.h"
+#include "base/text_map.h"
 #include "client/bulk_creator.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
@@ -41,7 +42,7 @@ class MachineSets final : private Reconciler, private client::Sink {
   bool idle() const { return machines_.synced() && runner_.queue().idle(); }
 
  private:
-  using Members = std::map<std::string, SetMember>;  // by UID
+  using Members = TextMap<SetMember>;  // by UID
 
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string key) override;
   rt::Task<Status> Create(meta::Object set, std::vector<SetMember> members, size_t count);
@@ -65,8 +66,8 @@ class MachineSets final : private Reconciler, private client::Sink {
   client::Informer sets_;
   client::Reflector machines_;
   std::map<std::string, client::ObjectKey> keys_;  // of sets, by UID
-  std::map<std::string, Members> members_;         // by UID of the set
-  std::map<std::string, std::string> set_of_;      // by UID of the machine
+  TextMap<Members> members_;                       // by UID of the set
+  TextMap<std::string> set_of_;                    // by UID of the machine
   std::set<std::string> unseen_;
   Runner runner_;
 };

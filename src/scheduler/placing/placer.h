@@ -16,6 +16,7 @@
 
 #include "base/metrics.h"
 #include "base/result.h"
+#include "base/text_map.h"
 #include "base/time.h"
 #include "client/binder.h"
 #include "client/client.h"
@@ -183,7 +184,7 @@ class Placer {
   uint64_t last_offer_ = 0;
   Preemptor preemptor_;
   SchedulingQueue queue_;
-  std::map<std::string, std::unique_ptr<Attempt>, std::less<>> attempts_;
+  TextMap<std::unique_ptr<Attempt>> attempts_;
   std::vector<std::string> ready_;  // attempts that every host said yes to
   size_t binds_ = 0;
   std::optional<Gang> gang_;                     // that takes holds now

@@ -62,8 +62,11 @@ void PoolDirectory::Put(TranslatedPool pool) {
   }
   const bool is_new = !by_uid_.contains(uid);
   const PoolIndex index = board_.SetPool(pool.spec);
-  by_uid_.insert_or_assign(uid, PoolEntry{.index = index, .pool = std::move(pool)});
-  uids_.insert_or_assign(index, uid);
+  const auto place =
+      by_uid_.insert_or_assign(uid, PoolEntry{.index = index, .pool = std::move(pool)}).first;
+  const auto number = static_cast<size_t>(index);
+  if (by_index_.size() <= number) by_index_.resize(number + 1);
+  by_index_[number] = &place->second;
   if (is_new && session != sessions_.end()) ApplySession(by_uid_.find(uid)->second);
 }
 
@@ -71,7 +74,7 @@ void PoolDirectory::Remove(std::string_view uid) {
   const auto found = by_uid_.find(uid);
   if (found == by_uid_.end()) return;
   board_.RemovePool(found->second.index);
-  uids_.erase(found->second.index);
+  by_index_[static_cast<size_t>(found->second.index)] = nullptr;
   by_uid_.erase(found);
 }
 
@@ -104,7 +107,7 @@ void PoolDirectory::OnFleet(const fleet::FleetEvent& event) {
 }
 
 void PoolDirectory::Resync(const std::vector<fleet::PoolFacts>& pools) {
-  std::map<std::string, fleet::PoolFacts, std::less<>> now;
+  TextMap<fleet::PoolFacts> now;
   for (const fleet::PoolFacts& facts : pools) now.emplace(facts.pool_uid, facts);
   std::vector<std::string> left;
   for (const auto& [uid, facts] : sessions_) {
@@ -120,8 +123,8 @@ void PoolDirectory::Resync(const std::vector<fleet::PoolFacts>& pools) {
 }
 
 const PoolEntry* PoolDirectory::Find(PoolIndex index) const {
-  const auto uid = uids_.find(index);
-  return uid == uids_.end() ? nullptr : FindByUid(uid->second);
+  const auto number = static_cast<size_t>(index);
+  return number < by_index_.size() ? by_index_[number] : nullptr;
 }
 
 const PoolEntry* PoolDirectory::FindByUid(std::string_view uid) const {

@@ -4,12 +4,12 @@
 // ledgers say.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/text_map.h"
 #include "fleet/fleet.h"
 #include "meta/object.h"
 #include "scheduler/core/board.h"
@@ -45,9 +45,9 @@ class PoolDirectory {
   void ApplySession(const PoolEntry& entry);
 
   Board& board_;
-  std::map<std::string, PoolEntry, std::less<>> by_uid_;
-  std::map<PoolIndex, std::string> uids_;
-  std::map<std::string, fleet::PoolFacts, std::less<>> sessions_;  // by pool UID
+  TextMap<PoolEntry> by_uid_;
+  std::vector<const PoolEntry*> by_index_;  // null where there is none
+  TextMap<fleet::PoolFacts> sessions_;      // by pool UID
 };
 
 // The core's form of what a ledger says.

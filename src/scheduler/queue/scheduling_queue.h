@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text_map.h"
 #include "base/time.h"
 
 namespace berth::scheduler {
@@ -101,7 +102,7 @@ class SchedulingQueue {
   Slot* InWork(std::string_view uid);
 
   const QueueOptions options_;
-  std::map<std::string, Slot, std::less<>> entries_;
+  TextMap<Slot> entries_;
   std::map<int32_t, Level, std::greater<>> levels_;
   std::map<WaitGroup, std::map<ParkedKey, std::string>> parked_;
   std::map<WaitGroup, size_t> group_sizes_;
