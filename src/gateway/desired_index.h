@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text_map.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
 #include "gateway/rules/bodies.h"
@@ -85,8 +86,8 @@ class DesiredIndex {
   void Unlink(DesiredEntry& entry);
 
   DesiredListener& listener_;
-  std::map<std::string, DesiredEntry, std::less<>> entries_;
-  std::map<std::string, std::set<std::string>> of_pool_;
+  TextMap<DesiredEntry> entries_;
+  TextMap<std::set<std::string>> of_pool_;
   // "secrets/default/x" to the UIDs whose bodies hold it.
   std::map<std::string, std::set<std::string>> users_;
   std::vector<std::unique_ptr<Placed>> placed_;

@@ -124,6 +124,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
 
   // gateway_connect.cc: from the first byte to the end of a session.
   rt::Task<Status> Connect(net::RpcCall call, net::MessageStream& stream);
+  // The session of a host that may have one; it is in the table then and was welcomed.
+  rt::Task<Result<std::unique_ptr<Session>>> Greet(net::RpcCall call, net::MessageStream& stream);
   rt::Task<Status> Tunnel(net::RpcCall call, net::MessageStream& stream);
   rt::Task<Result<agent::Hello>> ReadHello(net::MessageStream& stream);
   rt::Task<Result<client::HostRecord>> Examine(std::string host, agent::Hello hello);
@@ -168,11 +170,21 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                const DesiredEntry* now,
                const meta::Object* object) override;
   void OnReferenced(const DesiredEntry& entry) override;
+  // Looks at the object again, soon.
+  void MarkDirty(Session& session, const std::string& uid, const meta::Object* object);
+  void StartPump(Session& session);
   rt::Task<Status> Pump(Session& session);
   void Confirm(Session& session, Session::Item& item, const std::string& uid);
   void ConfirmAsItIs(Session& session, const DesiredEntry& entry);
+  // False: it needs more than itself, or the host has enough to read.
+  bool AssignAtOnce(Session& session, const DesiredEntry& entry, const meta::Object& object);
   rt::Task<Status> AssignOne(Session& session, std::string uid, std::optional<meta::Object> object);
-  rt::Task<Result<Parts>> CollectParts(meta::Object object);
+  rt::Task<Result<Parts>> CollectParts(const meta::Object* object);
+  // What is there already is only confirmed. `assign` may be empty if its hash is known.
+  void SendAssign(Session& session,
+                  const DesiredEntry& entry,
+                  const std::string& hash,
+                  agent::Assign assign);
   rt::Task<Status> FindTombstone(std::string pool_uid, std::string uid);
   void SendTombstone(Session& session, const client::Tombstone& stone);
   static agent::Delete::Why WhyOf(const DesiredEntry& entry);

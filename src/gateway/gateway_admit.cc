@@ -39,7 +39,7 @@ void Gateway::OnAnnounce(Session& session, agent::Announce chunk) {
   session.scope.Spawn("gateway.admit", Admit(session));
 }
 
-rt::Task<Status> Gateway::Admit(Session& session) {
+[[gnu::noinline]] rt::Task<Status> Gateway::Admit(Session& session) {
   {
     CO_TRY(LeaseGate::Place place, co_await admission_.Enter(session.lease_left));
     Status status = co_await AdmitPools(session);
@@ -54,7 +54,8 @@ rt::Task<Status> Gateway::Admit(Session& session) {
   }
   if (session.ended()) co_return OkStatus();
   Resync(session);
-  co_return co_await Pump(session);
+  StartPump(session);
+  co_return OkStatus();
 }
 
 rt::Task<Status> Gateway::AdmitPools(Session& session) {
@@ -124,7 +125,7 @@ void Gateway::Resync(Session& session) {
   for (agent::Orphan& orphan : *session.announce.mutable_orphans()) {
     session.orphans.push_back(std::move(orphan));
   }
-  session.announce.Clear();
+  session.announce = agent::Announce();  // with its memory
 }
 
 void Gateway::ResyncKnown(Session& session, const agent::Known& known) {

@@ -50,7 +50,12 @@ void Gateway::OnEntry(const DesiredEntry* before,
   if (now == nullptr || now->pool_uid.empty()) return;
   Session* session = table_.OfPool(now->pool_uid);
   if (session == nullptr) return;
-  if (!now->must_go()) return session->MarkDirty(uid, object);
+  if (!now->must_go()) {
+    if (object == nullptr || !AssignAtOnce(*session, *now, *object)) {
+      MarkDirty(*session, uid, object);
+    }
+    return;
+  }
   const auto item = session->items.find(uid);
   if (item != session->items.end() && item->second.is_deleting) return;
   SendDelete(*session, *now, now->placement, WhyOf(*now));
@@ -58,7 +63,12 @@ void Gateway::OnEntry(const DesiredEntry* before,
 
 void Gateway::OnReferenced(const DesiredEntry& entry) {
   Session* session = table_.OfPool(entry.pool_uid);
-  if (session != nullptr && !entry.must_go()) session->MarkDirty(entry.uid, nullptr);
+  if (session != nullptr && !entry.must_go()) MarkDirty(*session, entry.uid, nullptr);
+}
+
+void Gateway::MarkDirty(Session& session, const std::string& uid, const meta::Object* object) {
+  session.MarkDirty(uid, object);
+  StartPump(session);
 }
 
 void Gateway::SendDelete(Session& session,
@@ -105,35 +115,58 @@ rt::Task<Status> Gateway::FindTombstone(std::string pool_uid, std::string uid) {
   co_return OkStatus();
 }
 
-rt::Task<Status> Gateway::Pump(Session& session) {
-  int assigned = 0;
-  for (;;) {
-    while (!session.dirty().empty()) {
-      if (session.outbox_bytes() > kAssignOutboxBytes) {
-        // A slow host waits for its own bodies, not in our memory.
-        CO_TRY_STATUS(co_await rt::Sleep(kOutboxPause));
-        continue;
-      }
-      auto node = session.dirty().extract(session.dirty().begin());
-      const std::string uid = node.key();
-      const Status status = co_await AssignOne(session, uid, std::move(node.mapped()));
-      if (status.Is(Reason::kCancelled)) co_return status;
-      if (!status.ok()) {
-        LOG_WARNING("assigning {} to host {}: {}", uid, session.host(), status.ToString());
-        session.MarkDirty(uid, nullptr);
-        CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
-      }
-      if (++assigned % kBurst == 0) CO_TRY_STATUS(co_await rt::Yield());
-    }
-    if (session.phase == Session::Phase::kSyncing) {
+// A session that has nothing to bring has no pump: its frame would be a tenth of the session.
+void Gateway::StartPump(Session& session) {
+  if (session.is_pumping || session.ended() || session.phase < Session::Phase::kSyncing) return;
+  session.is_pumping = true;
+  session.scope.Spawn("gateway.pump", Pump(session));
+}
+
+[[gnu::noinline]] rt::Task<Status> Gateway::Pump(Session& session) {
+  // Not inside of the change that made it necessary: the index is not to be touched there.
+  CO_TRY_STATUS(co_await rt::Yield());
+  for (int assigned = 0; !session.ended();) {
+    if (session.dirty().empty()) {
+      if (session.phase != Session::Phase::kSyncing) break;
       const Result<uint64_t> revision = co_await StoreRevision();
       if (revision.status().Is(Reason::kCancelled)) co_return revision.status();
       if (!session.ended()) FinishSync(session, revision.ok() ? *revision : 0);
+      continue;
     }
-    session.dirty_event().Reset();
-    if (!session.dirty().empty()) continue;
-    CO_TRY_STATUS(co_await session.dirty_event().Wait());
+    if (session.outbox_bytes() > kAssignOutboxBytes) {
+      // A slow host waits for its own bodies, not in our memory.
+      CO_TRY_STATUS(co_await rt::Sleep(kOutboxPause));
+      continue;
+    }
+    auto node = session.dirty().extract(session.dirty().begin());
+    const std::string uid = node.key();
+    const Status status = co_await AssignOne(session, uid, std::move(node.mapped()));
+    if (status.Is(Reason::kCancelled)) co_return status;
+    if (!status.ok()) {
+      LOG_WARNING("assigning {} to host {}: {}", uid, session.host(), status.ToString());
+      session.MarkDirty(uid, nullptr);
+      CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
+    }
+    if (++assigned % kBurst == 0) CO_TRY_STATUS(co_await rt::Yield());
   }
+  session.is_pumping = false;
+  co_return OkStatus();
+}
+
+bool Gateway::AssignAtOnce(Session& session,
+                           const DesiredEntry& entry,
+                           const meta::Object& object) {
+  // What is older goes first, and with it what this one would refer to.
+  if (session.is_pumping || session.outbox_bytes() > kAssignOutboxBytes) return false;
+  if (entry.is_managed_elsewhere) return false;
+  const Parts parts;
+  if (!NeedsOf(object, parts).empty()) return false;
+  index_.SetReferences(entry.uid, entry.key, parts);
+  agent::Assign assign = AssembleAssign(object, parts, cluster_.incarnation);
+  const std::string hash = assign.hash();
+  index_.SetHash(entry.uid, entry.touches, hash);
+  SendAssign(session, entry, hash, std::move(assign));
+  return true;
 }
 
 rt::Task<Status> Gateway::AssignOne(Session& session,
@@ -152,8 +185,9 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
   const uint64_t touches = entry->touches;
   std::string hash = entry->hash;
   agent::Assign assign;
-  if (hash.empty() || !session.items.contains(uid) || session.items[uid].hash != hash ||
-      session.items[uid].placement != placement) {
+  const auto known = session.items.find(uid);
+  if (hash.empty() || known == session.items.end() || known->second.hash != hash ||
+      known->second.placement != placement) {
     if (!object) {
       const client::ObjectKey key = entry->key;
       auto read = co_await deps_.client.Get(*entry->kind, key);
@@ -166,7 +200,7 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
     if (object->metadata().uid != uid || epoch > placement) co_return OkStatus();
     if (epoch < placement || !apis::IsBound(*object))
       co_return Unavailable("an old state was read");
-    CO_TRY(const Parts parts, co_await CollectParts(*object));
+    CO_TRY(const Parts parts, co_await CollectParts(&*object));
     assign = AssembleAssign(*object, parts, cluster_.incarnation);
     hash = assign.hash();
     index_.SetHash(uid, touches, hash);
@@ -174,18 +208,25 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
   // The world may have changed while parts were read.
   entry = index_.Find(uid);
   if (entry == nullptr || entry->must_go() || entry->placement != placement ||
-      entry->pool_uid != pool_uid || session.ended()) {
+      entry->pool_uid != pool_uid) {
     co_return OkStatus();
   }
-  if (IsClaimed(uid, placement)) co_return OkStatus();  // invariant 4; EndMove comes back to it
-  Session::Item& item = session.items[uid];
-  if (item.placement == placement && item.hash == hash) {
-    Confirm(session, item, uid);
-    co_return OkStatus();
-  }
-  item = {.placement = placement, .hash = hash, .is_confirmed = true};
-  session.QueueAssign(std::move(assign));
+  SendAssign(session, *entry, hash, std::move(assign));
   co_return OkStatus();
+}
+
+void Gateway::SendAssign(Session& session,
+                         const DesiredEntry& entry,
+                         const std::string& hash,
+                         agent::Assign assign) {
+  if (session.ended()) return;
+  if (IsClaimed(entry.uid, entry.placement)) return;  // invariant 4; EndMove comes back to it
+  Session::Item& item = session.items[entry.uid];
+  if (item.placement == entry.placement && item.hash == hash) {
+    return Confirm(session, item, entry.uid);
+  }
+  item = {.placement = entry.placement, .hash = hash, .is_confirmed = true};
+  session.QueueAssign(std::move(assign));
 }
 
 // By which a host notices that history was rewound.
@@ -214,16 +255,16 @@ void Gateway::ConfirmAsItIs(Session& session, const DesiredEntry& entry) {
   if (!IsClaimed(entry.uid, entry.placement)) Confirm(session, item->second, entry.uid);
 }
 
-rt::Task<Result<Parts>> Gateway::CollectParts(meta::Object object) {
+rt::Task<Result<Parts>> Gateway::CollectParts(const meta::Object* object) {
   Parts parts;
-  const client::ObjectKey own{.namespace_ = object.metadata().namespace_,
-                              .name = object.metadata().name};
+  const client::ObjectKey own{.namespace_ = object->metadata().namespace_,
+                              .name = object->metadata().name};
   for (int round = 0; round < kRoundsMax; ++round) {
-    const std::vector<Need> needs = NeedsOf(object, parts);
+    const std::vector<Need> needs = NeedsOf(*object, parts);
     if (round == 0 || !needs.empty()) {
       // Noted before they are read, so that no change between is missed.
       for (const Need& need : needs) Put(need, std::nullopt, parts);
-      index_.SetReferences(object.metadata().uid, own, parts);
+      index_.SetReferences(object->metadata().uid, own, parts);
     }
     if (needs.empty()) break;
     for (const Need& need : needs) {

@@ -34,6 +34,13 @@ Refusal RefusalOf(const Status& status) {
 }  // namespace
 
 rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream) {
+  CO_TRY(const std::unique_ptr<Session> session, co_await Greet(std::move(call), stream));
+  co_return co_await Serve(*session);
+}
+
+// Out of line: its frame, which is large, ends with the greeting.
+[[gnu::noinline]] rt::Task<Result<std::unique_ptr<Session>>> Gateway::Greet(
+    net::RpcCall call, net::MessageStream& stream) {
   const IdentityVerdict verdict = ReadIdentity(call.peer.certificate_der,
                                                Purpose::kSession,
                                                revocations_.revocations(),
@@ -80,14 +87,14 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
   if (closing_) {
     co_return Refuse(stream, {.reason = std::string(kDraining), .message = "the server stops"});
   }
-  Session session(deps_.loop, stream, identity, ++last_session_);
-  session.announcer = {
+  auto session = std::make_unique<Session>(deps_.loop, stream, identity, ++last_session_);
+  session->announcer = {
       .host = identity.host, .record = *record, .poollet_version = hello->poollet_version()};
-  session.lease_left = Duration::Millis(
+  session->lease_left = Duration::Millis(
       static_cast<int64_t>(std::min<uint64_t>(hello->lease_left_ms(), uint64_t{1} << 40U)));
-  table_.Add(session);
-  Welcome(session, *version);
-  co_return co_await Serve(session);
+  table_.Add(*session);
+  Welcome(*session, *version);
+  co_return session;
 }
 
 rt::Task<Result<agent::Hello>> Gateway::ReadHello(net::MessageStream& stream) {

@@ -117,7 +117,7 @@ void Gateway::EndMove(const std::string& uid, uint64_t placement, fleet::MoveOut
   claims_.erase({uid, placement});
   if (entry == nullptr) return;
   Session* session = table_.OfPool(entry->pool_uid);
-  if (session != nullptr && !entry->must_go()) session->MarkDirty(uid, nullptr);
+  if (session != nullptr && !entry->must_go()) MarkDirty(*session, uid, nullptr);
 }
 
 void Gateway::Cut(const std::string& host, const std::string& reason) {

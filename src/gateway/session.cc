@@ -88,7 +88,6 @@ void Session::MarkDirty(const std::string& uid, const meta::Object* object) {
   std::optional<meta::Object>& kept = dirty_[uid];
   kept.reset();
   if (object != nullptr && dirty_.size() <= kObjectsKept) kept = *object;
-  dirty_event_.Set();
 }
 
 }  // namespace berth::gateway

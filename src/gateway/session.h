@@ -85,7 +85,6 @@ class Session {
   // To be assigned or looked at again. Holds the object itself for a few of them.
   void MarkDirty(const std::string& uid, const meta::Object* object);
   std::map<std::string, std::optional<meta::Object>>& dirty() { return dirty_; }
-  rt::Event& dirty_event() { return dirty_event_; }
 
   // Plain state, owned by the gateway's verbs.
   Phase phase = Phase::kAnnouncing;
@@ -98,7 +97,8 @@ class Session {
   std::map<std::string, fleet::Statistics> statistics;
   std::vector<agent::Orphan> orphans;
   bool is_draining = false;
-  bool is_listed = false;  // in the table
+  bool is_listed = false;   // in the table
+  bool is_pumping = false;  // a task works off what is dirty
   bool said_goodbye = false;
   Time last_word;
   rt::Event* challenge = nullptr;  // somebody waits for a word
@@ -123,7 +123,6 @@ class Session {
   Bucket events_{kEventsPerSecond * 2, kEventsPerSecond};
   Bucket strikes_{kStrikesMax, kStrikesPerSecond};
   std::map<std::string, std::optional<meta::Object>> dirty_;
-  rt::Event dirty_event_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -2,10 +2,10 @@
 // Who is connected: at most one session per host, and each pool by its session.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 
+#include "base/text_map.h"
 #include "gateway/session.h"
 
 namespace berth::gateway {
@@ -15,7 +15,7 @@ class SessionTable {
   Session* OfHost(std::string_view host) const { return Find(hosts_, host); }
   // Only pools that were admitted.
   Session* OfPool(std::string_view pool_uid) const { return Find(pools_, pool_uid); }
-  const std::map<std::string, Session*, std::less<>>& hosts() const { return hosts_; }
+  const TextMap<Session*>& hosts() const { return hosts_; }
 
   // REQUIRES: the host has no session.
   void Add(Session& session) {
@@ -28,12 +28,15 @@ class SessionTable {
     if (!session.is_listed) return;
     session.is_listed = false;
     hosts_.erase(session.host());
-    std::erase_if(pools_, [&](const auto& entry) { return entry.second == &session; });
+    for (const auto& [uid, pool] : session.pools) {
+      const auto found = pools_.find(uid);
+      if (found != pools_.end() && found->second == &session) pools_.erase(found);
+    }
   }
   size_t size() const { return hosts_.size(); }
 
  private:
-  using Sessions = std::map<std::string, Session*, std::less<>>;
+  using Sessions = TextMap<Session*>;
   static Session* Find(const Sessions& sessions, std::string_view key) {
     const auto found = sessions.find(key);
     return found == sessions.end() ? nullptr : found->second;

@@ -12,12 +12,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/text_map.h"
 #include "base/time.h"
 #include "fleet/fleet.h"
 #include "gateway/rules/limits.h"
@@ -90,8 +90,8 @@ class HealthBook {
   const Time start_;
   Time last_tick_;
   const size_t cores_;
-  std::map<std::string, Host, std::less<>> hosts_;
-  std::map<std::string, std::string, std::less<>> host_of_;  // pool UID to host
+  TextMap<Host> hosts_;
+  TextMap<std::string> host_of_;  // pool UID to host
 };
 
 }  // namespace berth::gateway
