@@ -38,14 +38,19 @@ rt::Task<Result<size_t>> Stream::Read(std::span<char> into) {
   CHECK(!into.empty());
   for (;;) {
     if (gone_) socket_.RearmWatch();
-    IoResult result = TryRead(into);
-    switch (result.io) {
-      case Io::kDone: co_return result.bytes;
-      case Io::kEnd: co_return size_t{0};
-      case Io::kFailed: co_return result.error;
-      case Io::kWantRead:
-      case Io::kWantWrite: CO_TRY_STATUS(co_await WaitFor(result.io));
+    // After a read that found the end of what there was: what has come meanwhile ends the wait at
+    // once, for asking the socket looks. What a peek has taken from the socket does not.
+    Io want = Io::kWantRead;
+    if (!std::exchange(drained_, false) || HasBuffered()) {
+      IoResult result = TryRead(into);
+      drained_ = result.is_drained;
+      if (result.io == Io::kDone) co_return result.bytes;
+      if (result.io == Io::kEnd) co_return size_t{0};
+      if (result.io == Io::kFailed) co_return result.error;
+      want = result.io;
     }
+    // The only place to wait: a frame has room for each.
+    CO_TRY_STATUS(co_await WaitFor(want));
   }
 }
 

@@ -70,6 +70,7 @@ class Stream {
     Io io = Io::kDone;
     size_t bytes = 0;
     Status error;
+    bool is_drained = false;  // of a read: there is probably no more, it is not worth to look
   };
   // One attempt, without blocking.
   virtual IoResult TryRead(std::span<char> into) = 0;
@@ -91,7 +92,8 @@ class Stream {
   Socket socket_;
   std::optional<Duration> write_timeout_;
   rt::Fn gone_;
-  rt::TimerId check_;  // of a peer check that the socket will not ask for
+  rt::TimerId check_;     // of a peer check that the socket will not ask for
+  bool drained_ = false;  // by the last read
   bool writing_ = false;
   bool write_broken_ = false;
 };

@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -27,6 +28,8 @@ constexpr std::string_view kPlainHttpAnswer =
     "this is an HTTPS port: use https:// instead of http://\n";
 
 constexpr size_t kRecordMax = 16 * 1024;  // of plaintext, by the protocol
+// After a shorter record, with nothing behind it, another read would find nothing.
+constexpr size_t kLoneRecordMax = 4 * 1024;
 
 // Small parts are put together here before they become a record. One per thread is enough: it is
 // filled and used within one call.
@@ -244,6 +247,8 @@ Stream::IoResult TlsStream::TryRead(std::span<char> into) {
   const int returned = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
   IoResult result = Judge(returned, bytes);
   broken_ = broken_ || result.io == Io::kFailed;
+  result.is_drained = result.io == Io::kDone && bytes < std::min(into.size(), kLoneRecordMax) &&
+                      SSL_has_pending(ssl_) == 0;
   return result;
 }
 

@@ -38,7 +38,10 @@ TaskScope::Root TaskScope::Run(std::string_view name,
   Ended(name, status, context);
 }
 
-void TaskScope::Ended(std::string_view name, const Status& status, Contexts::iterator context) {
+// Out of line: what it takes to write a log line is not for the frame of every task.
+[[gnu::noinline]] void TaskScope::Ended(std::string_view name,
+                                        const Status& status,
+                                        Contexts::iterator context) {
   if (!status.ok() && !status.Is(Reason::kCancelled)) {
     LOG_WARNING("task {} ended: {}", name, status.ToString());
   }

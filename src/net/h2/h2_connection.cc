@@ -3,9 +3,14 @@
 
 #include <fmt/core.h>
 #include <nghttp2/nghttp2.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -60,6 +65,63 @@ Status StatusOfReset(uint32_t error_code) {
   }
   return Unavailable("the peer has reset the call: " + text);
 }
+
+// nghttp2 keeps room for a whole frame of 16 KiB per session, of which most sessions never use more
+// than the beginning. From the kernel itself, what is not used is not there.
+class FrameMemory {
+ public:
+  static nghttp2_mem* Table() {
+    static nghttp2_mem table = {.mem_user_data = nullptr,
+                                .malloc = &Allocate,
+                                .free = &Free,
+                                .calloc = &AllocateZeroed,
+                                .realloc = &Reallocate};
+    return &table;
+  }
+
+ private:
+  static constexpr size_t kMappedMin = 16 * 1024;
+  // In front of every block.
+  struct alignas(std::max_align_t) Head {
+    size_t bytes = 0;
+    bool is_mapped = false;
+  };
+
+  static void* Allocate(size_t bytes, void*) {
+    const size_t whole = sizeof(Head) + bytes;
+    const bool is_mapped = bytes >= kMappedMin;
+    void* block =
+        is_mapped
+            ? ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            : std::malloc(whole);
+    if (block == nullptr || block == MAP_FAILED) return nullptr;
+    return new (block) Head{.bytes = bytes, .is_mapped = is_mapped} + 1;
+  }
+  static void Free(void* memory, void*) {
+    if (memory == nullptr) return;
+    Head* head = static_cast<Head*>(memory) - 1;
+    if (head->is_mapped) {
+      ::munmap(head, sizeof(Head) + head->bytes);
+    } else {
+      std::free(head);
+    }
+  }
+  static void* AllocateZeroed(size_t count, size_t bytes, void*) {
+    if (bytes != 0 && count > SIZE_MAX / 2 / bytes) return nullptr;
+    void* memory = Allocate(count * bytes, nullptr);
+    if (memory != nullptr && !(static_cast<Head*>(memory) - 1)->is_mapped) {
+      std::memset(memory, 0, count * bytes);
+    }
+    return memory;
+  }
+  static void* Reallocate(void* memory, size_t bytes, void*) {
+    void* fresh = Allocate(bytes, nullptr);
+    if (fresh == nullptr || memory == nullptr) return fresh;
+    std::memcpy(fresh, memory, std::min(bytes, (static_cast<Head*>(memory) - 1)->bytes));
+    Free(memory, nullptr);
+    return fresh;
+  }
+};
 
 }  // namespace
 
@@ -222,9 +284,10 @@ H2Connection::H2Connection(Side side,
       heard_(stream_->loop().Now()),
       idle_since_(heard_) {
   const auto create =
-      side == Side::kServer ? nghttp2_session_server_new2 : nghttp2_session_client_new2;
-  CHECK(create(&session_, H2Callbacks::Table(), this, H2Callbacks::Options()) == 0)
-      << "out of memory";
+      side == Side::kServer ? nghttp2_session_server_new3 : nghttp2_session_client_new3;
+  const int created =
+      create(&session_, H2Callbacks::Table(), this, H2Callbacks::Options(), FrameMemory::Table());
+  CHECK(created == 0) << "out of memory";
   SubmitSettings();
   written_.Set();
 }

@@ -158,13 +158,15 @@ class H2Server::Body {
         by_address_.Add(HostOf(PeerAddress(owned.get())), options_.connections_per_address_max);
     if (of_address == nullptr) co_return OkStatus();
     Result<std::unique_ptr<Stream>> stream = co_await Shake(&owned);
-    if (!stream.ok()) {
-      LOG_DEBUG("{}: {}", acceptor_.address(), stream.status().ToString());
-      co_return OkStatus();  // what a peer does is no failure of the server
-    }
-    const Status status = co_await ServeStream(*std::move(stream));
+    Status status = stream.status();
+    if (status.ok()) status = co_await ServeStream(*std::move(stream));
+    Note(status);
+    co_return OkStatus();  // what a peer does is no failure of the server
+  }
+
+  // Out of line, as all that is not for the life of a connection: its frame is small so.
+  [[gnu::noinline]] void Note(const Status& status) const {
     LOG_DEBUG("{}: {}", acceptor_.address(), status.ToString());
-    co_return OkStatus();
   }
 
   // Out of line: its frame is for the handshake only.
@@ -182,20 +184,24 @@ class H2Server::Body {
   }
 
   rt::Task<Status> ServeStream(std::unique_ptr<Stream> stream) {
-    const std::string subject = stream->peer_subject_hash();
     std::unique_ptr<Census::Entry> of_identity;
-    if (!subject.empty()) {
-      of_identity = by_identity_.Add(subject, options_.connections_per_identity_max);
-    }
+    const bool is_welcome = CountIdentity(*stream, &of_identity);
     Session session(std::move(stream), routes_, options_.limits);
     const auto place = sessions_.insert(sessions_.end(), &session);
-    if (!subject.empty() && of_identity == nullptr) {
-      session.Refuse("too many connections of this identity");
-    }
+    if (!is_welcome) session.Refuse("too many connections of this identity");
     if (stopped_) session.Drain();
     Status status = co_await session.Run();
     sessions_.erase(place);
     co_return status;
+  }
+
+  // False: there are enough of this one.
+  [[gnu::noinline]] bool CountIdentity(const Stream& stream,
+                                       std::unique_ptr<Census::Entry>* entry) {
+    const std::string subject = stream.peer_subject_hash();
+    if (subject.empty()) return true;
+    *entry = by_identity_.Add(subject, options_.connections_per_identity_max);
+    return *entry != nullptr;
   }
 
   rt::AsioLoop& loop_;
