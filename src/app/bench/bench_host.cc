@@ -143,10 +143,13 @@ void BenchHost::Received(const pb::ServerBatch& batch) {
   for (const auto& message : batch.deletes()) OnDelete(message);
   for (const auto& offer : batch.offers()) OnOffer(offer);
   for (const auto& assign : batch.assigns()) OnAssign(assign);
-  if (batch.offers_size() > 0) {
+  if (outgoing_ == nullptr) return;
+  // As a poollet's outbox: somebody waits for answers, nobody for acknowledgements.
+  const pb::HostBatch& words = outgoing_->batch();
+  if (words.answers_size() > 0 || words.refusals_size() > 0 || words.gone_size() > 0) {
     session_.Wake(poollet::Urgency::kNow);
-  } else if (outgoing_ != nullptr) {
-    session_.Wake(poollet::Urgency::kSoon);
+  } else {
+    session_.Wake(words.statuses_size() > 0 ? poollet::Urgency::kSoon : poollet::Urgency::kIdle);
   }
 }
 

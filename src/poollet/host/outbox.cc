@@ -118,7 +118,9 @@ void Outbox::Answer(fleet::Answer answer) {
 
 void Outbox::Ack(const std::string& uid, Placement placement, std::string hash) {
   acks_.insert_or_assign(uid, std::pair(placement, std::move(hash)));
-  wake_(Urgency::kSoon);
+  // What was not acknowledged is found by its hash when a session begins (P4); until then nobody
+  // looks at it.
+  wake_(Urgency::kIdle);
 }
 
 void Outbox::Refuse(const std::string& uid,

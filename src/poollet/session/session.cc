@@ -61,6 +61,10 @@ Session::Session(rt::Loop& loop,
 void Session::Start() { scope_.Spawn("poollet.session", Run()); }
 
 void Session::Wake(Urgency urgency) {
+  if (urgency == Urgency::kIdle) {
+    has_idle_words_ = true;
+    return;
+  }
   soon_.Set();
   if (urgency == Urgency::kNow) now_.Set();
 }
@@ -254,6 +258,7 @@ rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {
     }
     soon_.Reset();
     now_.Reset();
+    has_idle_words_ = false;
     auto batch = peer_.TakeBatch();
     while (batch.has_value()) {
       CO_TRY_STATUS(co_await stream->Write(*std::move(batch)));
@@ -278,6 +283,7 @@ rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
     heartbeat.set_number(++heartbeats_);
     peer_.HeartbeatSent(heartbeats_);
     if (!stream->TryWrite(message.SerializeAsString())) LOG_DEBUG("heartbeat: the outbox is full");
+    if (has_idle_words_) Wake(Urgency::kNow);
     CO_TRY_STATUS(co_await rt::Sleep(heartbeat_every_));
   }
 }

@@ -39,6 +39,7 @@ inline constexpr uint32_t kProtocolMax = 1;
 enum class Urgency : uint8_t {
   kNow,   // with the end of this turn
   kSoon,  // within 50 ms, with whatever else there is
+  kIdle,  // nobody waits for it: with whatever is said next, at the latest with a heartbeat
 };
 enum class LeaveMode : uint8_t { kKeep, kDrain };
 
@@ -150,6 +151,7 @@ class Session {
   bool synced_ = false;
   bool leaving_ = false;
   bool draining_ = false;
+  bool has_idle_words_ = false;  // for the next batch, or the next heartbeat
   uint64_t sessions_ = 0;
   uint64_t session_start_ = 0;  // S
   uint64_t session_counter_ = 0;
