@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/open_files.h"
+#include "app/process/start_pages.h"
 #include "base/log.h"
 #include "rt/event.h"
 #include "rt/scope.h"
@@ -20,7 +21,10 @@ rt::Task<Status> ServeUntil(rt::AsioLoop& loop,
                             rt::Event& stop) {
   CO_TRY(auto server, co_await Server::Start(loop, std::move(options)));
   on_ready(*server);
-  CO_TRY_STATUS(co_await stop.Wait());
+  const rt::TimerId trim = loop.After("server.trim", kStartOver, &GiveBackStartPages);
+  const Status stopped = co_await stop.Wait();
+  loop.CancelTimer(trim);
+  CO_TRY_STATUS(stopped);
   LOG_INFO("stopping");
   co_return co_await server->Stop();
 }

@@ -61,6 +61,17 @@ Result<double> ChildProcess::RssMb() const {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
+Result<double> ChildProcess::OwnRssMb() const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/statm");
+  long total = 0;
+  long resident = 0;
+  long shared = 0;  // pages of files
+  if (!(file >> total >> resident >> shared)) {
+    return Unavailable("memory of process " + std::to_string(pid_) + " is unknown");
+  }
+  return static_cast<double>(resident - shared) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
 Result<double> ChildProcess::CpuSeconds() const { return CpuSecondsOf(pid_); }
 
 Result<double> CpuSecondsOf(pid_t pid) {

@@ -31,6 +31,8 @@ class ChildProcess {
   void Kill();
   // Resident memory now.
   Result<double> RssMb() const;
+  // The part of it that is no file's: what it has allocated.
+  Result<double> OwnRssMb() const;
   Result<double> CpuSeconds() const;
 
  private:

@@ -12,6 +12,7 @@
 #include "app/bench/bench_world.h"
 #include "app/bench/child_process.h"
 #include "app/bench/poollet_process.h"
+#include "app/process/start_pages.h"
 #include "rt/sleep.h"
 #include "store/bench/fsync_probe.h"
 
@@ -19,6 +20,10 @@ namespace berth::app {
 namespace {
 
 constexpr Duration kRest = Duration::Seconds(1);  // until what was begun is written
+constexpr Duration kPoll = Duration::Millis(2);
+constexpr Duration kReturnLimit = Duration::Minutes(2);
+// Until a process has let go of what only its start needed.
+constexpr Duration kStartRest = kStartOver + Duration::Seconds(1);
 constexpr Duration kRunningLimit = Duration::Minutes(2);
 constexpr Duration kSetLimit = Duration::Minutes(2);
 constexpr double kMegabyteInKilobytes = 1000;
@@ -43,11 +48,12 @@ struct Run {
     params["build"] = BuildType();
     params.try_emplace("creators", "0");
     params.try_emplace("policy", "none");
-    std::string times;
-    for (const auto& [name, time] : params) {
-      if (name.ends_with("_cpu_us")) times += fmt::format(" {}={}", name, time);
+    std::string details;
+    for (const auto& [name, detail] : params) {
+      if (!name.ends_with("_cpu_us") && !name.ends_with("_kb")) continue;
+      details += fmt::format(" {}={}", name, detail);
     }
-    options.progress(fmt::format("{} {:.1f} {}{}", metric, value, unit, times));
+    options.progress(fmt::format("{} {:.1f} {}{}", metric, value, unit, details));
     figures.push_back({.metric = std::move(metric),
                        .value = value,
                        .unit = std::move(unit),
@@ -67,7 +73,10 @@ double Rate(const CreateRun& made, const MachineWatch& watch) {
 
 rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world) {
   CO_TRY(const double rss, co_await MeasurePoolletRss(&world));
-  run.AddPlain("rss_poollet_mb", rss, "MB", {{"machines", "0"}});
+  run.AddPlain("rss_poollet_mb",
+               rss,
+               "MB",
+               {{"machines", "0"}, {"after_s", fmt::format("{:.0f}", kStartRest.to_seconds())}});
   co_return OkStatus();
 }
 
@@ -224,19 +233,47 @@ rt::Task<Status> Prepare(BenchWorld& world) {
   co_return co_await world.Watch("bench");
 }
 
+// What sessions take of a server that knows their pools already: it is killed under hosts that do
+// not answer, and started again. What hosts take that join for the first time, pools and records
+// included, is reported beside it.
+rt::Task<Status> MeasureSessions(Run& run, BenchWorld& world, HostProcess& hosts) {
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(const double empty, world.server().OwnRssMb());
+  CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.hosts));
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(const double joined, world.server().OwnRssMb());
+  const auto syncs = hosts.board().syncs.load();
+  hosts.Freeze();
+  CO_TRY_STATUS(co_await world.KillServer());
+  CO_TRY_STATUS(co_await world.StartServer());
+  CO_TRY_STATUS(co_await world.Watch("bench"));
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(const double before, world.server().OwnRssMb());
+  hosts.Thaw();
+  const Time end = run.loop.Now() + kReturnLimit;
+  while (hosts.board().syncs.load() < syncs + run.options.hosts ||
+         hosts.board().synced.load() < run.options.hosts) {
+    if (run.loop.Now() > end) co_return Timeout("hosts did not come back");
+    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
+  }
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(const double after, world.server().OwnRssMb());
+  const auto per_host = [&run](double from, double to) {
+    return (to - from) * kMegabyteInKilobytes / run.options.hosts;
+  };
+  run.AddPlain("rss_session_kb",
+               per_host(before, after),
+               "KB",
+               {{"pools", std::to_string(run.options.hosts)},
+                {"with", "session; its pool and host record were known before"},
+                {"with_pool_and_record_kb", fmt::format("{:.1f}", per_host(empty, joined))}});
+  co_return OkStatus();
+}
+
 rt::Task<Status> MeasureWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
   CO_TRY_STATUS(co_await Prepare(world));
   run.options.progress("hosts join");
-  CO_TRY_STATUS(co_await rt::Sleep(kRest));
-  CO_TRY(const double before, world.server().RssMb());
-  CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.hosts));
-  CO_TRY_STATUS(co_await rt::Sleep(kRest));
-  CO_TRY(const double after, world.server().RssMb());
-  run.AddPlain(
-      "rss_session_kb",
-      (after - before) * kMegabyteInKilobytes / run.options.hosts,
-      "KB",
-      {{"pools", std::to_string(run.options.hosts)}, {"with", "session, pool and host record"}});
+  CO_TRY_STATUS(co_await MeasureSessions(run, world, hosts));
   run.options.progress("one machine after the other");
   CO_TRY_STATUS(co_await MeasureIdle(run, world));
   run.options.progress("a burst");

@@ -154,6 +154,7 @@ Status HostProcess::Begin(const HostPlan& plan) {
 }
 
 void HostProcess::Freeze() { ::kill(pid_, SIGSTOP); }
+void HostProcess::Thaw() { ::kill(pid_, SIGCONT); }
 
 Result<double> HostProcess::CpuSeconds() const { return CpuSecondsOf(pid_); }
 

@@ -35,6 +35,8 @@ class HostProcess {
   // From now on it neither reads nor answers, and its connections stay: as if all packets from and
   // to it were dropped.
   void Freeze();
+  // Goes on, with what is left of its connections.
+  void Thaw();
   bool is_alive() const;
   Result<double> CpuSeconds() const;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/bench/child_process.h"
+#include "app/process/start_pages.h"
 #include "base/strings.h"
 #include "meta/json.h"
 #include "meta/value.h"
@@ -20,7 +21,8 @@ namespace {
 constexpr char kName[] = "real";
 constexpr Duration kLimit = Duration::Seconds(30);
 constexpr Duration kPoll = Duration::Millis(20);
-constexpr Duration kRest = Duration::Seconds(1);
+// Until it has let go of what only its start needed.
+constexpr Duration kRest = kStartOver + Duration::Seconds(1);
 // A server in a new folder has its first history.
 constexpr uint64_t kIncarnation = 1;
 

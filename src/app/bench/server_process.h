@@ -27,6 +27,7 @@ class ServerProcess {
   double ready_ms() const { return ready_ms_; }
   // Resident memory now.
   Result<double> RssMb() const { return process_.RssMb(); }
+  Result<double> OwnRssMb() const { return process_.OwnRssMb(); }
   Result<double> CpuSeconds() const { return process_.CpuSeconds(); }
   // A client with the administrator's certificate; at most `connections` at once.
   Result<std::unique_ptr<net::HttpClient>> NewClient(size_t connections) const;

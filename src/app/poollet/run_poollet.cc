@@ -11,7 +11,7 @@
 #include "app/poollet/fencer_command.h"
 #include "app/poollet/hardware.h"
 #include "app/poollet/metrics_page.h"
-#include "app/poollet/start_pages.h"
+#include "app/process/start_pages.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "iri/grpc/client.h"
@@ -31,9 +31,6 @@
 
 namespace berth::app {
 namespace {
-
-// By then it has joined, announced and reported once.
-constexpr Duration kStartOver = Duration::Seconds(5);
 
 // What a process needs for one poollet. Members end in reverse order.
 class PoolletProcess {
