@@ -53,13 +53,13 @@ class Answers {
 };
 
 bool IsPlacedKind(std::string_view kind) {
-  return kind == "Machine" || kind == "Volume" || kind == "Bucket";
+  return kind == "Machine" || kind == "Volume" || kind == "Bucket" || kind == "Reservation";
 }
 
 Status WhyOne(Session& session, const ObjectAddress& address, Answers& answers) {
   if (!IsPlacedKind(address.resource.kind)) {
     return Advise(BadRequest(fmt::format("a {} has no place", address.resource.kind)),
-                  "ask about a machine, a volume or a bucket");
+                  "ask about a machine, a volume, a bucket or a reservation");
   }
   TRY(Api * api, session.GetApi());
   Value target = Value::Object();
