@@ -10,6 +10,7 @@
 #include "app/restore_command.h"
 #include "app/runtime/runtime_command.h"
 #include "app/serve_commands.h"
+#include "app/sim_command.h"
 #include "cli/commands/table.h"
 #include "cli/guests/guest_commands.h"
 #include "cli/https/process_environment.h"
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
   commands.push_back(berth::app::RestoreCommand());
   commands.push_back(berth::app::BenchCommand());
   commands.push_back(berth::app::FencerCommand());
+  commands.push_back(berth::app::SimCommand());
   const berth::cli::Command root = {
       .name = "berth",
       .usage = "COMMAND [flags]",

@@ -5,13 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "apiserver/registry/cluster_identity.h"
+#include "base/log.h"
+#include "client/cluster.h"
 #include "store/rocks/rocks_store.h"
 
 namespace berth::app {
@@ -60,15 +64,38 @@ Status SyncFolder(const std::string& path) {
   return synced == 0 ? OkStatus() : Failed(path, "syncing", std::strerror(errno));
 }
 
-// The copy becomes a store of its own: a new incarnation, revisions that nobody has seen, and no
-// history before them.
-rt::Task<Status> Begin(rt::Loop* loop, std::string dir, Restored* restored) {
+// How far the store was whose place is taken. The copy may be older than an earlier restore, whose
+// numbers must not come twice.
+struct Before {
+  std::optional<client::ClusterIdentity> identity;
+  store::Revision revision;
+};
+
+rt::Task<Result<Before>> ReadBefore(rt::Loop* loop, std::string dir) {
   store::RocksOptions options;
   options.dir = std::move(dir);
   CO_TRY(const auto rocks, store::RocksStore::Open(*loop, std::move(options)));
-  rocks->SkipRevisions(kRevisionJump);
   auto handle = rocks->NewHandle();
-  CO_TRY(const auto identity, co_await apiserver::BeginIncarnation(*loop, *handle));
+  Before before;
+  CO_TRY(before.identity, co_await apiserver::ReadIdentity(*handle));
+  CO_TRY(before.revision, co_await handle->CurrentRevision());
+  handle.reset();
+  CO_TRY_STATUS(co_await rocks->Close());
+  co_return before;
+}
+
+// The copy becomes a store of its own: a new incarnation, revisions that nobody has seen, and no
+// history before them.
+rt::Task<Status> Begin(rt::Loop* loop, std::string dir, Before before, Restored* restored) {
+  store::RocksOptions options;
+  options.dir = std::move(dir);
+  CO_TRY(const auto rocks, store::RocksStore::Open(*loop, std::move(options)));
+  auto handle = rocks->NewHandle();
+  CO_TRY(const store::Revision copied, co_await handle->CurrentRevision());
+  const int64_t behind = std::max<int64_t>(0, before.revision.value - copied.value);
+  rocks->SkipRevisions(behind + kRevisionJump);
+  CO_TRY(const auto identity,
+         co_await apiserver::BeginIncarnation(*loop, *handle, std::move(before.identity)));
   store::RangeRequest now;
   now.start = "/";
   now.limit = 1;
@@ -124,8 +151,20 @@ rt::Task<Result<Restored>> Restore(rt::Loop& loop, RestoreOptions options) {
     CO_TRY_STATUS(Copy(options.from + "/pki", authority));
   }
   CO_TRY_STATUS(Copy(source, made));
+  Before before;
+  if (fs::is_directory(store, error)) {
+    // A store that cannot be read is the reason for many a restore.
+    Result<Before> read = co_await ReadBefore(&loop, store);
+    if (read.ok()) {
+      before = *std::move(read);
+    } else {
+      LOG_WARNING("restore: {} cannot be read, its incarnation is not counted: {}",
+                  store,
+                  read.status().ToString());
+    }
+  }
   Restored restored;
-  CO_TRY_STATUS(co_await Begin(&loop, made, &restored));
+  CO_TRY_STATUS(co_await Begin(&loop, made, std::move(before), &restored));
   CO_TRY_STATUS(PutInPlace(made, store, restored));
   CO_TRY_STATUS(SyncFolder(options.data_dir));
   co_return restored;

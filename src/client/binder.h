@@ -91,7 +91,8 @@ class Binder {
   // Clears status.placement.pool and poolRef (which stays if its owner had set it and a host was
   // asked: this pool or none), raises the epoch, gives the pool's amounts back, and lets go of what
   // is being deleted: an object leaves the store with its last finalizer. An object that leaves the
-  // store in any other way while a session pool has it leaves a tombstone.
+  // store in any other way while a session pool has it leaves a tombstone, and so does one that a
+  // session pool loses without its host's word (kFenced, kOperatorFenced).
   // Conflict if the placement is another one by now; Forbidden if the proof does not do; ok if the
   // object is gone.
   virtual rt::Task<std::vector<Status>> UnbindBatch(std::vector<UnbindRequest> requests) = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tombstone is the proof that a host may remove something whose object is gone: the object left
-// the store by force while it was bound to the host's pool. It is kept until the host has confirmed
-// or the pool is removed.
+// A tombstone is the proof that a host may remove something that its object does not remember: the
+// object left the store by force while it was bound to the host's pool, or was taken from the pool
+// without the host's word (fenced) and may be gone by the time that the host returns. It is kept
+// until the host has confirmed or the pool is removed.
 #pragma once
 
 #include <cstdint>

@@ -398,6 +398,57 @@ TEST_F(AssignTest, R4_3_ForcedDeletionLeavesATombstoneThatTheHostConfirms) {
   EXPECT_TRUE(world_.Run(world_.registry().tombstones().ListTombstones(pool))->empty());
 }
 
+TEST_F(AssignTest, R4_3_Seq17_WhatMovedAwayAndWasDeletedThereIsGivenUpOnReturn) {
+  const std::string pool = host_.Join("pool");
+  host_.Remember(Place(host_, "web", pool));
+  const std::string uid = machine_.metadata().uid;
+  const std::string other = other_.Join("pool-b");
+  host_.Leave();
+  ASSERT_TRUE(world_.Unbind(machine_, 1, client::UnbindProof::kFenced).ok());
+  ASSERT_TRUE(world_.Bind(world_.Read(machine_), "pool-b", other).ok());
+  ASSERT_TRUE(other_.WaitAssigns(1));
+  ASSERT_TRUE(world_.Delete(machine_).ok());
+  ASSERT_TRUE(other_.WaitDeletes(1));
+  other_.SayGone(uid, 3);
+  ASSERT_TRUE(world_.Until([&] { return !world_.Exists(machine_); }));
+  ASSERT_EQ(host_.Join("pool"), pool);
+  ASSERT_EQ(host_.deletes().size(), 1);
+  EXPECT_EQ(host_.deletes()[0].why(), agent::Delete::TOMBSTONE);
+  EXPECT_EQ(host_.deletes()[0].uid(), uid);
+  host_.SayGone(uid, 1);
+  EXPECT_TRUE(world_.Until([&] { return host_.forgets().size() == 1; }));
+  EXPECT_TRUE(world_.Run(world_.registry().tombstones().ListTombstones(pool))->empty());
+}
+
+TEST_F(AssignTest, R4_3_ATombstoneDoesNotTouchWhatCameBackLater) {
+  const std::string pool = host_.Join("pool");
+  host_.Remember(Place(host_, "web", pool));
+  host_.Leave();
+  ASSERT_TRUE(world_.Unbind(machine_, 1, client::UnbindProof::kFenced).ok());
+  ASSERT_TRUE(world_.Bind(world_.Read(machine_), "pool", pool).ok());
+  ASSERT_EQ(host_.Join("pool"), pool);
+  EXPECT_TRUE(host_.deletes().empty());
+  ASSERT_EQ(host_.assigns().size(), 1);
+  EXPECT_EQ(host_.assigns()[0].placement(), 3);
+  EXPECT_TRUE(world_.Until(
+      [&] { return world_.Run(world_.registry().tombstones().ListTombstones(pool))->empty(); }));
+}
+
+// The copy in the store is older than the placement that the host has: it moved back since.
+TEST_F(AssignTest, R4_3_Seq20_ATombstoneOfARestoredStoreDoesNotTouchALaterPlacement) {
+  const std::string pool = host_.Join("pool");
+  agent::Assign ran = Place(host_, "web", pool);
+  ran.set_placement(3);  // of the history that was lost
+  host_.Remember(ran);
+  host_.Leave();
+  ASSERT_TRUE(world_.Unbind(machine_, 1, client::UnbindProof::kFenced).ok());
+  world_.StopGateway();
+  ++world_.identity().incarnation;
+  world_.StartGateway();
+  ASSERT_EQ(host_.Join("pool"), pool);
+  EXPECT_TRUE(host_.deletes().empty());
+}
+
 TEST_F(AssignTest, R4_3_ForcedDeletionOnALiveHostIsToldAtOnce) {
   Place(host_, "web", host_.Join("pool"));
   ASSERT_TRUE(world_.Delete(machine_, client::Force::kYes).ok());

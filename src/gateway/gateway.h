@@ -49,6 +49,7 @@
 #include "gateway/revocation_feed.h"
 #include "gateway/rules/ask_book.h"
 #include "gateway/rules/health_book.h"
+#include "gateway/rules/resync.h"
 #include "gateway/session.h"
 #include "gateway/session_table.h"
 #include "gateway/status_writer.h"
@@ -136,13 +137,17 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   rt::Task<Status> ReadAll(Session& session);
   void Leave(Session& session);
 
+  // By UID: the placement at which a host has something that is not its own any more.
+  using Strangers = std::map<std::string, uint64_t>;
+
   // gateway_admit.cc: pools and resynchronisation.
   void OnAnnounce(Session& session, agent::Announce chunk);
   rt::Task<Status> Admit(Session& session);
   rt::Task<Status> AdmitPools(Session& session);
   rt::Task<Status> ReadTombstones(Session& session);
   void Resync(Session& session);
-  void ResyncKnown(Session& session, const agent::Known& known);
+  ResyncStep ResyncKnown(Session& session, const agent::Known& known);
+  void ResyncTombstones(Session& session, const Strangers& strangers);
   void FinishSync(Session& session, uint64_t revision);
   rt::Task<Result<uint64_t>> StoreRevision();
 
@@ -185,7 +190,9 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                   const DesiredEntry& entry,
                   const std::string& hash,
                   agent::Assign assign);
-  rt::Task<Status> FindTombstone(std::string pool_uid, std::string uid);
+  // Tombstones of the pool that were left since its host was admitted.
+  rt::Task<Status> FindTombstones(std::string pool_uid, Strangers strangers);
+  void OnTombstone(Session& session, client::Tombstone stone);
   void SendTombstone(Session& session, const client::Tombstone& stone);
   static agent::Delete::Why WhyOf(const DesiredEntry& entry);
   rt::Task<Status> ClearTombstone(std::string host, client::Tombstone tombstone);

@@ -108,7 +108,11 @@ void Gateway::Resync(Session& session) {
     table_.AddPool(uid, session);
     health_.Know(uid, session.host());
   }
-  for (const agent::Known& known : session.announce.known()) ResyncKnown(session, known);
+  Strangers strangers;
+  for (const agent::Known& known : session.announce.known()) {
+    if (ResyncKnown(session, known) != ResyncStep::kQuarantine) continue;
+    strangers[known.uid()] = known.incarnation() == cluster_.incarnation ? known.placement() : 0;
+  }
   for (const auto& [pool_uid, pool] : session.pools) {
     for (const std::string& uid : index_.OfPool(pool_uid)) {
       if (session.items.contains(uid)) continue;
@@ -120,15 +124,33 @@ void Gateway::Resync(Session& session) {
       }
     }
   }
-  // Whether or not the host has announced them: its answer is the proof.
-  for (const auto& [uid, stone] : session.tombstones) SendTombstone(session, stone);
+  ResyncTombstones(session, strangers);
   for (agent::Orphan& orphan : *session.announce.mutable_orphans()) {
     session.orphans.push_back(std::move(orphan));
   }
   session.announce = agent::Announce();  // with its memory
 }
 
-void Gateway::ResyncKnown(Session& session, const agent::Known& known) {
+void Gateway::ResyncTombstones(Session& session, const Strangers& strangers) {
+  auto stones = std::exchange(session.tombstones, {});
+  for (auto& [uid, stone] : stones) {
+    // What the host has under that name comes from a history that the store does not know.
+    if (!strangers.contains(uid)) OnTombstone(session, std::move(stone));
+  }
+  // One may have been left after they were read, and before the index knew of it.
+  Strangers unknown;
+  for (const auto& [uid, placement] : strangers) {
+    if (placement > 0 && index_.Find(uid) == nullptr && !stones.contains(uid)) {
+      unknown[uid] = placement;
+    }
+  }
+  if (unknown.empty()) return;
+  for (const auto& [pool_uid, pool] : session.pools) {
+    scope_.Spawn("gateway.tombstone", FindTombstones(pool_uid, unknown));
+  }
+}
+
+ResyncStep Gateway::ResyncKnown(Session& session, const agent::Known& known) {
   const DesiredEntry* entry = index_.Find(known.uid());
   ResyncInput input{.known = {.incarnation = known.incarnation(),
                               .placement = known.placement(),
@@ -148,7 +170,8 @@ void Gateway::ResyncKnown(Session& session, const agent::Known& known) {
     input.tombstone = static_cast<uint64_t>(stone->second.placement);
   }
   Session::Item item{.placement = known.placement(), .hash = known.hash()};
-  switch (DecideResync(input)) {
+  const ResyncStep step = DecideResync(input);
+  switch (step) {
     case ResyncStep::kConfirm:
     case ResyncStep::kConfirmAndCheck:
       // The pump confirms it, unless a move was claimed, and compares the body.
@@ -193,6 +216,7 @@ void Gateway::ResyncKnown(Session& session, const agent::Known& known) {
           known.incarnation());
       break;
   }
+  return step;
 }
 
 void Gateway::FinishSync(Session& session, uint64_t revision) {

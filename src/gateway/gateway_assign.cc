@@ -35,11 +35,10 @@ void Gateway::OnEntry(const DesiredEntry* before,
       (now == nullptr || now->pool_uid != before->pool_uid)) {
     Session* left = table_.OfPool(before->pool_uid);
     if (left != nullptr && left->items.contains(uid)) {
-      if (now == nullptr) {
-        scope_.Spawn("gateway.tombstone", FindTombstone(before->pool_uid, uid));
-      } else {
-        SendDelete(*left, *before, before->placement, agent::Delete::MOVED);
-      }
+      if (now != nullptr) SendDelete(*left, *before, before->placement, agent::Delete::MOVED);
+      // Not by the host's own word: then there is a tombstone, which its answer clears.
+      const Strangers strangers = {{uid, before->placement}};
+      scope_.Spawn("gateway.tombstone", FindTombstones(before->pool_uid, strangers));
     }
     if (left != nullptr) {
       left->statistics.erase(uid);
@@ -100,19 +99,42 @@ agent::Delete::Why Gateway::WhyOf(const DesiredEntry& entry) {
   return entry.is_deleting ? agent::Delete::DELETED : agent::Delete::MOVED;
 }
 
-// An object left the store although its host had it. If that was by force there is a tombstone; if
-// not, nobody may remove what runs.
-rt::Task<Status> Gateway::FindTombstone(std::string pool_uid, std::string uid) {
-  CO_TRY(std::vector<client::Tombstone> stones, co_await deps_.tombstones.ListTombstones(pool_uid));
-  Session* session = table_.OfPool(pool_uid);
-  if (session == nullptr) co_return OkStatus();
-  for (client::Tombstone& stone : stones) {
-    if (stone.uid != uid) continue;
-    SendTombstone(*session, stone);
-    session->tombstones[uid] = std::move(stone);
-    break;
+// Objects left the store or the pool although the host had them. If that was by force or behind a
+// fence there are tombstones; if not, nobody may remove what runs.
+rt::Task<Status> Gateway::FindTombstones(std::string pool_uid, Strangers strangers) {
+  for (;;) {
+    auto stones = co_await deps_.tombstones.ListTombstones(pool_uid);
+    if (stones.status().Is(Reason::kCancelled)) co_return stones.status();
+    Session* session = table_.OfPool(pool_uid);
+    if (session == nullptr) co_return OkStatus();  // read when the host returns
+    if (!stones.ok()) {
+      CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
+      continue;
+    }
+    for (client::Tombstone& stone : *stones) {
+      const auto known = strangers.find(stone.uid);
+      if (known == strangers.end()) continue;
+      if (known->second > static_cast<uint64_t>(stone.placement)) continue;
+      OnTombstone(*session, std::move(stone));
+    }
+    co_return OkStatus();
   }
-  co_return OkStatus();
+}
+
+// Whether or not the host has announced it: its answer is the proof that it is rid of it.
+void Gateway::OnTombstone(Session& session, client::Tombstone stone) {
+  const DesiredEntry* entry = index_.Find(stone.uid);
+  const bool is_back = entry != nullptr && session.pools.contains(entry->pool_uid) &&
+                       entry->placement > static_cast<uint64_t>(stone.placement);
+  if (is_back) {
+    // It was given to this host again: what it has is what it should have.
+    scope_.Spawn("gateway.tombstone", ClearTombstone(session.host(), std::move(stone)));
+    return;
+  }
+  const auto item = session.items.find(stone.uid);
+  if (item == session.items.end() || !item->second.is_deleting) SendTombstone(session, stone);
+  const std::string uid = stone.uid;
+  session.tombstones[uid] = std::move(stone);
 }
 
 // A session that has nothing to bring has no pump: its frame would be a tenth of the session.

@@ -6,9 +6,12 @@
 #include "base/log.h"
 #include "gateway/gateway.h"
 #include "rt/chaos.h"
+#include "rt/sleep.h"
 
 namespace berth::gateway {
 namespace {
+
+constexpr Duration kRetryPause = Duration::Millis(200);
 
 // One word that a condition may carry.
 std::string SafeWord(std::string_view word, std::string_view otherwise) {
@@ -217,7 +220,12 @@ void Gateway::AckGone(Session& session, const std::string& uid, uint64_t placeme
 
 rt::Task<Status> Gateway::ClearTombstone(std::string host, client::Tombstone tombstone) {
   const std::vector<std::string> uids = {tombstone.uid};
-  CO_TRY_STATUS(co_await deps_.tombstones.ClearTombstones(tombstone.pool_uid, uids));
+  Status cleared = co_await deps_.tombstones.ClearTombstones(tombstone.pool_uid, uids);
+  while (!cleared.ok()) {
+    if (cleared.Is(Reason::kCancelled)) co_return cleared;
+    CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
+    cleared = co_await deps_.tombstones.ClearTombstones(tombstone.pool_uid, uids);
+  }
   Session* session = table_.OfHost(host);
   if (session != nullptr) {
     AckGone(*session, tombstone.uid, static_cast<uint64_t>(tombstone.placement));

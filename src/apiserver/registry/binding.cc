@@ -10,6 +10,7 @@
 #include "apis/storage/volume.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
+#include "apiserver/registry/graveyard.h"
 #include "apiserver/registry/object_rules.h"
 #include "apiserver/registry/placement_rules.h"
 #include "base/strings.h"
@@ -63,6 +64,14 @@ std::vector<VolumeName> VolumesOf(const meta::Object& machine) {
   return names;
 }
 
+// The pool's host has not said that it is rid of the object, and may be away for longer than the
+// object exists.
+bool LeavesTombstone(client::UnbindProof proof, const PoolGuard* guard) {
+  const bool by_others =
+      proof == client::UnbindProof::kFenced || proof == client::UnbindProof::kOperatorFenced;
+  return by_others && guard != nullptr && guard->mode == apis::core::kPoolModeSession;
+}
+
 bool IsOwnedBy(const meta::Object& object, const std::string& uid) {
   return std::ranges::any_of(object.metadata().owner_references,
                              [&uid](const auto& owner) { return owner.uid == uid; });
@@ -104,7 +113,7 @@ rt::Task<std::vector<Status>> StoreBinder::UnbindBatch(
   for (size_t i = 0; i < requests.size(); ++i) {
     Draft& draft = drafts[i];
     draft.unbind = &requests[i];
-    draft.keys = kKeysPerObject + kKeysPerPool;
+    draft.keys = kKeysPerObject + kKeysPerPool + 1;
     if (!IsPlaceableKind(requests[i].kind)) {
       draft.verdict = BadRequest("only machines, volumes, buckets and reservations are unbound");
       continue;
@@ -425,7 +434,7 @@ StoreBinder::Fit StoreBinder::StageUnbind(Draft& draft, Work& work, Status& why)
   }
   Staged& staged = **found;
   const size_t bytes = staged.size + kGrowth;
-  const size_t more = kKeysPerObject + kKeysPerPool + 1;
+  const size_t more = kKeysPerObject + kKeysPerPool + 2;  // and a tombstone
   if (work.keys > 0 && (work.keys + more > store::kMaxTxnKeys || work.bytes + bytes > kTxnBytes)) {
     return Fit::kNextCommit;
   }
@@ -443,6 +452,9 @@ StoreBinder::Fit StoreBinder::StageUnbind(Draft& draft, Work& work, Status& why)
   if (is_bound) {
     why = work.guards.Release(pool, apis::ToAmounts(apis::PlacementOf(staged.object)->resources));
     if (!why.ok()) return Fit::kRefused;
+    if (LeavesTombstone(request.proof, guard)) {
+      work.tombstones.push_back(MakeTombstone(staged.object));
+    }
   }
   BecomeUnbound(staged.object, request, parts_.loop.WallNow());
   staged.is_changed = true;
@@ -465,6 +477,7 @@ Result<store::Txn> StoreBinder::MakeTxn(Work& work) {
     TRY(Bytes at_rest, Encode(parts_.scheme, staged.object));
     txn.ops.push_back(store::Op::Put(key, std::move(at_rest)));
   }
+  for (store::Op& tombstone : work.tombstones) txn.ops.push_back(std::move(tombstone));
   work.guards.AddTo(txn);
   return txn;
 }

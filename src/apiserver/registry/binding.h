@@ -75,6 +75,7 @@ class StoreBinder final : public client::Binder {
     GuardChanges guards;
     std::map<std::string, Staged> staged;  // by store key
     std::optional<store::Condition> term;
+    std::vector<store::Op> tombstones;
     size_t keys = 0;
     size_t bytes = 0;
   };

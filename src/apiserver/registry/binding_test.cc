@@ -503,6 +503,23 @@ TEST(Binding, R4_3_R4_5_D8_ForceLeavesATombstoneUntilTheHostHasConfirmed) {
   EXPECT_TRUE(world.Run(after.ListTombstones(pool))->empty());
 }
 
+// The object may be gone by the time that the host returns: what is left must tell it to let go.
+TEST(Binding, R4_3_Seq17_WhatIsTakenFromAHostWithoutItsWordLeavesATombstone) {
+  for (const client::UnbindProof proof :
+       {client::UnbindProof::kFenced, client::UnbindProof::kOperatorFenced}) {
+    PlacementWorld world;
+    const std::string pool = world.MakePool("p", 1);
+    const meta::Object machine = world.MakeMachine("m");
+    ASSERT_TRUE(world.Bind(machine, "p", pool).ok());
+    ASSERT_TRUE(world.Unbind(machine, 1, proof).ok());
+    ASSERT_TRUE(world.Delete(machine).ok());
+    ASSERT_FALSE(world.Exists(machine));
+    const client::Tombstone grave{
+        .pool_uid = pool, .uid = machine.metadata().uid, .kind = "Machine", .placement = 1};
+    EXPECT_EQ(*world.Run(world.registry().tombstones().ListTombstones(pool)), std::vector{grave});
+  }
+}
+
 TEST(Binding, R4_5_D8_ForceDoesNotWaitForPoolletsOfTheApiEither) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 1, apis::core::kPoolModeApi);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/registry/cluster_identity.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,9 +29,18 @@ BERTH_DESCRIBE(Record,
                BERTH_FIELD(incarnation, "incarnation", "Grows with every restore."),
                BERTH_FIELD(start, "start", "Grows with every start of a server."))
 
+client::ClusterIdentity FromRecord(Record record) {
+  return {.id = std::move(record.id),
+          .incarnation = static_cast<uint64_t>(record.incarnation),
+          .start = static_cast<uint64_t>(record.start)};
+}
+
 enum class Step : uint8_t { kStart, kIncarnation };
 
-rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop, store::Store* store, Step step) {
+rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop,
+                                                  store::Store* store,
+                                                  Step step,
+                                                  std::optional<client::ClusterIdentity> replaced) {
   for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
     store::RangeRequest request;
     request.start = kIdentityKey;
@@ -43,6 +53,11 @@ rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop, store::Store* 
     } else {
       CO_TRY(record, meta::DecodeJsonAs<Record>(found.items[0].value.view()));
       revision = found.items[0].mod_revision;
+      if (replaced && replaced->id == record.id) {
+        record.incarnation =
+            std::max(record.incarnation, static_cast<int64_t>(replaced->incarnation));
+        record.start = std::max(record.start, static_cast<int64_t>(replaced->start));
+      }
       if (step == Step::kIncarnation) ++record.incarnation;
     }
     if (step == Step::kStart) ++record.start;
@@ -51,9 +66,7 @@ rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop, store::Store* 
     txn.ops.push_back(store::Op::Put(std::string(kIdentityKey), Bytes(meta::EncodeJsonOf(record))));
     CO_TRY(const store::TxnResult result, co_await store->Commit(std::move(txn)));
     if (!result.committed) continue;
-    co_return client::ClusterIdentity{.id = std::move(record.id),
-                                      .incarnation = static_cast<uint64_t>(record.incarnation),
-                                      .start = static_cast<uint64_t>(record.start)};
+    co_return FromRecord(std::move(record));
   }
   co_return Conflict("the cluster's identity: other servers start all the time");
 }
@@ -61,11 +74,21 @@ rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop, store::Store* 
 }  // namespace
 
 rt::Task<Result<client::ClusterIdentity>> CountStart(rt::Loop& loop, store::Store& store) {
-  return Advance(&loop, &store, Step::kStart);
+  return Advance(&loop, &store, Step::kStart, std::nullopt);
 }
 
-rt::Task<Result<client::ClusterIdentity>> BeginIncarnation(rt::Loop& loop, store::Store& store) {
-  return Advance(&loop, &store, Step::kIncarnation);
+rt::Task<Result<std::optional<client::ClusterIdentity>>> ReadIdentity(store::Store& store) {
+  store::RangeRequest request;
+  request.start = kIdentityKey;
+  CO_TRY(const store::RangeResult found, co_await store.Range(std::move(request)));
+  if (found.items.empty()) co_return std::optional<client::ClusterIdentity>();
+  CO_TRY(Record record, meta::DecodeJsonAs<Record>(found.items[0].value.view()));
+  co_return std::optional(FromRecord(std::move(record)));
+}
+
+rt::Task<Result<client::ClusterIdentity>> BeginIncarnation(
+    rt::Loop& loop, store::Store& store, std::optional<client::ClusterIdentity> replaced) {
+  return Advance(&loop, &store, Step::kIncarnation, std::move(replaced));
 }
 
 }  // namespace berth::apiserver

@@ -28,11 +28,29 @@ TEST(ClusterIdentity, R4_4_IsMadeOnceAndCountsStartsAndRestores) {
   EXPECT_EQ(second->id, first->id);
   EXPECT_EQ(second->incarnation, 1U);
   EXPECT_EQ(second->start, 2U);
-  const auto restored = world.Run(BeginIncarnation(world.loop(), world.store()));
+  const auto restored = world.Run(BeginIncarnation(world.loop(), world.store(), std::nullopt));
   ASSERT_TRUE(restored.ok()) << restored.status();
   EXPECT_EQ(restored->id, first->id);
   EXPECT_EQ(restored->incarnation, 2U);
   EXPECT_EQ(world.Run(CountStart(world.loop(), world.store()))->start, 3U);
+}
+
+TEST(ClusterIdentity, R4_4_ACopyThatIsRestoredAgainBeginsAnotherIncarnation) {
+  RegistryWorld world(7);
+  EXPECT_FALSE(world.Run(ReadIdentity(world.store()))->has_value());
+  const auto first = world.Run(CountStart(world.loop(), world.store()));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(*world.Run(ReadIdentity(world.store())), *first);
+  client::ClusterIdentity later = *first;
+  later.incarnation = 5;
+  later.start = 9;
+  const auto restored = world.Run(BeginIncarnation(world.loop(), world.store(), later));
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->incarnation, 6U);
+  EXPECT_EQ(world.Run(CountStart(world.loop(), world.store()))->start, 10U);
+  later.id = "another cluster";
+  later.incarnation = 50;
+  EXPECT_EQ(world.Run(BeginIncarnation(world.loop(), world.store(), later))->incarnation, 7U);
 }
 
 TEST(ClusterIdentity, TwoServersThatStartAtOnceCountBoth) {

@@ -153,6 +153,7 @@ void MachineSets::Put(const meta::Object& object) {
 }
 
 void MachineSets::Forget(const std::string& uid) {
+  if (creating_ > 0) gone_.insert(uid);
   const auto found = set_of_.find(uid);
   if (found == set_of_.end()) return;
   const std::string set = found->second;
@@ -223,15 +224,20 @@ rt::Task<Status> MachineSets::Create(meta::Object set,
   rt::Task<std::vector<Result<meta::Object>>> creation =
       bulk_ != nullptr ? bulk_->CreateBulk(std::move(objects))
                        : client_.CreateBatch(std::move(objects), options);
+  ++creating_;
   const auto made = co_await creation;
   Status failure;
   for (const Result<meta::Object>& machine : made) {
     if (machine.ok()) {
-      Put(*machine);  // known at once: the next plan must not make it again
+      // Known at once: the next plan must not make it again. Unless the watch was faster, which
+      // knows better.
+      const std::string& uid = machine->metadata().uid;
+      if (!set_of_.contains(uid) && !gone_.contains(uid)) Put(*machine);
     } else if (!machine.status().Is(Reason::kAlreadyExists)) {
       failure = machine.status();
     }
   }
+  if (--creating_ == 0) gone_.clear();
   co_return failure;
 }
 

@@ -69,6 +69,8 @@ class MachineSets final : private Reconciler, private client::Sink {
   TextMap<Members> members_;                       // by UID of the set
   TextMap<std::string> set_of_;                    // by UID of the machine
   std::set<std::string> unseen_;
+  int creating_ = 0;            // calls that make machines
+  std::set<std::string> gone_;  // UIDs of machines that went meanwhile
   Runner runner_;
 };
 

@@ -6,12 +6,15 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apis/compute/machine.h"
 #include "apis/core/placement.h"
 #include "apiserver/registry/registry_world.h"
+#include "client/cache/informer.h"
 #include "rt/scope.h"
+#include "rt/sleep.h"
 
 namespace berth::controller {
 namespace {
@@ -91,6 +94,37 @@ class MachineSetsTest : public testing::Test {
   std::unique_ptr<rt::TaskScope> scope_;
   std::unique_ptr<MachineSets> sets_;
 };
+
+// Makes machines and says so only when one of them is gone again.
+class LateBulk final : public client::BulkCreator {
+ public:
+  explicit LateBulk(client::Client& client) : client_(client) {}
+  rt::Task<std::vector<Result<meta::Object>>> CreateBulk(
+      std::vector<meta::Object> copies) override {
+    const client::WriteOptions options;
+    std::vector<Result<meta::Object>> made =
+        co_await client_.CreateBatch(std::move(copies), options);
+    if (std::exchange(is_first_, false)) {
+      const client::ObjectKey key = client::KeyOf(*made.front());
+      const client::DeleteOptions deletion;
+      CHECK((co_await client_.Delete(kMachineKind, key, deletion)).ok());
+      CHECK((co_await rt::Sleep(Duration::Seconds(1))).ok());
+    }
+    co_return made;
+  }
+
+ private:
+  client::Client& client_;
+  bool is_first_ = true;
+};
+
+TEST_F(MachineSetsTest, AMachineThatWentBeforeItsCreationWasAnsweredIsReplaced) {
+  LateBulk bulk(world_.client());
+  sets_->UseBulk(&bulk);
+  Make(Web(5));
+  EXPECT_TRUE(Until([&] { return Machines().size() == 5 && sets_->idle(); }));
+  EXPECT_EQ(Get().status.replicas, 5);
+}
 
 TEST_F(MachineSetsTest, C7_ASetHasItsNumberOfMachinesWithDistinctNames) {
   Make(Web(5));

@@ -28,7 +28,9 @@ ResyncStep DecideResync(const ResyncInput& input) {
   const KnownItem& known = input.known;
   if (input.desired && input.is_here) return DecideHere(input);
   if (input.tombstone && known.placement <= *input.tombstone) {
-    return known.is_gone ? ResyncStep::kGone : ResyncStep::kTombstone;
+    if (known.is_gone) return ResyncStep::kGone;
+    const bool is_elsewhere = input.desired && known.incarnation == input.incarnation;
+    return is_elsewhere ? ResyncStep::kMoved : ResyncStep::kTombstone;
   }
   if (known.is_gone) return ResyncStep::kForget;
   if (!input.desired) return ResyncStep::kQuarantine;

@@ -36,6 +36,10 @@ TEST(Resync, EveryRowOfTheTable) {
   stone_gone.tombstone = 3;
   ResyncInput stone_older = Input(at3, std::nullopt, false);
   stone_older.tombstone = 2;
+  ResyncInput stone_moved = Input(at3, nowhere4, false);
+  stone_moved.tombstone = 3;
+  ResyncInput stone_restored = Input(older, nowhere4, false);
+  stone_restored.tombstone = 9;
   const Row rows[] = {
       {"as it should be", Input(at3, here3, true), ResyncStep::kConfirm},
       {"Seq10: another body", Input({2, 3, "x"}, here3, true), ResyncStep::kConfirmAndCheck},
@@ -60,6 +64,8 @@ TEST(Resync, EveryRowOfTheTable) {
       {"Seq20: unknown to the store", Input(at3, std::nullopt, false), ResyncStep::kQuarantine},
       {"R4_3: tombstone", stone, ResyncStep::kTombstone},
       {"R4_3: tombstone of a lower placement", stone_older, ResyncStep::kQuarantine},
+      {"R4_3: tombstone, and the object is elsewhere", stone_moved, ResyncStep::kMoved},
+      {"R4_3: tombstone that a restored store has, too", stone_restored, ResyncStep::kTombstone},
       {"tombstone, and gone", stone_gone, ResyncStep::kGone},
       {"gone, and nobody asks", Input(gone3, std::nullopt, false), ResyncStep::kForget},
       {"gone, and moved", Input(gone3, nowhere4, false), ResyncStep::kForget},

@@ -38,6 +38,7 @@ rt::Task<Status> SimDisk::Perform(Write write) {
     co_return failure_;
   }
   const auto place = in_progress_.insert(in_progress_.end(), &write);
+  if (on_begin_) on_begin_();
   const Duration latency =
       Duration::Nanos(random_.Between(options_.latency_min.nanos(), options_.latency_max.nanos()));
   const Status slept = co_await rt::Sleep(latency);

@@ -33,9 +33,12 @@ class SimDisk final : public Disk {
   void Crash();
   // Every write fails with this until it is cleared with ok; reads go on.
   void FailWrites(Status status) { failure_ = std::move(status); }
+  // Called when a write has begun: until it is durable, a crash tears it.
+  void OnBegin(std::function<void()> fn) { on_begin_ = std::move(fn); }
   // Called when a write has become durable, before its caller is told.
   void OnWrite(std::function<void()> fn) { on_write_ = std::move(fn); }
 
+  bool is_writing() const { return !in_progress_.empty(); }
   uint64_t writes() const { return writes_; }
   // For tests: what is on the disk.
   std::map<std::string, std::string>& files() { return files_; }
@@ -52,6 +55,7 @@ class SimDisk final : public Disk {
   Random random_;
   const Options options_;
   Status failure_;
+  std::function<void()> on_begin_;
   std::function<void()> on_write_;
   uint64_t writes_ = 0;
   std::map<std::string, std::string> files_;

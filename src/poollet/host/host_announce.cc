@@ -151,8 +151,9 @@ std::vector<std::string> Host::Announce() {
     *announce->add_pools() = std::move(pool);
   }
   for (const auto& [_, item] : items_) {
-    // What is not durable yet was never acknowledged: the server sends it again.
-    if (!item.is_durable) continue;
+    // A refusal that is not durable yet was never said: the server sends the assignment again. One
+    // that was accepted and is being written down is here, and the server may know better by now.
+    if (!item.is_durable && item.entry.phase == Phase::kGone) continue;
     pb::Known known;
     FillKnown(item, known);
     room(known.ByteSizeLong());

@@ -361,6 +361,18 @@ bool ObjectDirectory::NeedsPlace(const ObjectRecord& record) const {
   return NamedBy(record).empty();
 }
 
+const ObjectRecord* ObjectDirectory::WaitsWith(const ObjectRecord& record) const {
+  const bool waits = record.kind == &kVolumeKind && !record.is_deleting &&
+                     record.placed_uid.empty() && !record.class_name.empty() &&
+                     PlaceOf(record) == nullptr;
+  if (!waits) return nullptr;
+  // Always the same one of several: what is said of it must not change by itself.
+  const std::vector<const ObjectRecord*> machines = NamedBy(record);
+  const auto by_uid = [](const ObjectRecord* machine) { return std::string_view(machine->uid); };
+  const auto first = std::ranges::min_element(machines, {}, by_uid);
+  return first == machines.end() ? nullptr : *first;
+}
+
 void ObjectDirectory::Settle(const ObjectRecord& record) {
   if (record.reserves != nullptr) return SettleReservation(record);
   const ObjectKey key = ObjectKey::FromUid(record.uid);

@@ -115,6 +115,8 @@ class ObjectDirectory {
   const ObjectRecord* Find(std::string_view uid) const;
   const ObjectRecord* FindByKey(const meta::KindInfo& kind, const client::ObjectKey& key) const;
   bool NeedsPlace(const ObjectRecord& record) const;
+  // The machine with which a volume without a place waits for one; null if it is not so.
+  const ObjectRecord* WaitsWith(const ObjectRecord& record) const;
   // What would be known of an object of that content; the directory does not change.
   ObjectRecord Sketch(const meta::Object& object) { return Read(object); }
   // Where the store says the object is; null: nowhere, or its pool is gone.

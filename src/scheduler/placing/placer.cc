@@ -83,7 +83,12 @@ void Placer::SetLeadership(std::optional<Leadership> leadership) {
 void Placer::Apply(const ObjectDirectory::Effects& effects) {
   for (const PoolIndex pool : effects.failing) Avoid(pool);
   for (const std::string& uid : effects.settled) {
-    reports_.Forget(uid);
+    const ObjectRecord* record = objects_.Find(uid);
+    if (record != nullptr && objects_.WaitsWith(*record) != nullptr) {
+      reports_.Waits(uid);
+    } else {
+      reports_.Forget(uid);
+    }
     refusals_.erase(uid);
     conflicts_.erase(uid);
     preemptor_.End(uid);
@@ -392,7 +397,13 @@ rt::Task<Status> Placer::Bind(std::vector<std::string> uids) {
     request.term = leadership_->term;
   }
   using Verdicts = std::vector<Result<std::vector<meta::Object>>>;
+  const rt::TimerId slow =
+      loop_.After("scheduler.bind_slow", options_.bind_limit, [self = self_, uids] {
+        if (*self == nullptr) return;
+        for (const std::string& uid : uids) (*self)->reports_.Waits(uid);
+      });
   const Verdicts verdicts = co_await binder_.BindBatch(std::move(requests));
+  loop_.CancelTimer(slow);
   CHECK(verdicts.size() == uids.size());
   --binds_;
   for (size_t i = 0; i < uids.size(); ++i) {
@@ -429,6 +440,7 @@ void Placer::Bound(Attempt& attempt) {
   }
   reports_.Forget(uid);
   conflicts_.erase(uid);
+  refusals_.erase(uid);
   preemptor_.End(uid);
   attempts_.erase(uid);
   queue_.Done(uid);
@@ -456,6 +468,16 @@ void Placer::NotBound(Attempt& attempt, const Status& why) {
   TryLater(uid);
 }
 
+// A bind came to nothing and will be tried again: if that goes on, the object says so.
+void Placer::Lost(const Attempt& attempt, std::string reason, std::string message) {
+  const PoolEntry* pool = pools_.Find(attempt.candidate.pool);
+  Refusal refusal{.pool = pool == nullptr ? std::string() : pool->pool.spec.name,
+                  .reason = std::move(reason),
+                  .message = std::move(message)};
+  refusals_.insert_or_assign(attempt.uid, std::vector{std::move(refusal)});
+  reports_.Waits(attempt.uid);
+}
+
 rt::Task<Status> Placer::ReadBack(std::string uid) {
   const auto found = attempts_.find(uid);
   CHECK(found != attempts_.end()) << uid;
@@ -476,6 +498,7 @@ rt::Task<Status> Placer::ReadBack(std::string uid) {
     }
   }
   REACHED("scheduler.read_back_unbound");
+  Lost(*attempts_.find(uid)->second, "BindUnknown", "the store did not answer, and has no binding");
   Drop(uid);
   TryLater(uid);
   Schedule();
@@ -514,8 +537,17 @@ void Placer::ParkUnschedulable(Attempt& attempt) {
 
 std::optional<Pending> Placer::Explain(const std::string& uid) {
   const ObjectRecord* record = objects_.Find(uid);
-  if (record == nullptr || !objects_.NeedsPlace(*record)) return std::nullopt;
+  if (record == nullptr) return std::nullopt;
   Pending pending;
+  pending.kind = record->kind;
+  pending.key = record->key;
+  if (const ObjectRecord* machine = objects_.WaitsWith(*record)) {
+    pending.reason = "WaitsForMachine";
+    pending.message = "it is placed together with machine " + machine->key.name;
+    pending.reasons = pending.message;
+    return pending;
+  }
+  if (!objects_.NeedsPlace(*record)) return std::nullopt;
   const std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
   if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
     pending.reason = not_yet->reason;
@@ -523,6 +555,10 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
     pending.message = not_yet->message;
   } else if (!groups_.GoesAlone(uid)) {
     ExplainMember(*groups_.GroupOf(uid), pending);
+  } else if (const std::string accepted = BindingPoolOf(uid); !accepted.empty()) {
+    pending.reason = "Binding";
+    pending.reasons = pending.reason;
+    pending.message = "pool " + accepted + " has accepted it, and the binding is not written yet";
   } else if (const std::string pool = preemptor_.PoolFor(uid); !pool.empty()) {
     pending.reason = "Preempting";
     pending.reasons = pending.reason;
@@ -537,10 +573,17 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
   } else {
     pending = DescribePending(
         board_.Explain(std::get<Ask>(prepared).request, 1), RefusalsOf(uid), pools_);
+    pending.kind = record->kind;
+    pending.key = record->key;
   }
-  pending.kind = record->kind;
-  pending.key = record->key;
   return pending;
+}
+
+std::string Placer::BindingPoolOf(const std::string& uid) const {
+  const auto found = attempts_.find(uid);
+  if (found == attempts_.end() || found->second->state != Attempt::State::kBinding) return "";
+  const PoolEntry* pool = pools_.Find(found->second->candidate.pool);
+  return pool == nullptr ? std::string() : pool->pool.spec.name;
 }
 
 std::vector<Refusal> Placer::RefusalsOf(std::string_view uid) const {

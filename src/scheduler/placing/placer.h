@@ -99,6 +99,8 @@ class Placer {
 
   // Hosts that said no in the last attempt of an object that waits.
   std::vector<Refusal> RefusalsOf(std::string_view uid) const;
+  // The pool that its binding is being written for; "" if none is.
+  std::string BindingPoolOf(const std::string& uid) const;
 
   // Nothing is under way and nothing could be.
   bool idle() const { return attempts_.empty() && (queue_.active() == 0 || !leadership_); }
@@ -128,6 +130,7 @@ class Placer {
   void StartBinds();
   rt::Task<Status> Bind(std::vector<std::string> uids);
   void Bound(Attempt& attempt);
+  void Lost(const Attempt& attempt, std::string reason, std::string message);
   void NotBound(Attempt& attempt, const Status& why);
   rt::Task<Status> ReadBack(std::string uid);
   // The pool said no: without it, from the start.

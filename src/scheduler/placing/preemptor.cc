@@ -136,7 +136,10 @@ std::optional<Time> Preemptor::MakeRoom(const ObjectRecord& record, const Reques
     if (is_plain) hopeless_[{request.shape, request.priority}] = loop_.Now() + kHopelessFor;
     return std::nullopt;
   }
-  return nominations_.at(record.uid).until;
+  // The store may have answered at once that it is not wanted any more.
+  const auto kept = nominations_.find(record.uid);
+  if (kept == nominations_.end()) return std::nullopt;
+  return kept->second.until;
 }
 
 bool Preemptor::IsHopeless(const Request& request) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "rt/sleep.h"
 #include "scheduler/placing/scheduler.h"
 #include "scheduler/placing/scheduler_world.h"
 
@@ -19,15 +20,16 @@ using Verdict = fleet::Answer::Verdict;
 class SecondScheduler {
  public:
   SecondScheduler(SchedulerWorld& world, SchedulerOptions options)
+      : SecondScheduler(world, std::move(options), world.api().registry().binder()) {}
+  SecondScheduler(SchedulerWorld& world, SchedulerOptions options, client::Binder& binder)
       : world_(world), scope_(world.api().loop()) {
-    scheduler_ =
-        std::make_unique<Scheduler>(Scheduler::Deps{.loop = world.api().loop(),
-                                                    .client = world.api().client(),
-                                                    .binder = world.api().registry().binder(),
-                                                    .fleet = world.fleet(),
-                                                    .scheme = world.api().scheme(),
-                                                    .metrics = metrics_},
-                                    std::move(options));
+    scheduler_ = std::make_unique<Scheduler>(Scheduler::Deps{.loop = world.api().loop(),
+                                                             .client = world.api().client(),
+                                                             .binder = binder,
+                                                             .fleet = world.fleet(),
+                                                             .scheme = world.api().scheme(),
+                                                             .metrics = metrics_},
+                                             std::move(options));
     scope_.Spawn("scheduler", scheduler_->Run());
   }
   ~SecondScheduler() {
@@ -42,6 +44,50 @@ class SecondScheduler {
   rt::TaskScope scope_;
   std::unique_ptr<Scheduler> scheduler_;
 };
+
+// Writes no binding until it is let go: it is slow, or somebody else was faster.
+class StubbornBinder final : public client::Binder {
+ public:
+  enum class Way : uint8_t { kGood, kSlow, kConflicts } way = Way::kGood;
+  explicit StubbornBinder(client::Binder& inner) : inner_(inner) {}
+
+  rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
+      std::vector<client::BindRequest> requests) override {
+    using Verdicts = std::vector<Result<std::vector<meta::Object>>>;
+    if (way == Way::kConflicts) co_return Verdicts(requests.size(), Conflict("it changes"));
+    while (way == Way::kSlow) {
+      const Status slept = co_await rt::Sleep(Duration::Seconds(1));
+      if (!slept.ok()) co_return Verdicts(requests.size(), slept);
+    }
+    co_return co_await inner_.BindBatch(std::move(requests));
+  }
+  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
+                                                               std::vector<client::BindItem> items,
+                                                               std::string holder,
+                                                               int64_t term) override {
+    return inner_.CreateBoundBatch(std::move(objects), std::move(items), std::move(holder), term);
+  }
+  rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override {
+    return inner_.UnbindBatch(std::move(requests));
+  }
+
+ private:
+  client::Binder& inner_;
+};
+
+TEST(SchedulerRules, C4_WhatIsBoundAgainAndAgainInVainOrForLongSaysWhyItWaits) {
+  for (const auto way : {StubbornBinder::Way::kSlow, StubbornBinder::Way::kConflicts}) {
+    SchedulerWorld world(5);
+    world.Join(world.MakePool("alpha"));
+    StubbornBinder binder(world.api().registry().binder());
+    binder.way = way;
+    const SecondScheduler scheduler(world, {.holder = "stubborn"}, binder);
+    world.MakeMachine("web");
+    ASSERT_TRUE(world.Until([&] { return !world.WhyNot("web").empty(); }));
+    binder.way = StubbornBinder::Way::kGood;
+    EXPECT_TRUE(world.IsPlaced("web"));
+  }
+}
 
 std::set<uint64_t> Terms(const std::vector<fleet::Offer>& offers) {
   std::set<uint64_t> terms;

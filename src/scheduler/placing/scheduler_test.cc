@@ -106,6 +106,25 @@ TEST_F(SchedulerTest, C5_WithoutAnyPoolAMachineWaitsAndIsPlacedWhenOneComes) {
   EXPECT_TRUE(world_.IsPlaced("web"));
 }
 
+TEST_F(SchedulerTest, C4_AVolumeThatWaitsWithItsMachineSaysSo) {
+  world_.StartScheduler();
+  world_.MakeVolume("disk");
+  apis::compute::Machine machine = world_.Machine("db");
+  apis::compute::MachineVolume volume;
+  volume.name = "data";
+  volume.volume_ref = apis::core::LocalObjectReference{.name = "disk"};
+  machine.spec.volumes.push_back(volume);
+  world_.MakeMachine(machine);
+  const auto why = [&] {
+    for (const auto& condition : world_.GetVolume("disk").status.conditions) {
+      if (condition.type == "Scheduled" && condition.status == "False") return condition.message;
+    }
+    return std::string();
+  };
+  EXPECT_TRUE(world_.Until([&] { return why() == "it is placed together with machine db"; }))
+      << why();
+}
+
 TEST_F(SchedulerTest, C6_WhatDoesNotFitSaysWhatIsMissingWhere) {
   world_.Join(world_.MakePool("alpha", 2), 2);
   world_.StartScheduler();

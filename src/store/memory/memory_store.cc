@@ -17,6 +17,7 @@ std::unique_ptr<MemoryStore> MemoryStore::Open(rt::Loop& loop, std::shared_ptr<M
 }
 
 std::unique_ptr<Store> MemoryStore::NewHandle() { return MakeHandle(engine_); }
+void MemoryStore::SkipRevisions(int64_t count) { engine_->SkipRevisions(count); }
 Status MemoryStore::health() const { return engine_->health(); }
 rt::Task<Status> MemoryStore::Close() { return CloseEngine(engine_); }
 

@@ -25,6 +25,8 @@ class MemoryStore {
 
   // Handles share the store and keep it alive.
   std::unique_ptr<Store> NewHandle();
+  // See Engine::SkipRevisions.
+  void SkipRevisions(int64_t count);
   // Ok, or why the store takes no writes.
   Status health() const;
   // Ends the watches with Unavailable, finishes what is pending, refuses the rest.

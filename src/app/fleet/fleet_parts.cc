@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/fleet/fleet_parts.h"
+
+#include <utility>
+
+namespace berth::app {
+
+FleetParts::FleetParts(Deps deps, const client::ClusterIdentity& cluster, FleetPartsOptions options)
+    : gateway_(gateway::Gateway::Deps{.loop = deps.loop,
+                                      .client = deps.client,
+                                      .binder = deps.binder,
+                                      .tombstones = deps.tombstones,
+                                      .scheme = deps.scheme,
+                                      .authority = deps.authority,
+                                      .entropy = deps.entropy},
+               cluster,
+               {.servers = std::move(options.servers), .cores = options.cores}),
+      scope_(deps.loop) {
+  gateway_.Start();
+  fleet::Fleet& fleet = deps.view ? deps.view(gateway_) : gateway_;
+  scheduler::SchedulerOptions scheduler_options;
+  scheduler_options.holder = cluster.id + '-' + std::to_string(cluster.start);
+  // The store is this process' own: whoever led before is dead.
+  scheduler_options.take_over = client::TakeOver::kAtOnce;
+  scheduler_options.seed = options.scheduler_seed;
+  scheduler_ =
+      std::make_unique<scheduler::Scheduler>(scheduler::Scheduler::Deps{.loop = deps.loop,
+                                                                        .client = deps.client,
+                                                                        .binder = deps.binder,
+                                                                        .fleet = fleet,
+                                                                        .scheme = deps.scheme,
+                                                                        .metrics = deps.metrics},
+                                             std::move(scheduler_options));
+  scope_.Spawn("scheduler", scheduler_->Run());
+  pool_loss_ =
+      std::make_unique<controller::PoolLoss>(controller::PoolLoss::Deps{.loop = deps.loop,
+                                                                        .client = deps.client,
+                                                                        .binder = deps.binder,
+                                                                        .fleet = fleet,
+                                                                        .scheme = deps.scheme});
+  scope_.Spawn("pool loss", pool_loss_->Run());
+  reservations_ = std::make_unique<controller::Reservations>(controller::Reservations::Deps{
+      .loop = deps.loop, .client = deps.client, .binder = deps.binder, .scheme = deps.scheme});
+  scope_.Spawn("reservations", reservations_->Run());
+}
+
+FleetParts::~FleetParts() = default;
+
+net::RpcRoutes FleetParts::routes() {
+  net::RpcRoutes routes;
+  gateway_.AddRoutes(routes);
+  return routes;
+}
+
+}  // namespace berth::app

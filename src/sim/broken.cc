@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/broken.h"
+
+#include <array>
+#include <utility>
+
+#include "apis/compute/machine.h"
+#include "apis/placement.h"
+#include "apiserver/cache/keys.h"
+
+namespace berth::sim {
+namespace {
+
+constexpr std::array kNames = {
+    BrokenName{Broken::kCapacity, "capacity", "capacity", "runtimes say and take twice their room"},
+    BrokenName{Broken::kRebind, "rebind", "bound-once", "the store changes the pool of a binding"},
+    BrokenName{Broken::kLeases, "leases", "one-copy", "guests outlive their leases"},
+    BrokenName{Broken::kLostWrite, "lost-write", "durable", "a crash takes back the last writes"},
+    BrokenName{Broken::kWatchGap, "watch-gap", "watch", "the store's watch leaves out events"},
+    BrokenName{Broken::kSilence, "silence", "reason", "why an object waits is not written"},
+    BrokenName{Broken::kRogue, "rogue", "asked", "somebody deletes a machine unasked"},
+    BrokenName{Broken::kNoBoot, "no-boot", "converges", "every guest dies when it boots"},
+};
+
+constexpr std::string_view kPoolUidMark = "\"poolUID\":\"";
+constexpr size_t kUidLength = 36;
+
+// The UID of the pool in a machine at rest; npos if it has none.
+size_t FindPoolUid(std::string_view text) {
+  const size_t mark = text.find(kPoolUidMark);
+  if (mark == std::string_view::npos) return mark;
+  const size_t at = mark + kPoolUidMark.size();
+  return at + kUidLength < text.size() && text[at + kUidLength] == '"' ? at
+                                                                       : std::string_view::npos;
+}
+
+// Leaves out the whole of every fiftieth batch that has events.
+class GapWatch final : public store::Watch {
+ public:
+  explicit GapWatch(std::unique_ptr<store::Watch> inner) : inner_(std::move(inner)) {}
+  rt::Task<Result<store::WatchBatch>> Next() override {
+    CO_TRY(store::WatchBatch batch, co_await inner_->Next());
+    if (!batch.events.empty() && ++batches_ % 50 == 0) batch.events.clear();
+    co_return batch;
+  }
+
+ private:
+  std::unique_ptr<store::Watch> inner_;
+  int batches_ = 0;
+};
+
+}  // namespace
+
+std::span<const BrokenName> BrokenNames() { return kNames; }
+
+std::optional<Broken> BrokenByName(std::string_view name) {
+  for (const BrokenName& known : kNames) {
+    if (known.name == name) return known.broken;
+  }
+  return std::nullopt;
+}
+
+void BrokenStore::Rebind(store::Op& op) {
+  static const auto* const kPrefix =
+      new std::string(apiserver::KeyPrefix(apis::compute::kMachineKind));
+  if (op.type != store::Op::Type::kPut || !op.key.starts_with(*kPrefix)) return;
+  std::string text(op.value.view());
+  const size_t at = FindPoolUid(text);
+  if (at == std::string::npos) return;
+  const std::string pool = text.substr(at, kUidLength);
+  if (other_pool_.empty()) other_pool_ = pool;
+  std::string& known = bound_[op.key];
+  // The first write is the binding itself; a later one that repeats it is spoilt.
+  if (known == pool && pool != other_pool_) {
+    text.replace(at, kUidLength, other_pool_);
+    op.value = Bytes(text);
+  }
+  known = pool;
+}
+
+rt::Task<Result<store::TxnResult>> BrokenStore::Commit(store::Txn txn) {
+  if (broken_ == Broken::kRebind) {
+    for (store::Op& op : txn.ops) Rebind(op);
+  }
+  co_return co_await inner_.Commit(std::move(txn));
+}
+
+rt::Task<Result<std::unique_ptr<store::Watch>>> BrokenStore::StartWatch(
+    store::WatchRequest request) {
+  CO_TRY(std::unique_ptr<store::Watch> watch, co_await inner_.StartWatch(std::move(request)));
+  if (broken_ != Broken::kWatchGap) co_return watch;
+  co_return std::unique_ptr<store::Watch>(std::make_unique<GapWatch>(std::move(watch)));
+}
+
+rt::Task<Result<meta::Object>> BrokenClient::Update(meta::Object object,
+                                                    client::WriteOptions options) {
+  const bool is_report = options.subresource == client::Subresource::kStatus &&
+                         apis::IsPlaceable(object.kind()) && !apis::IsBound(object);
+  if (broken_ == Broken::kSilence && is_report) co_return object;
+  co_return co_await inner_.Update(std::move(object), options);
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deliberately broken parts: each misbehaves in a way that exactly one checker has to notice. They
+// stand around the real parts, in a simulation only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "client/client.h"
+#include "store/store.h"
+
+namespace berth::sim {
+
+enum class Broken : uint8_t {
+  kNothing,
+  kCapacity,   // runtimes say that they have twice what they have, and take it
+  kRebind,     // the store changes the pool of a binding
+  kLeases,     // runtimes let guests live on after their lease
+  kLostWrite,  // a crash takes writes back that were acknowledged
+  kWatchGap,   // the store's watch leaves out an event now and then
+  kSilence,    // what says why an object waits is not written
+  kRogue,      // somebody deletes what nobody asked to delete
+  kNoBoot,     // no guest gets to the end of its boot
+};
+struct BrokenName {
+  Broken broken;
+  std::string_view name;     // "lost-write"
+  std::string_view checker;  // that has to notice
+  std::string_view help;
+};
+std::span<const BrokenName> BrokenNames();
+std::optional<Broken> BrokenByName(std::string_view name);
+
+// kRebind and kWatchGap.
+class BrokenStore final : public store::Store {
+ public:
+  BrokenStore(store::Store& inner, Broken broken) : inner_(inner), broken_(broken) {}
+
+  rt::Task<Result<store::TxnResult>> Commit(store::Txn txn) override;
+  rt::Task<Result<store::RangeResult>> Range(store::RangeRequest request) override {
+    return inner_.Range(std::move(request));
+  }
+  rt::Task<Result<std::unique_ptr<store::Watch>>> StartWatch(store::WatchRequest request) override;
+  rt::Task<Status> Compact(store::Revision revision) override { return inner_.Compact(revision); }
+  rt::Task<Result<store::Revision>> CurrentRevision() override { return inner_.CurrentRevision(); }
+  rt::Task<Result<store::Revision>> CompactedRevision() override {
+    return inner_.CompactedRevision();
+  }
+  rt::Task<Result<store::LeaseId>> GrantLease(Duration ttl) override {
+    return inner_.GrantLease(ttl);
+  }
+  rt::Task<Status> RenewLease(store::LeaseId lease) override { return inner_.RenewLease(lease); }
+  rt::Task<Status> RevokeLease(store::LeaseId lease) override { return inner_.RevokeLease(lease); }
+
+ private:
+  void Rebind(store::Op& op);
+
+  store::Store& inner_;
+  const Broken broken_;
+  std::string other_pool_;                    // whose UID is put into bindings of others
+  std::map<std::string, std::string> bound_;  // key of a machine: UID of its pool
+};
+
+// kSilence.
+class BrokenClient final : public client::Client {
+ public:
+  BrokenClient(client::Client& inner, Broken broken) : inner_(inner), broken_(broken) {}
+
+  rt::Task<Result<meta::Object>> Get(const meta::KindInfo& kind, client::ObjectKey key) override {
+    return inner_.Get(kind, std::move(key));
+  }
+  rt::Task<Result<client::ObjectList>> List(const meta::KindInfo& kind,
+                                            client::ListOptions options) override {
+    return inner_.List(kind, std::move(options));
+  }
+  rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> Watch(
+      const meta::KindInfo& kind, client::WatchOptions options) override {
+    return inner_.Watch(kind, std::move(options));
+  }
+  rt::Task<Result<meta::Object>> Create(meta::Object object,
+                                        client::WriteOptions options) override {
+    return inner_.Create(std::move(object), options);
+  }
+  rt::Task<std::vector<Result<meta::Object>>> CreateBatch(std::vector<meta::Object> objects,
+                                                          client::WriteOptions options) override {
+    return inner_.CreateBatch(std::move(objects), options);
+  }
+  rt::Task<Result<meta::Object>> Update(meta::Object object, client::WriteOptions options) override;
+  rt::Task<Result<meta::Object>> Patch(const meta::KindInfo& kind,
+                                       client::ObjectKey key,
+                                       client::PatchType type,
+                                       std::string body,
+                                       client::WriteOptions options) override {
+    return inner_.Patch(kind, std::move(key), type, std::move(body), options);
+  }
+  rt::Task<Status> Delete(const meta::KindInfo& kind,
+                          client::ObjectKey key,
+                          client::DeleteOptions options) override {
+    return inner_.Delete(kind, std::move(key), std::move(options));
+  }
+
+ private:
+  client::Client& inner_;
+  const Broken broken_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "apis/compute/machine.h"
+#include "iri/labels.h"
+
+namespace berth::sim {
+namespace {
+
+// How long something may wait without a reason: reports that fail are written again every second,
+// and a scheduler that starts looks at everything first.
+constexpr Duration kReasonWithin = Duration::Seconds(45);
+// A pool is lost after some seconds of silence; what follows may take as long as retries do.
+constexpr Duration kTroubleLasts = Duration::Seconds(120);
+
+std::string Show(const PlacedFact& fact) {
+  return fmt::format("{} {} ({})", fact.kind->kind, fact.key.name, fact.uid);
+}
+
+// The first dimension in which `used` is more than `capacity`; "" if none is.
+template <class Used>
+std::string Beyond(const Used& used, const iri::ResourceVector& capacity) {
+  for (const auto& [dimension, amount] : used) {
+    const auto room = capacity.find(dimension);
+    if (room != capacity.end() && amount > room->second) {
+      return fmt::format("{} of {} {}", amount, room->second, dimension);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+void CapacityChecker::OnChange(const Truth::Change& change) {
+  if (!change.now || change.now->pool_uid.empty()) return;
+  if (change.before && change.before->pool_uid == change.now->pool_uid) return;
+  const HostProcess* host = sight_.HostOf(change.now->pool_uid);
+  if (host == nullptr) return;
+  apis::Amounts promised;
+  for (const auto& [uid, fact] : sight_.truth().placed()) {
+    if (fact.pool_uid != change.now->pool_uid) continue;
+    for (const auto& [dimension, amount] : fact.needs) promised[dimension] += amount;
+  }
+  const std::string beyond = Beyond(promised, host->capacity());
+  if (!beyond.empty()) {
+    Fail(fmt::format(
+        "the server promised {} on pool {} with {}", beyond, change.now->pool, Show(*change.now)));
+  }
+}
+
+void CapacityChecker::OnHost(HostProcess& host) {
+  const std::string beyond = Beyond(host.state().Used(), host.capacity());
+  if (!beyond.empty()) Fail(fmt::format("{} has {} on it", host.name(), beyond));
+}
+
+void BoundOnceChecker::OnChange(const Truth::Change& change) {
+  if (!change.now) return;
+  const PlacedFact& now = *change.now;
+  Bound& bound = bound_[now.uid];
+  if (now.epoch < bound.epoch) {
+    Fail(fmt::format("{} went back from placement {} to {}", Show(now), bound.epoch, now.epoch));
+  }
+  if (now.epoch > bound.epoch) bound = {.epoch = now.epoch, .pool_uid = now.pool_uid};
+  if (bound.pool_uid != now.pool_uid && now.epoch > 0) {
+    Fail(fmt::format("{} is bound to pool {} and to pool {} at placement {}",
+                     Show(now),
+                     bound.pool_uid,
+                     now.pool_uid,
+                     now.epoch));
+  }
+}
+
+void OneCopyChecker::OnHost(HostProcess& host) {
+  const std::map<std::string, int> copies = host.state().RunningCopies(host.fake().clock());
+  std::set<std::string>& known = on_host_[host.index()];
+  for (const std::string& uid : known) {
+    if (!copies.contains(uid)) running_[uid].erase(host.index());
+  }
+  known.clear();
+  for (const auto& [uid, count] : copies) {
+    if (count == 0) continue;
+    known.insert(uid);
+    running_[uid][host.index()] = count;
+  }
+  for (const std::string& uid : known) {
+    std::map<size_t, int>& where = running_[uid];
+    if (where.size() == 1 && where.begin()->second == 1) continue;
+    int sum = 0;
+    std::string names;
+    for (auto& [index, count] : where) {
+      // The others may have ended meanwhile: time passes on every host by its own clock.
+      HostProcess& other = *sight_.hosts()[index];
+      count = other.state().RunningCopies(other.fake().clock(), uid);
+      sum += count;
+      if (count > 0) names += fmt::format(" {}", other.name());
+    }
+    if (sum > 1 && !sight_.IsExcused(uid))
+      Fail(fmt::format("{} runs {} times:{}", uid, sum, names));
+  }
+}
+
+void DurableChecker::OnLoaded(const store::RangeResult& all) {
+  std::map<std::string, store::Revision> stored;
+  for (const store::KeyValue& item : all.items) stored[item.key] = item.mod_revision;
+  for (const auto& [key, write] : acknowledged_.writes) {
+    const auto found = stored.find(key);
+    const bool is_newer = found != stored.end() && found->second >= write.revision;
+    if (is_newer || acknowledged_.unknown.contains(key)) continue;
+    if (found == stored.end() && write.is_deleted) continue;
+    Fail(fmt::format(
+        "{} was acknowledged at revision {} and is {} after a crash",
+        key,
+        write.revision.value,
+        found == stored.end() ? "not there" : fmt::format("at revision {}", found->second.value)));
+  }
+  acknowledged_.unknown.clear();
+  for (auto write = acknowledged_.writes.begin(); write != acknowledged_.writes.end();) {
+    // From here on what the store says counts.
+    const auto found = stored.find(write->first);
+    if (found == stored.end()) {
+      write = acknowledged_.writes.erase(write);
+    } else {
+      write->second = {.revision = found->second, .is_deleted = false};
+      ++write;
+    }
+  }
+}
+
+void DurableChecker::OnChange(const Truth::Change& change) {
+  if (!change.before || !change.now || change.before->uid != change.now->uid) return;
+  if (change.now->edit < change.before->edit) {
+    Fail(fmt::format("edit {} of {} was overwritten by {}",
+                     change.before->edit,
+                     Show(*change.now),
+                     change.now->edit));
+  }
+}
+
+void ReasonChecker::OnTick() {
+  const std::optional<Time> serving = sight_.ServingSince();
+  std::map<std::string, Time> waiting;
+  for (const auto& [uid, fact] : sight_.truth().placed()) {
+    if (!fact.pool_uid.empty() || fact.is_deleting) continue;
+    const auto known = waiting_.find(uid);
+    const Time since = known == waiting_.end() ? sight_.now() : known->second;
+    waiting[uid] = since;
+    if (!serving || sight_.now() - std::max(since, *serving) < kReasonWithin) continue;
+    if (fact.reason.empty() || fact.message.empty()) {
+      Fail(fmt::format("{} waits since {:.1f}s and does not say why",
+                       Show(fact),
+                       (since - Time()).to_seconds()));
+    }
+  }
+  waiting_ = std::move(waiting);
+}
+
+// A set lets machines go that are too many, and those whose pool was lost.
+bool AskedChecker::MayGo(const PlacedFact& fact) const {
+  if (sight_.WasDeletionAsked(fact.uid)) return true;
+  if (fact.set_uid.empty()) return false;
+  const auto set = sight_.truth().sets().find(fact.set_uid);
+  if (set == sight_.truth().sets().end() || set->second.is_deleting) return true;
+  if (sight_.truth().MembersOf(fact.set_uid) >= set->second.replicas) return true;
+  const HostProcess* host = sight_.HostOf(fact.pool_uid);
+  return host != nullptr && sight_.now() - sight_.LastTrouble(*host) < kTroubleLasts;
+}
+
+void AskedChecker::OnChange(const Truth::Change& change) {
+  if (!change.before) return;
+  const bool is_gone = !change.now.has_value();
+  const bool goes = is_gone || (change.now->is_deleting && !change.before->is_deleting);
+  if (!goes || (is_gone && change.before->is_deleting)) return;
+  if (!MayGo(*change.before)) {
+    Fail(fmt::format("{} is {} and nobody asked for it",
+                     Show(*change.before),
+                     is_gone ? "gone from the store" : "being deleted"));
+  }
+}
+
+void AskedChecker::OnHost(HostProcess& host) {
+  std::map<std::string, int64_t> now;
+  const auto add = [&now](const iri::ObjectMetadata& metadata, std::string_view uid_label) {
+    const std::string uid(iri::LabelOf(metadata, uid_label));
+    const std::string placement(iri::LabelOf(metadata, iri::kPlacementLabel));
+    if (!uid.empty()) now[uid] = std::atoll(placement.c_str());
+  };
+  for (const auto& [id, machine] : host.state().machines()) {
+    add(machine.object.metadata, iri::kMachineUidLabel);
+  }
+  for (const auto& [id, volume] : host.state().volumes()) {
+    add(volume.object.metadata, iri::kVolumeUidLabel);
+  }
+  std::map<std::string, int64_t>& before = here_[host.index()];
+  for (const auto& [uid, placement] : before) {
+    if (now.contains(uid)) continue;
+    const PlacedFact* fact = sight_.truth().Find(uid);
+    if (fact == nullptr || sight_.HostOf(fact->pool_uid) != &host) continue;
+    const bool must_go = fact->is_deleting || !fact->release.empty() || fact->epoch != placement;
+    if (must_go || sight_.WasDeletionAsked(uid) || sight_.IsExcused(uid)) continue;
+    Fail(fmt::format("{} was removed from {}, where it belongs", Show(*fact), host.name()));
+  }
+  before = std::move(now);
+}
+
+}  // namespace berth::sim

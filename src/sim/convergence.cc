@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/convergence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apis/compute/machine.h"
+#include "apis/storage/volume.h"
+#include "iri/labels.h"
+
+namespace berth::sim {
+namespace {
+
+using apis::compute::kMachineKind;
+
+bool HasRoom(const World& world, const Troubles& troubles, const PlacedFact& wanted) {
+  for (const auto& [pool_uid, pool] : world.truth().pools()) {
+    HostProcess* host = world.HostOf(pool_uid);
+    const bool is_usable = host != nullptr && !troubles.IsGone(*host) && !pool.is_cordoned &&
+                           !pool.is_deleting && !host->is_foreign();
+    if (!is_usable || &apis::PoolKindOf(*wanted.kind) != pool.kind) continue;
+    apis::Amounts used = host->poollet().host().ledger().AllocatedOf(pool_uid);
+    bool fits = true;
+    for (const auto& [dimension, amount] : wanted.needs) {
+      const auto room = host->capacity().find(dimension);
+      if (room == host->capacity().end() || used[dimension] + amount > room->second) fits = false;
+    }
+    if (fits) return true;
+  }
+  return false;
+}
+
+// The store may have refused its volume, or its user has deleted it.
+bool HasItsVolumes(const World& world, const PlacedFact& machine) {
+  return std::ranges::all_of(machine.volumes, [&](const std::string& name) {
+    const client::ObjectKey key{.namespace_ = machine.key.namespace_, .name = name};
+    return std::ranges::any_of(world.truth().placed(), [&key](const auto& other) {
+      const PlacedFact& volume = other.second;
+      return volume.kind == &apis::storage::kVolumeKind && volume.key == key && !volume.is_deleting;
+    });
+  });
+}
+
+std::string WhyNotPlaced(const World& world, const Troubles& troubles, const PlacedFact& fact) {
+  // A group needs room for all of it at once.
+  const bool may_wait = fact.is_picky || !fact.group.empty() || !HasItsVolumes(world, fact);
+  if (may_wait || !HasRoom(world, troubles, fact)) return "";
+  return fmt::format("{} {} has no pool though there is room: {} {}",
+                     fact.kind->kind,
+                     fact.key.name,
+                     fact.reason,
+                     fact.message);
+}
+
+std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const PlacedFact& fact) {
+  if (fact.pool_uid.empty() && fact.is_deleting) return fact.key.name + " is still being deleted";
+  if (fact.pool_uid.empty()) return WhyNotPlaced(world, troubles, fact);
+  HostProcess* host = world.HostOf(fact.pool_uid);
+  if (host == nullptr) return fact.key.name + " is on a pool that is nobody's";
+  if (troubles.IsGone(*host)) {
+    // What is kept waits for its host; everything else must have left it.
+    if (fact.on_loss == PlacedFact::OnLoss::kMove && !fact.is_deleting) {
+      return fmt::format("{} is still on {}, which is gone", fact.key.name, fact.pool);
+    }
+    return "";
+  }
+  if (fact.is_deleting)
+    return fmt::format("{} is still being deleted on {}", fact.key.name, fact.pool);
+  if (!fact.release.empty())
+    return fmt::format("{} still has to leave {}", fact.key.name, fact.pool);
+  if (fact.kind != &kMachineKind) return "";
+  const int copies = host->state().RunningCopies(host->fake().clock(), fact.uid);
+  if (copies != (fact.is_on ? 1 : 0)) {
+    return fmt::format("{} runs {} times on {}, power {}",
+                       fact.key.name,
+                       copies,
+                       fact.pool,
+                       fact.is_on ? "on" : "off");
+  }
+  if (fact.is_on && fact.state != "Running") {
+    return fmt::format("{} runs on {} and is said to be {}", fact.key.name, fact.pool, fact.state);
+  }
+  return "";
+}
+
+// What is on the host and does not belong there. After a restore there are orphans, which nobody
+// may touch.
+std::string WhyNotClean(const World& world, HostProcess& host) {
+  if (!host.is_synced()) return host.name() + " has no session";
+  if (host.poollet().host().ledger().holds() > 0) return host.name() + " still holds something";
+  if (host.poollet().host().orphans() > 0 || world.incarnation() > 1) return "";
+  for (const auto& [id, machine] : host.state().machines()) {
+    const std::string uid(iri::LabelOf(machine.object.metadata, iri::kMachineUidLabel));
+    const PlacedFact* fact = world.truth().Find(uid);
+    if (fact == nullptr || world.HostOf(fact->pool_uid) != &host) {
+      return fmt::format("{} still has {}, which is not its own", host.name(), uid);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string WhyNotConverged(const World& world, const Troubles& troubles) {
+  for (const auto& host : world.hosts()) {
+    if (troubles.IsGone(*host)) continue;
+    std::string why = WhyNotClean(world, *host);
+    if (!why.empty()) return why;
+  }
+  for (const auto& [uid, fact] : world.truth().placed()) {
+    std::string why = WhyNotAsWanted(world, troubles, fact);
+    if (!why.empty()) return why;
+  }
+  for (const auto& [uid, set] : world.truth().sets()) {
+    const int64_t members = world.truth().MembersOf(uid);
+    if (members != set.replicas) {
+      return fmt::format("{} has {} machines of {}", set.key.name, members, set.replicas);
+    }
+  }
+  return "";
+}
+
+}  // namespace berth::sim

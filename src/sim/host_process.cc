@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/host_process.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "client/records/host_record.h"
+#include "gateway/identity/host_identity.h"
+#include "sim/server_process.h"
+
+namespace berth::sim {
+namespace {
+
+net::RpcCredentials Issue(const pki::CertificateAuthority& authority,
+                          const std::string& host,
+                          WallTime now) {
+  const pki::ClientSubject subject{.user = std::string(client::kHostUserPrefix) + host,
+                                   .groups = {std::string(client::kHostGroup)},
+                                   .lifetime = gateway::kHostCertificateLifetime};
+  auto issued = authority.IssueClient(subject, now);
+  CHECK(issued.ok()) << issued.status();
+  net::RpcCredentials credentials;
+  credentials.certificate_pem = std::move(issued->certificate_pem);
+  credentials.key_pem = std::move(issued->key_pem);
+  return credentials;
+}
+
+}  // namespace
+
+HostProcess::HostProcess(rt::SimLoop& world,
+                         net::SimNetwork& network,
+                         const pki::CertificateAuthority& authority,
+                         Options options,
+                         Hooks hooks)
+    : options_(std::move(options)),
+      loop_(world, options_.name, options_.clock_parts_per_million),
+      fake_(loop_, std::make_shared<runtime::FakeHostState>(options_.fake, options_.seed)),
+      disk_(options_.seed),
+      credentials_(Issue(authority, options_.name, world.WallNow())) {
+  network.AddNode(options_.name, loop_);
+  dialer_ = network.NewDialer(options_.name);
+  fake_.state().on_touch = std::move(hooks.touched);
+  disk_.OnBegin(std::move(hooks.write_begins));
+  disk_.OnWrite(std::move(hooks.written));
+}
+
+HostProcess::~HostProcess() { CHECK(poollet_ == nullptr) << options_.name; }
+
+rt::Task<Status> HostProcess::Start() {
+  poollet::Poollet::Deps deps;
+  deps.loop = &loop_;
+  deps.dialer = dialer_.get();
+  deps.credentials = &credentials_;
+  deps.disk = &disk_;
+  deps.runtimes = poollet::ToHostRuntimes(fake_.runtimes());
+  poollet::Poollet::Options poollet_options;
+  for (const char* kind : {"MachinePool", "VolumePool"}) {
+    poollet_options.host.pools.push_back(
+        {.kind = kind, .name = options_.pools, .provider_id = "fake://" + options_.name});
+  }
+  poollet_options.host.servers = {kServerAddress};
+  poollet_options.host.version = "sim";
+  CO_TRY(poollet_, co_await poollet::Poollet::Start(deps, std::move(poollet_options)));
+  co_return OkStatus();
+}
+
+rt::Task<Status> HostProcess::Kill() {
+  disk_.Crash();
+  CO_TRY_STATUS(co_await poollet_->Abandon());
+  poollet_.reset();
+  co_return OkStatus();
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/server_process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apiserver/policy/bootstrap.h"
+#include "apiserver/registry/cluster_identity.h"
+#include "client/records/cluster_record.h"
+
+namespace berth::sim {
+namespace {
+
+std::vector<const meta::KindInfo*> StoredKinds(const meta::Scheme& scheme) {
+  std::vector<const meta::KindInfo*> kinds;
+  for (const meta::KindInfo* kind : scheme.kinds()) {
+    if (kind->storage == meta::Storage::kStored) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(Deps deps, Options options)
+    : deps_(std::move(deps)),
+      options_(options),
+      following_(deps_.loop),
+      scope_(deps_.loop),
+      second_scope_(deps_.loop),
+      requests_(deps_.loop) {}
+
+ServerProcess::~ServerProcess() = default;
+
+rt::Task<Status> ServerProcess::OpenStore() {
+  memory_ = store::MemoryStore::Open(deps_.loop, deps_.disk);
+  handle_ = memory_->NewHandle();
+  raw_ = memory_->NewHandle();
+  if (options_.rewound) CO_TRY_STATUS(co_await Rewind());
+  store::RangeRequest all;
+  all.start = "/";
+  all.end = store::PrefixEnd("/");
+  CO_TRY(const store::RangeResult range, co_await raw_->Range(std::move(all)));
+  deps_.reader.Loaded(range);
+  loaded_ = range.revision;
+  following_.Spawn("sim.follow", Follow());
+  broken_store_ = std::make_unique<BrokenStore>(*handle_, options_.broken);
+  watched_ = std::make_unique<WatchedStore>(*broken_store_, deps_.acknowledged);
+  faulty_ = std::make_unique<store::FaultyStore>(*watched_, options_.seed, store::StoreFaults{});
+  co_return OkStatus();
+}
+
+// As `berth restore` does.
+rt::Task<Status> ServerProcess::Rewind() {
+  constexpr int64_t kRevisionJump = 1'000'000'000;
+  CO_TRY(const store::Revision copied, co_await raw_->CurrentRevision());
+  const int64_t behind = std::max<int64_t>(0, options_.rewound->revision.value - copied.value);
+  memory_->SkipRevisions(behind + kRevisionJump);
+  CO_TRY_STATUS(
+      co_await apiserver::BeginIncarnation(deps_.loop, *raw_, options_.rewound->replaced));
+  CO_TRY(const store::Revision begun, co_await raw_->CurrentRevision());
+  co_return co_await raw_->Compact(begun);
+}
+
+rt::Task<Status> ServerProcess::Follow() {
+  store::WatchRequest request;
+  request.start = "/";
+  request.end = store::PrefixEnd("/");
+  request.from = loaded_.Next();
+  CO_TRY(const std::unique_ptr<store::Watch> watch, co_await raw_->StartWatch(std::move(request)));
+  for (;;) {
+    CO_TRY(const store::WatchBatch batch, co_await watch->Next());
+    deps_.reader.Changed(batch);
+  }
+}
+
+rt::Task<Status> ServerProcess::StartParts() {
+  CO_TRY(cluster_, co_await apiserver::CountStart(deps_.loop, *faulty_));
+  CO_TRY_STATUS(co_await client::PublishCluster(*client_, cluster_));
+  binder_ = std::make_unique<WatchedBinder>(*client_, deps_.moments, options_.seed);
+  app::FleetPartsOptions parts_options;
+  parts_options.servers = {kServerAddress};
+  parts_options.scheduler_seed = options_.seed;
+  parts_client_ = std::make_unique<BrokenClient>(*client_, options_.broken);
+  parts_ = std::make_unique<app::FleetParts>(
+      app::FleetParts::Deps{.loop = deps_.loop,
+                            .client = *parts_client_,
+                            .binder = *binder_,
+                            .tombstones = *client_,
+                            .scheme = deps_.scheme,
+                            .authority = deps_.authority,
+                            .entropy = deps_.entropy,
+                            .metrics = metrics_,
+                            .view = [this](fleet::Fleet& gateway) -> fleet::Fleet& {
+                              fleet_ = std::make_unique<WatchedFleet>(gateway, deps_.moments);
+                              return *fleet_;
+                            }},
+      cluster_,
+      std::move(parts_options));
+  net::SimServerOptions server_options;
+  server_options.client_ca_pem = deps_.authority.certificate_pem();
+  server_options.expired_client_certificates = net::ExpiredCertificates::kMark;
+  CO_TRY(server_, deps_.network.Serve(kServerNode, server_options, parts_->routes()));
+  controllers_->UseBulk(&parts_->scheduler().bulk());
+  co_return OkStatus();
+}
+
+rt::Task<Status> ServerProcess::Start() {
+  CO_TRY_STATUS(co_await OpenStore());
+  CO_TRY(cache_,
+         co_await apiserver::WatchCache::Start(
+             deps_.loop, *faulty_, StoredKinds(deps_.scheme), apiserver::WatchCacheOptions()));
+  registry_ =
+      std::make_unique<apiserver::StoreRegistry>(deps_.loop, *faulty_, *cache_, deps_.scheme);
+  CO_TRY_STATUS(co_await apiserver::EnsureDefaults(*registry_, deps_.scheme));
+  const apiserver::Identity identity{
+      .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
+  client_ = std::make_unique<apiserver::LoopbackClient>(*registry_, deps_.scheme, identity);
+  controllers_ =
+      std::make_unique<controller::BuiltinControllers>(deps_.loop, *client_, deps_.scheme);
+  scope_.Spawn("controllers", controllers_->Run());
+  compactor_ = std::make_unique<apiserver::Compactor>(*faulty_);
+  scope_.Spawn("compactor", compactor_->Run());
+  CO_TRY_STATUS(co_await StartParts());
+  faulty_->SetFaults(options_.faults);
+  co_return OkStatus();
+}
+
+rt::Task<Status> ServerProcess::Kill() {
+  if (watched_ != nullptr) watched_->Die();
+  CO_TRY_STATUS(co_await requests_.Close());
+  CO_TRY_STATUS(co_await second_scope_.Close());
+  if (parts_ != nullptr) {
+    CO_TRY_STATUS(co_await parts_->StopPlacing());
+    CO_TRY_STATUS(co_await parts_->StopSessions());
+  }
+  if (server_ != nullptr) CO_TRY_STATUS(co_await server_->Stop());
+  CO_TRY_STATUS(co_await scope_.Close());
+  if (cache_ != nullptr) CO_TRY_STATUS(co_await cache_->Close());
+  CO_TRY_STATUS(co_await following_.Close());
+  parts_.reset();
+  second_.reset();
+  server_.reset();
+  fleet_.reset();
+  binder_.reset();
+  compactor_.reset();
+  controllers_.reset();
+  parts_client_.reset();
+  client_.reset();
+  registry_.reset();
+  cache_.reset();
+  faulty_.reset();
+  watched_.reset();
+  broken_store_.reset();
+  handle_.reset();
+  raw_.reset();
+  if (memory_ != nullptr) CO_TRY_STATUS(co_await memory_->Close());
+  co_return OkStatus();
+}
+
+void ServerProcess::StartSecondScheduler() {
+  scheduler::SchedulerOptions options;
+  options.holder = cluster_.id + "-second";
+  options.take_over = client::TakeOver::kAtOnce;
+  options.seed = options_.seed + 1;
+  second_ =
+      std::make_unique<scheduler::Scheduler>(scheduler::Scheduler::Deps{.loop = deps_.loop,
+                                                                        .client = *parts_client_,
+                                                                        .binder = *binder_,
+                                                                        .fleet = *fleet_,
+                                                                        .scheme = deps_.scheme,
+                                                                        .metrics = second_metrics_},
+                                             std::move(options));
+  second_scope_.Spawn("second scheduler", second_->Run());
+}
+
+rt::Task<Status> ServerProcess::StopSecondScheduler() {
+  // A scope that was closed starts nothing any more, so one life has one second scheduler.
+  CO_TRY_STATUS(co_await second_scope_.Close());
+  co_return OkStatus();
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A world without faults becomes what is wanted of it, and a seed gives the same run again.
+#include "sim/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/log.h"
+
+namespace berth::sim {
+namespace {
+
+Scenario Load(const std::string& name) {
+  std::ifstream file(std::string(BERTH_SCENARIOS) + "/" + name + ".yaml");
+  CHECK(file) << name;
+  std::stringstream text;
+  text << file.rdbuf();
+  auto scenario = ParseScenario(text.str());
+  CHECK(scenario.ok()) << scenario.status();
+  return *scenario;
+}
+
+std::string Story(const Outcome& outcome) {
+  std::string text;
+  for (const std::string& line : outcome.trace) text += line + "\n";
+  return text;
+}
+
+TEST(Simulation, ACalmWorldConverges) {
+  const Outcome outcome = RunSimulation(Load("calm"), 1, Broken::kNothing);
+  EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
+  EXPECT_EQ(outcome.faults, 0U);
+  EXPECT_GE(outcome.machines, 40U);
+}
+
+TEST(Simulation, ASeedGivesTheSameRunAgain) {
+  const Scenario scenario = Load("small");
+  const Outcome first = RunSimulation(scenario, 3, Broken::kNothing);
+  EXPECT_FALSE(first.violation) << first.violation->what << "\n" << Story(first);
+  EXPECT_GT(first.faults, 0U);
+  const Outcome second = RunSimulation(scenario, 3, Broken::kNothing);
+  EXPECT_EQ(first.hash, second.hash);
+  EXPECT_EQ(first.events, second.events);
+  EXPECT_EQ(FormatOutcome(first), FormatOutcome(second));
+}
+
+// Each checker notices what it is there for, and says so itself.
+TEST(Simulation, EveryCheckerCatchesItsBrokenVariant) {
+  const Scenario scenario = Load("broken");
+  std::set<std::string> checkers;
+  for (const BrokenName& broken : BrokenNames()) {
+    const Outcome outcome = RunSimulation(scenario, 1, broken.broken);
+    ASSERT_TRUE(outcome.violation) << broken.name << ": nothing was noticed";
+    EXPECT_EQ(outcome.violation->checker, broken.checker)
+        << broken.name << ": " << outcome.violation->what << "\n"
+        << Story(outcome);
+    checkers.insert(outcome.violation->checker);
+  }
+  EXPECT_EQ(checkers.size(), BrokenNames().size());
+}
+
+TEST(Simulation, TheScenarioOfTheBrokenVariantsIsFineWhenNothingIsBroken) {
+  const Outcome outcome = RunSimulation(Load("broken"), 1, Broken::kNothing);
+  EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
+}
+
+}  // namespace
+}  // namespace berth::sim

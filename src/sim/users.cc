@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/users.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "apis/berth/machine_group.h"
+#include "apis/berth/machine_set.h"
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_class.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/k8s/priority_class.h"
+#include "apis/storage/volume.h"
+#include "apis/storage/volume_class.h"
+#include "apis/storage/volume_pool.h"
+
+namespace berth::sim {
+namespace {
+
+using apis::compute::kMachineKind;
+using apis::compute::kMachinePoolKind;
+using apis::storage::kVolumeKind;
+using apis::storage::kVolumePoolKind;
+
+constexpr std::string_view kClasses[] = {"small", "medium", "large", "huge"};
+// Priority classes: machines of the first may be stopped for those of the second.
+constexpr std::string_view kSpare = "spare";
+constexpr std::string_view kUrgent = "urgent";
+// More of them would leave no room for anything else.
+constexpr size_t kUrgentMax = 2;
+constexpr size_t kGroupsMax = 3;
+
+// Machines begin within this part of the time with faults.
+constexpr double kRamp = 0.15;
+
+template <class Class>
+meta::Object ClassObject(const meta::KindInfo& kind,
+                         std::string_view name,
+                         const apis::Amounts& amounts) {
+  Class made;
+  made.metadata.name = std::string(name);
+  made.capabilities = apis::ToResources(amounts);
+  return meta::Object::Of(kind, std::move(made));
+}
+
+meta::Object Priority(std::string_view name, int32_t value, std::string_view preemptible) {
+  apis::k8s::PriorityClass made;
+  made.metadata.name = std::string(name);
+  made.metadata.annotations[std::string(apis::k8s::kPreemptibleAnnotation)] =
+      std::string(preemptible);
+  made.value = value;
+  return meta::Object::Of(apis::k8s::kPriorityClassKind, std::move(made));
+}
+
+}  // namespace
+
+client::Client& Users::client() { return world_.server()->client(); }
+
+// The outcome of a request is known to nobody if the server dies meanwhile.
+void Users::Send(std::string_view what, rt::Task<Status> request) {
+  world_.server()->requests().Spawn(what, std::move(request));
+}
+
+rt::Task<Status> Users::PatchObject(const meta::KindInfo* kind,
+                                    client::ObjectKey key,
+                                    std::string body,
+                                    client::Subresource subresource) {
+  client::WriteOptions options;
+  options.subresource = subresource;
+  (void)co_await client().Patch(
+      *kind, std::move(key), client::PatchType::kMerge, std::move(body), options);
+  co_return OkStatus();
+}
+
+rt::Task<Status> Users::EditObject(std::string uid,
+                                   const meta::KindInfo* kind,
+                                   client::ObjectKey key,
+                                   std::string body) {
+  (void)co_await client().Patch(
+      *kind, std::move(key), client::PatchType::kMerge, std::move(body), client::WriteOptions());
+  editing_.erase(uid);
+  co_return OkStatus();
+}
+
+rt::Task<Status> Users::DeleteObject(const meta::KindInfo* kind,
+                                     client::ObjectKey key,
+                                     client::DeleteOptions options) {
+  (void)co_await client().Delete(*kind, std::move(key), std::move(options));
+  co_return OkStatus();
+}
+
+rt::Task<Status> Users::CreateObjects(std::vector<meta::Object> objects) {
+  for (meta::Object& object : objects) {
+    (void)co_await client().Create(std::move(object), client::WriteOptions());
+  }
+  co_return OkStatus();
+}
+
+void Users::Begin() {
+  is_on_ = true;
+  std::vector<meta::Object> objects;
+  for (const std::string_view name : kClasses) {
+    objects.push_back(ClassObject<apis::compute::MachineClass>(
+        apis::compute::kMachineClassKind, name, ClassAmounts(name)));
+  }
+  objects.push_back(ClassObject<apis::storage::VolumeClass>(
+      apis::storage::kVolumeClassKind, "fast", {{"tps", 100 << 20}, {"iops", 10'000}}));
+  objects.push_back(Priority(kSpare, -10, "true"));
+  objects.push_back(Priority(kUrgent, 1000, "false"));
+  const auto sets = static_cast<int>(world_.scenario().sets);
+  for (int i = 0; i < sets; ++i) {
+    apis::berth_dev::MachineSet set;
+    set.metadata.namespace_ = kNamespace;
+    set.metadata.name = fmt::format("set-{}", i);
+    set.spec.replicas = static_cast<int32_t>(world_.scenario().machines / 2 / sets);
+    set.spec.selector.match_labels["set"] = set.metadata.name;
+    set.spec.machine_template.metadata.labels["set"] = set.metadata.name;
+    set.spec.machine_template.spec.machine_class_ref.name = "small";
+    if (i % 2 == 0) set.spec.on_pool_loss = std::string(apis::core::kOnPoolLossReplace);
+    objects.push_back(meta::Object::Of(apis::berth_dev::kMachineSetKind, std::move(set)));
+  }
+  const Status made = world_.RunOn(world_.server_loop(), CreateObjects(std::move(objects)));
+  CHECK(made.ok()) << made;
+
+  const Scenario& scenario = world_.scenario();
+  const double lone = scenario.sets > 0 ? scenario.machines / 2 : scenario.machines;
+  const double ramp = scenario.minutes * kRamp;
+  for (int i = 0; i < static_cast<int>(lone); ++i) {
+    const auto delay = static_cast<int64_t>(random_.Unit() * ramp * 60'000);
+    world_.At(Duration::Millis(delay), [this] { CreateMachine(); });
+  }
+  Repeat(scenario.creations, &Users::Create);
+  Repeat(scenario.deletions, &Users::DeleteSome);
+  Repeat(scenario.forced_deletions, &Users::ForceSome);
+  Repeat(scenario.edits, &Users::EditSome);
+  Repeat(scenario.cordons, &Users::CordonSome);
+  Repeat(scenario.drains, &Users::DrainSome);
+  Repeat(scenario.moves, &Users::MoveSome);
+  Repeat(scenario.scalings, &Users::ScaleSome);
+  Repeat(scenario.groups, &Users::GroupUp);
+  Repeat(scenario.urgent, &Users::CreateUrgent);
+  if (world_.broken() == Broken::kRogue) Repeat(1, &Users::DeleteRogue);
+}
+
+void Users::End() {
+  is_on_ = false;
+  if (world_.server() == nullptr) return;
+  for (const auto& [uid, pool] : world_.truth().pools()) {
+    if (pool.is_cordoned) Cordon(pool.name, false);
+  }
+}
+
+void Users::Repeat(double per_minute, void (Users::*act)()) {
+  if (per_minute <= 0) return;
+  const double minutes = -std::log(1 - random_.Unit()) / per_minute;
+  world_.At(Duration::Millis(static_cast<int64_t>(minutes * 60'000) + 1), [this, per_minute, act] {
+    if (!is_on_) return;
+    if (world_.server() != nullptr) (this->*act)();
+    Repeat(per_minute, act);
+  });
+}
+
+size_t Users::CountOf(const std::function<bool(const PlacedFact&)>& wanted) const {
+  size_t count = 0;
+  for (const auto& [uid, fact] : world_.truth().placed()) {
+    if (fact.kind == &kMachineKind && !fact.is_deleting && wanted(fact)) ++count;
+  }
+  return count;
+}
+
+size_t Users::lone_machines() const {
+  return CountOf([](const PlacedFact& fact) { return fact.set_uid.empty(); });
+}
+
+void Users::Create() {
+  const Scenario& scenario = world_.scenario();
+  const double lone = scenario.sets > 0 ? scenario.machines / 2 : scenario.machines;
+  if (static_cast<double>(lone_machines()) < lone) CreateMachine();
+}
+
+void Users::CreateMachine() {
+  if (!is_on_ || world_.server() == nullptr) return;
+  const Scenario& scenario = world_.scenario();
+  apis::compute::Machine machine;
+  machine.metadata.namespace_ = kNamespace;
+  machine.metadata.name = fmt::format("m-{}", ++last_name_);
+  // Mostly small ones: the sum of all stays below what is there.
+  const uint64_t size = random_.Below(10);
+  machine.spec.machine_class_ref.name = kClasses[size < 8 ? 0 : size - 7];
+  apis::core::Placement placement;
+  if (random_.Chance(scenario.move_share)) placement.on_pool_loss = apis::core::kOnPoolLossMove;
+  if (random_.Chance(scenario.binpack_share)) placement.policy = apis::core::kPolicyBinpack;
+  std::vector<meta::Object> objects;
+  if (random_.Chance(scenario.volumes / std::max(1.0, scenario.machines))) {
+    apis::storage::Volume volume;
+    volume.metadata.namespace_ = kNamespace;
+    volume.metadata.name = machine.metadata.name + "-data";
+    volume.spec.volume_class_ref = apis::core::LocalObjectReference{.name = "fast"};
+    volume.spec.resources["storage"] = meta::Quantity(10LL << 30);
+    objects.push_back(meta::Object::Of(kVolumeKind, volume));
+    apis::compute::MachineVolume disk;
+    disk.name = "data";
+    disk.volume_ref = apis::core::LocalObjectReference{.name = volume.metadata.name};
+    machine.spec.volumes.push_back(std::move(disk));
+    placement.on_pool_loss.clear();
+  }
+  if (random_.Chance(scenario.hopeless_share)) {
+    machine.spec.machine_pool_selector["nowhere"] = "true";
+  }
+  if (machine.spec.volumes.empty() && random_.Chance(0.5)) {
+    placement.priority_class_name = std::string(kSpare);
+  }
+  machine.spec.placement = placement;
+  objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
+  Send("sim.create", CreateObjects(std::move(objects)));
+}
+
+// It takes half of a host: somewhere others have to go for it.
+void Users::CreateUrgent() {
+  if (CountOf([](const PlacedFact& fact) { return fact.class_name == "huge"; }) >= kUrgentMax) {
+    const PlacedFact* fact = Pick([](const PlacedFact& one) { return one.class_name == "huge"; });
+    return Delete(fact->uid, client::Force::kNo);
+  }
+  apis::compute::Machine machine;
+  machine.metadata.namespace_ = kNamespace;
+  machine.metadata.name = fmt::format("urgent-{}", ++last_name_);
+  machine.spec.machine_class_ref.name = "huge";
+  machine.spec.placement.emplace();
+  machine.spec.placement->priority_class_name = std::string(kUrgent);
+  std::vector<meta::Object> objects;
+  objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
+  Send("sim.create", CreateObjects(std::move(objects)));
+}
+
+// One more group, or one less if there are enough.
+void Users::GroupUp() {
+  std::map<std::string, std::vector<client::ObjectKey>> groups;
+  for (const auto& [uid, fact] : world_.truth().placed()) {
+    if (!fact.group.empty()) groups[fact.group].push_back(fact.key);
+  }
+  if (groups.size() >= kGroupsMax) {
+    auto group = groups.begin();
+    std::advance(group, static_cast<int64_t>(random_.Below(groups.size())));
+    for (const auto& [uid, fact] : world_.truth().placed()) {
+      if (fact.group == group->first) world_.AskDeletion(uid);
+    }
+    return Send("sim.ungroup", DeleteGroup(group->first, std::move(group->second)));
+  }
+  apis::berth_dev::MachineGroup group;
+  group.metadata.namespace_ = kNamespace;
+  group.metadata.name = fmt::format("group-{}", ++last_name_);
+  group.spec.min_members = static_cast<int32_t>(random_.Between(2, 5));
+  group.spec.timeout = "30s";
+  std::vector<meta::Object> objects;
+  objects.push_back(meta::Object::Of(apis::berth_dev::kMachineGroupKind, group));
+  for (int i = 0; i < group.spec.min_members; ++i) {
+    apis::compute::Machine machine;
+    machine.metadata.namespace_ = kNamespace;
+    machine.metadata.name = fmt::format("{}-{}", group.metadata.name, i);
+    machine.spec.machine_class_ref.name = "small";
+    machine.spec.placement.emplace();
+    machine.spec.placement->group_ref =
+        apis::core::LocalObjectReference{.name = group.metadata.name};
+    objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
+  }
+  Send("sim.group", CreateObjects(std::move(objects)));
+}
+
+rt::Task<Status> Users::DeleteGroup(std::string group, std::vector<client::ObjectKey> members) {
+  const client::DeleteOptions options;
+  for (const client::ObjectKey& member : members) {
+    (void)co_await client().Delete(kMachineKind, member, options);
+  }
+  const client::ObjectKey key{.namespace_ = kNamespace, .name = group};
+  (void)co_await client().Delete(apis::berth_dev::kMachineGroupKind, key, options);
+  co_return OkStatus();
+}
+
+const PlacedFact* Users::Pick(const std::function<bool(const PlacedFact&)>& wanted) {
+  std::vector<const PlacedFact*> found;
+  for (const auto& [uid, fact] : world_.truth().placed()) {
+    if (wanted(fact)) found.push_back(&fact);
+  }
+  return found.empty() ? nullptr : found[random_.Below(found.size())];
+}
+
+const PoolFact* Users::PickPool() {
+  std::vector<const PoolFact*> found;
+  for (const auto& [uid, pool] : world_.truth().pools()) {
+    if (pool.kind == &kMachinePoolKind && !pool.is_deleting) found.push_back(&pool);
+  }
+  return found.empty() ? nullptr : found[random_.Below(found.size())];
+}
+
+void Users::Delete(const std::string& uid, client::Force force) {
+  const PlacedFact* fact = world_.truth().Find(uid);
+  if (fact == nullptr || world_.server() == nullptr) return;
+  world_.AskDeletion(uid);
+  client::DeleteOptions options;
+  options.uid = uid;
+  options.force = force;
+  Send("sim.delete", DeleteObject(fact->kind, fact->key, options));
+}
+
+void Users::DeleteSome() {
+  const PlacedFact* fact = Pick([](const PlacedFact& one) {
+    return one.set_uid.empty() && !one.is_deleting && one.kind == &kMachineKind;
+  });
+  if (fact == nullptr) return;
+  const std::string volume = fact->key.name + "-data";
+  Delete(fact->uid, client::Force::kNo);
+  for (const auto& [uid, other] : world_.truth().placed()) {
+    if (other.key.name != volume) continue;
+    Delete(uid, client::Force::kNo);
+    break;
+  }
+}
+
+void Users::DeleteRogue() {
+  const PlacedFact* fact =
+      Pick([](const PlacedFact& one) { return one.set_uid.empty() && !one.is_deleting; });
+  if (fact == nullptr) return;
+  Send("sim.rogue", DeleteObject(fact->kind, fact->key, client::DeleteOptions()));
+}
+
+// By force goes what a host that is away keeps.
+void Users::ForceSome() {
+  const PlacedFact* fact = Pick([this](const PlacedFact& one) {
+    const HostProcess* host = world_.HostOf(one.pool_uid);
+    return host != nullptr && !host->is_synced();
+  });
+  if (fact != nullptr) Delete(fact->uid, client::Force::kYes);
+}
+
+void Users::ForceEverythingFrom(const std::string& pool_uid) {
+  std::vector<std::string> uids;
+  for (const auto& [uid, fact] : world_.truth().placed()) {
+    if (fact.pool_uid == pool_uid) uids.push_back(uid);
+  }
+  for (const std::string& uid : uids) Delete(uid, client::Force::kYes);
+}
+
+void Users::Edit(const std::string& uid) {
+  const PlacedFact* fact = world_.truth().Find(uid);
+  if (fact == nullptr || world_.server() == nullptr || fact->kind != &kMachineKind) return;
+  if (!editing_.insert(uid).second) return;
+  const bool turns = random_.Chance(0.4);
+  const std::string power =
+      turns ? fmt::format(R"(,"spec":{{"power":"{}"}})", fact->is_on ? "Off" : "On")
+            : std::string();
+  Send("sim.edit",
+       EditObject(uid,
+                  fact->kind,
+                  fact->key,
+                  fmt::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}{}}})",
+                              kEditAnnotation,
+                              ++last_edit_,
+                              power)));
+}
+
+void Users::EditSome() {
+  const PlacedFact* fact = Pick([this](const PlacedFact& one) {
+    return one.kind == &kMachineKind && !one.is_deleting && !editing_.contains(one.uid);
+  });
+  if (fact != nullptr) Edit(fact->uid);
+}
+
+void Users::Cordon(const std::string& pool, bool is_cordoned) {
+  if (world_.server() == nullptr) return;
+  for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
+    Send("sim.cordon",
+         PatchObject(kind,
+                     {"", pool},
+                     fmt::format(R"({{"spec":{{"unschedulable":{}}}}})", is_cordoned),
+                     client::Subresource::kNone));
+  }
+}
+
+void Users::CordonSome() {
+  const PoolFact* pool = PickPool();
+  if (pool == nullptr) return;
+  const std::string name = pool->name;
+  Cordon(name, true);
+  world_.At(Duration::Millis(random_.Between(1000, 60'000)), [this, name] { Cordon(name, false); });
+}
+
+void Users::Release(const PlacedFact& fact, std::string_view why) {
+  Send("sim.release",
+       PatchObject(fact.kind,
+                   fact.key,
+                   fmt::format(R"({{"status":{{"placement":{{"release":"{}"}}}}}})", why),
+                   client::Subresource::kStatus));
+}
+
+void Users::DrainSome() {
+  const PoolFact* pool = PickPool();
+  if (pool == nullptr) return;
+  const std::string name = pool->name;
+  const std::string pool_uid = pool->uid;
+  Cordon(name, true);
+  world_.Say("user drains " + name);
+  world_.At(Duration::Millis(200), [this, pool_uid] {
+    if (world_.server() == nullptr) return;
+    for (const auto& [uid, fact] : world_.truth().placed()) {
+      if (fact.pool_uid == pool_uid && fact.kind == &kMachineKind) {
+        Release(fact, apis::core::kReleaseDrain);
+      }
+    }
+  });
+  world_.At(Duration::Millis(random_.Between(5000, 60'000)), [this, name] { Cordon(name, false); });
+}
+
+void Users::MoveSome() {
+  const PlacedFact* fact = Pick([](const PlacedFact& one) {
+    return one.kind == &kMachineKind && !one.pool_uid.empty() && !one.is_deleting;
+  });
+  if (fact != nullptr) Release(*fact, apis::core::kReleaseMove);
+}
+
+void Users::ScaleSome() {
+  const auto& sets = world_.truth().sets();
+  if (sets.empty()) return;
+  auto set = sets.begin();
+  std::advance(set, static_cast<int64_t>(random_.Below(sets.size())));
+  const auto most = static_cast<int64_t>(world_.scenario().machines / 2 / world_.scenario().sets);
+  const int64_t replicas = random_.Between(most / 2, most);
+  Send("sim.scale",
+       PatchObject(&apis::berth_dev::kMachineSetKind,
+                   set->second.key,
+                   fmt::format(R"({{"spec":{{"replicas":{}}}}})", replicas),
+                   client::Subresource::kNone));
+}
+
+void Users::DeletePool(const std::string& pool) {
+  if (world_.server() == nullptr) return;
+  for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
+    Send("sim.delete_pool", DeleteObject(kind, {"", pool}, client::DeleteOptions()));
+  }
+}
+
+}  // namespace berth::sim

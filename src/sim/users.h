@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The users of a simulated world: they make machines, sets and volumes, edit, move, scale and
+// delete them, cordon and drain pools, each with a request to the server as a client would send it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "client/client.h"
+#include "meta/object.h"
+#include "rt/task.h"
+#include "sim/world.h"
+
+namespace berth::sim {
+
+inline constexpr char kNamespace[] = "default";
+
+class Users {
+ public:
+  explicit Users(World& world) : world_(world), random_(world.seed() ^ 0x7573657273ULL) {}
+
+  // Classes and sets; then everybody begins.
+  void Begin();
+  // Nobody asks for anything any more; what was cordoned is not any more.
+  void End();
+
+  // Requests of others.
+  void Edit(const std::string& uid);
+  void Delete(const std::string& uid, client::Force force);
+  void Cordon(const std::string& pool, bool is_cordoned);
+  void DeletePool(const std::string& pool);
+  // Takes everything off the pool's hands by force.
+  void ForceEverythingFrom(const std::string& pool_uid);
+
+ private:
+  void Repeat(double per_minute, void (Users::*act)());
+  void Create();
+  void CreateMachine();
+  void DeleteSome();
+  void ForceSome();
+  void EditSome();
+  void CordonSome();
+  void DrainSome();
+  void MoveSome();
+  void ScaleSome();
+  void GroupUp();
+  void CreateUrgent();
+  size_t CountOf(const std::function<bool(const PlacedFact&)>& wanted) const;
+  void DeleteRogue();
+
+  void Send(std::string_view what, rt::Task<Status> request);
+  void Release(const PlacedFact& fact, std::string_view why);
+  // A machine of no set that is there, by chance; null if there is none.
+  const PlacedFact* Pick(const std::function<bool(const PlacedFact&)>& wanted);
+  const PoolFact* PickPool();
+  size_t lone_machines() const;
+  client::Client& client();
+  rt::Task<Status> PatchObject(const meta::KindInfo* kind,
+                               client::ObjectKey key,
+                               std::string body,
+                               client::Subresource subresource);
+  rt::Task<Status> EditObject(std::string uid,
+                              const meta::KindInfo* kind,
+                              client::ObjectKey key,
+                              std::string body);
+  rt::Task<Status> DeleteObject(const meta::KindInfo* kind,
+                                client::ObjectKey key,
+                                client::DeleteOptions options);
+  rt::Task<Status> CreateObjects(std::vector<meta::Object> objects);
+  rt::Task<Status> DeleteGroup(std::string group, std::vector<client::ObjectKey> members);
+
+  World& world_;
+  Random random_;
+  bool is_on_ = false;
+  int last_name_ = 0;
+  int64_t last_edit_ = 0;
+  std::set<std::string> editing_;  // one edit of an object at a time
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "apis/compute/machine.h"
+#include "apiserver/cache/keys.h"
+#include "rt/sleep.h"
+#include "sim/checkers.h"
+
+namespace berth::sim {
+namespace {
+
+constexpr Duration kPause = Duration::Millis(200);  // after an error
+
+int64_t ToRevision(const std::string& text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+bool IsMachine(const std::string& key) {
+  static const auto* const kPrefix =
+      new std::string(apiserver::KeyPrefix(apis::compute::kMachineKind));
+  return key.starts_with(*kPrefix);
+}
+
+}  // namespace
+
+void WatchChecker::OnChange(const Truth::Change& change) {
+  if (!IsMachine(change.key)) return;
+  const int64_t revision = change.revision.value;
+  if (const auto early = early_.find(revision); early != early_.end()) {
+    if (early->second.erase(change.key) > 0) return;
+  }
+  if (position_ == 0 || revision <= listed_) return;  // a list shows it
+  if (revision < position_) {
+    Fail(fmt::format(
+        "the watch is at revision {} and left out {} of {}", position_, change.key, revision));
+    return;
+  }
+  expected_[revision].insert(change.key);
+}
+
+void WatchChecker::OnRestore() {
+  position_ = 0;
+  listed_ = 0;
+  expected_.clear();
+  early_.clear();
+}
+
+void WatchChecker::Pass(int64_t revision) {
+  if (expected_.empty() || expected_.begin()->first >= revision) return;
+  Fail(fmt::format("the watch went on to revision {} and left out {} of {}",
+                   revision,
+                   *expected_.begin()->second.begin(),
+                   expected_.begin()->first));
+  expected_.clear();
+}
+
+void WatchChecker::OnEvent(const client::WatchEvent& event) {
+  const int64_t revision = ToRevision(event.resource_version);
+  if (event.type == client::WatchEvent::Type::kBookmark) {
+    if (revision > position_) {
+      Pass(revision + 1);
+      position_ = revision;
+    }
+    return;
+  }
+  if (revision < position_) {
+    Fail(fmt::format("the watch went back from revision {} to {}", position_, revision));
+  }
+  Pass(revision);
+  const std::string key =
+      apiserver::StoreKey(apis::compute::kMachineKind,
+                          {event.object.metadata().namespace_, event.object.metadata().name});
+  position_ = revision;
+  const auto expected = expected_.find(revision);
+  if (expected != expected_.end() && expected->second.erase(key) > 0) {
+    if (expected->second.empty()) expected_.erase(expected);
+    return;
+  }
+  if (!early_[revision].insert(key).second) {
+    Fail(fmt::format("the watch showed {} of revision {} twice", key, revision));
+  }
+  // Those of commits whose outcome nobody heard stay: not for ever.
+  constexpr size_t kEarlyMax = 1000;
+  if (early_.size() > kEarlyMax) early_.erase(early_.begin());
+}
+
+rt::Task<Status> WatchChecker::ListAll(client::Client* client) {
+  CO_TRY(const client::ObjectList list,
+         co_await client->List(apis::compute::kMachineKind, client::ListOptions()));
+  position_ = ToRevision(list.resource_version);
+  std::erase_if(expected_, [this](const auto& entry) { return entry.first <= position_; });
+  listed_ = position_;
+  early_.clear();
+  co_return OkStatus();
+}
+
+rt::Task<Status> WatchChecker::WatchOn(client::Client* client) {
+  client::WatchOptions options;
+  options.resource_version = std::to_string(position_);
+  CO_TRY(const std::unique_ptr<client::ObjectWatch> watch,
+         co_await client->Watch(apis::compute::kMachineKind, options));
+  for (;;) {
+    CO_TRY(const std::vector<client::WatchEvent> events, co_await watch->Next());
+    for (const client::WatchEvent& event : events) OnEvent(event);
+  }
+}
+
+rt::Task<Status> WatchChecker::Follow(client::Client* client) {
+  for (;;) {
+    Status ended;
+    if (position_ == 0) ended = co_await ListAll(client);
+    if (ended.ok()) ended = co_await WatchOn(client);
+    if (ended.Is(Reason::kCancelled)) co_return ended;
+    if (ended.Is(Reason::kExpired)) position_ = 0;
+    CO_TRY_STATUS(co_await rt::Sleep(kPause));
+  }
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world.h"
+
+#include <fmt/format.h>
+
+#include "apis/compute/machine.h"
+#include "apis/registry.h"
+#include "client/records/config_record.h"
+#include "client/records/host_record.h"
+#include "iri/labels.h"
+#include "iri/object.h"
+#include "rt/sleep.h"
+
+namespace berth::sim {
+namespace {
+
+// Secrets of a simulation are nobody's: they come from the seed.
+class SeededEntropy final : public pki::Entropy {
+ public:
+  explicit SeededEntropy(uint64_t seed) : random_(seed) {}
+  std::string Draw(size_t count) override {
+    std::string bytes(count, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random_.Below(256));
+    return bytes;
+  }
+
+ private:
+  Random random_;
+};
+
+net::SimNetworkOptions NetworkOptions() {
+  net::SimNetworkOptions options;
+  options.spike_chance = 0.001;
+  return options;
+}
+
+// One more than the fakes have: half of a host.
+iri::MachineClass HugeClass() {
+  iri::MachineClass huge;
+  huge.name = "huge";
+  huge.capabilities = {{std::string(iri::kCpu), 8}, {std::string(iri::kMemory), 16LL << 30}};
+  return huge;
+}
+
+int64_t DrawClock(Random& random, double percent) {
+  const auto most = static_cast<int64_t>(percent * 10'000);
+  return most == 0 ? 0 : random.Between(-most, most);
+}
+
+// The store may refuse it now and then.
+rt::Task<Status> WriteHostRecord(client::Client* client, std::string host, WallTime now) {
+  constexpr int kAttempts = 50;
+  const client::HostRecord record{.grant = {}, .keys = {"key"}, .joined = now};
+  const auto fill = [record](client::RecordEntries& entries) {
+    entries = client::FormatHostRecord(record);
+    return true;
+  };
+  Status written;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    written = (co_await client::EditRecord(*client, client::HostRecordName(host), fill)).status();
+    if (written.ok()) break;
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(100)));
+  }
+  co_return written;
+}
+
+}  // namespace
+
+World::World(const Scenario& scenario,
+             uint64_t seed,
+             Broken broken,
+             const pki::CertificateAuthority& authority)
+    : scenario_(scenario),
+      seed_(seed),
+      broken_(broken),
+      loop_(seed),
+      random_(seed ^ 0x73696d756c617465ULL),
+      network_(loop_, NetworkOptions()),
+      scheme_(apis::AllKinds(), {"ironcore.dev", "OpenKCM.dev"}),
+      authority_(authority),
+      entropy_(std::make_unique<SeededEntropy>(seed)),
+      server_loop_(loop_, kServerNode, DrawClock(random_, scenario.clock_skew)) {
+  network_.AddNode(kServerNode, server_loop_);
+  checkers_.push_back(std::make_unique<DurableChecker>(*this, acknowledged_));
+  // Before capacity: a binding that changes its pool may also be one too many there.
+  checkers_.push_back(std::make_unique<BoundOnceChecker>(*this));
+  checkers_.push_back(std::make_unique<CapacityChecker>(*this));
+  checkers_.push_back(std::make_unique<OneCopyChecker>(*this));
+  checkers_.push_back(std::make_unique<AskedChecker>(*this));
+  checkers_.push_back(std::make_unique<ReasonChecker>(*this));
+  auto watch = std::make_unique<WatchChecker>(*this);
+  watch_checker_ = watch.get();
+  checkers_.push_back(std::move(watch));
+  At(Duration::Seconds(1), [this] { Tick(); });
+}
+
+World::~World() = default;
+
+void World::SayFault(std::string line) {
+  ++faults_;
+  Say("FAULT " + line);
+}
+
+void World::Fail(std::string_view checker, std::string what) {
+  if (violation_) return;
+  Say(fmt::format("VIOLATION {}: {}", checker, what));
+  violation_ = Violation{.checker = std::string(checker), .what = std::move(what), .at = now()};
+}
+
+// ---- What the store tells.
+
+void World::Loaded(const store::RangeResult& all) {
+  for (const auto& checker : checkers_) checker->OnLoaded(all);
+  std::set<std::string> stored;
+  for (const store::KeyValue& item : all.items) stored.insert(item.key);
+  std::vector<std::string> gone;
+  for (const auto& [key, fact] : truth_.keys()) {
+    if (!stored.contains(key)) gone.push_back(key);
+  }
+  for (const std::string& key : gone) {
+    if (const auto change = truth_.Apply(key, std::nullopt, all.revision)) Tell(*change);
+  }
+  for (const store::KeyValue& item : all.items) {
+    const auto known = truth_.keys().find(item.key);
+    if (known != truth_.keys().end() && known->second.revision == item.mod_revision) continue;
+    if (const auto change = truth_.Apply(item.key, item.value, item.mod_revision)) Tell(*change);
+  }
+}
+
+void World::Changed(const store::WatchBatch& batch) {
+  for (const store::Event& event : batch.events) {
+    const bool puts = event.type == store::Event::Type::kPut;
+    const auto change = truth_.Apply(
+        event.kv.key, puts ? std::optional(event.kv.value) : std::nullopt, event.kv.mod_revision);
+    if (change) Tell(*change);
+  }
+}
+
+void World::Tell(const Truth::Change& change) {
+  RememberPools();
+  if (change.now && change.now->kind == &apis::compute::kMachineKind) {
+    machines_seen_.insert(change.now->uid);
+  }
+  for (const auto& checker : checkers_) checker->OnChange(change);
+  if (!change.now && !change.before) return;
+  if (change.now && change.before && change.before->release.empty() &&
+      change.now->release == apis::core::kReleasePreempted) {
+    moments_->Preempting(change.now->uid);
+  }
+  const PlacedFact& fact = change.now ? *change.now : *change.before;
+  const std::string was = change.before ? change.before->pool : "";
+  if (!change.now) {
+    Say(fmt::format("{} {} is gone", fact.kind->kind, fact.key.name));
+  } else if (!change.before || was != fact.pool || change.before->is_deleting != fact.is_deleting) {
+    Say(fmt::format("{} {} {} P{}{}",
+                    fact.kind->kind,
+                    fact.key.name,
+                    fact.pool.empty() ? "without a pool" : "on " + fact.pool,
+                    fact.epoch,
+                    fact.is_deleting ? ", deleting" : ""));
+  }
+}
+
+// A pool belongs to the host that was given its name when the pool first appeared.
+void World::RememberPools() {
+  for (const auto& [uid, pool] : truth_.pools()) {
+    if (host_of_pool_.contains(uid)) continue;
+    const auto owner = pool_owners_.find(pool.name);
+    if (owner == pool_owners_.end()) continue;
+    for (const auto& [other_uid, index] : host_of_pool_) {
+      const auto other = truth_.pools().find(other_uid);
+      const bool is_twin = other != truth_.pools().end() && other->second.name == pool.name;
+      if (!is_twin && index != owner->second && hosts_[index]->pools() == pool.name) {
+        branches_.Reach(Branch::kPoolReborn);
+      }
+    }
+    host_of_pool_[uid] = owner->second;
+  }
+}
+
+HostProcess* World::HostOf(const std::string& pool_uid) const {
+  const auto found = host_of_pool_.find(pool_uid);
+  return found == host_of_pool_.end() ? nullptr : hosts_[found->second].get();
+}
+
+Time World::LastTrouble(const HostProcess& host) const {
+  const auto found = trouble_.find(host.index());
+  return found == trouble_.end() ? Time() : found->second;
+}
+
+void World::TroubleForAll() {
+  for (const auto& host : hosts_) Trouble(*host);
+}
+
+// ---- Running.
+
+void World::AfterStep() {
+  if (dirty_.empty()) return;
+  for (const size_t index : std::exchange(dirty_, {})) {
+    for (const auto& checker : checkers_) checker->OnHost(*hosts_[index]);
+  }
+}
+
+void World::Tick() {
+  for (const auto& checker : checkers_) checker->OnTick();
+  for (const auto& host : hosts_) dirty_.insert(host->index());
+  At(Duration::Seconds(1), [this] { Tick(); });
+}
+
+void World::At(Duration delay, std::function<void()> fn) {
+  agenda_.emplace(std::pair(now() + delay, ++last_entry_), std::move(fn));
+}
+
+void World::RunUntil(Time until) {
+  while (!violation_) {
+    while (!urgent_.empty() && !violation_) {
+      const std::function<void()> fn = std::move(urgent_.front());
+      urgent_.pop_front();
+      fn();
+    }
+    while (!agenda_.empty() && agenda_.begin()->first.first <= now() && !violation_) {
+      const std::function<void()> fn = std::move(agenda_.begin()->second);
+      agenda_.erase(agenda_.begin());
+      fn();
+    }
+    if (now() >= until) return;
+    if (!urgent_.empty()) continue;
+    const Time next = agenda_.empty() ? until : std::min(until, agenda_.begin()->first.first);
+    if (next <= now()) continue;
+    const bool stopped = loop_.RunUntil(
+        [this] {
+          AfterStep();
+          return violation_.has_value() || !urgent_.empty();
+        },
+        next - now());
+    if (!stopped) loop_.RunFor(next - now());
+  }
+}
+
+// ---- Life of the server.
+
+void World::SetFaults(store::StoreFaults faults) {
+  store_faults_ = faults;
+  if (server_ != nullptr) server_->SetFaults(faults);
+}
+
+void World::StartServer() {
+  CHECK(server_ == nullptr);
+  network_.Restart(kServerNode);
+  server_ = std::make_unique<ServerProcess>(ServerProcess::Deps{.loop = server_loop_,
+                                                                .network = network_,
+                                                                .disk = disk_,
+                                                                .scheme = scheme_,
+                                                                .authority = authority_,
+                                                                .entropy = *entropy_,
+                                                                .acknowledged = acknowledged_,
+                                                                .reader = *this,
+                                                                .moments = *moments_},
+                                            ServerProcess::Options{.seed = seed_ * 1000 + ++starts_,
+                                                                   .faults = store_faults_,
+                                                                   .broken = broken_,
+                                                                   .rewound = rewound_});
+  const Status started = RunOn(server_loop_, server_->Start());
+  CHECK(started.ok()) << "seed " << seed_ << ": the server does not start: " << started;
+  serving_since_ = now();
+  incarnation_ = server_->cluster().incarnation;
+  TroubleForAll();
+  Say(fmt::format("the server runs: start {}, incarnation {}",
+                  server_->cluster().start,
+                  server_->cluster().incarnation));
+  server_->requests().Spawn("sim.watch", watch_checker_->Follow(&server_->client()));
+  // The store may be older than a host: its operator lets it join again.
+  if (std::exchange(rewound_, std::nullopt)) {
+    for (const auto& host : hosts_) Enrol(host->name());
+  }
+}
+
+void World::KillServer() {
+  if (server_ == nullptr || server_loop_.paused()) return;
+  network_.Crash(kServerNode, net::CrashStyle::kReset);
+  serving_since_.reset();
+  const Status killed = RunOn(server_loop_, server_->Kill());
+  CHECK(killed.ok()) << killed;
+  server_.reset();
+  TroubleForAll();
+  if (broken_ == Broken::kLostWrite) LosePartOfDisk();
+}
+
+// As a disk that says "written" too early.
+void World::LosePartOfDisk() {
+  constexpr int kLost = 20;
+  for (int i = 0; i < kLost && !disk_->records.empty(); ++i) {
+    disk_->records.erase(std::prev(disk_->records.end()));
+  }
+}
+
+void World::TakeBackup() {
+  backup_ = std::make_unique<store::MemoryDisk>(*disk_);
+  backup_truth_ = truth_;
+  Say("a backup is taken");
+}
+
+void World::RestoreBackup() {
+  const client::ClusterIdentity replaced = server_->cluster();
+  KillServer();
+  if (server_ != nullptr) return;  // paused
+  for (const auto& [uid, fact] : truth_.placed()) {
+    const PlacedFact* then = backup_truth_.Find(uid);
+    if (then == nullptr || then->pool_uid != fact.pool_uid || then->epoch != fact.epoch) {
+      excused_.insert(uid);
+    }
+  }
+  for (const auto& [uid, fact] : backup_truth_.placed()) {
+    if (truth_.Find(uid) == nullptr) excused_.insert(uid);
+  }
+  const store::Revision revision = truth_.last_revision();
+  *disk_ = *backup_;
+  rewound_ = {.replaced = replaced, .revision = revision};
+  truth_ = backup_truth_;
+  for (const auto& checker : checkers_) checker->OnRestore();
+  for (const auto& host : hosts_) {
+    for (const auto& [id, machine] : host->state().machines()) {
+      const std::string uid(iri::LabelOf(machine.object.metadata, iri::kMachineUidLabel));
+      if (truth_.Find(uid) == nullptr) branches_.Reach(Branch::kRestored);
+    }
+  }
+}
+
+// ---- Life of hosts.
+
+void World::AddHost(const std::string& name, const std::string& pools, bool is_foreign) {
+  HostProcess::Options options;
+  options.index = hosts_.size();
+  options.name = name;
+  options.pools = pools;
+  options.seed = seed_ * 7919 + options.index;
+  options.clock_parts_per_million = DrawClock(random_, scenario_.clock_skew);
+  options.fake = runtime::DefaultFakeHost();
+  options.fake.machine_classes.push_back(HugeClass());
+  options.fake.name = name;
+  options.fake.times.call_min = Duration::Micros(200);
+  options.fake.times.call_max = Duration::Millis(5);
+  const auto cpus = static_cast<int64_t>(scenario_.cpus);
+  options.fake.capacity["cpu"] = cpus * 1000;
+  options.fake.capacity["memory"] = cpus * (4LL << 30);
+  if (is_foreign) options.fake.flavor = runtime::FakeFlavor::kForeign;
+  if (broken_ == Broken::kCapacity) {
+    options.fake.lies.capacity_factor = 2;
+    options.fake.lies.accepts_everything = true;
+  }
+  options.fake.lies.ignores_leases = broken_ == Broken::kLeases;
+  HostProcess::Hooks hooks = host_hooks_(options.index);
+  hooks.touched = [this, index = options.index, then = std::move(hooks.touched)](
+                      const runtime::FakeHostState::Touched& what) {
+    dirty_.insert(index);
+    then(what);
+  };
+  pool_owners_[pools] = options.index;
+  hosts_.push_back(std::make_unique<HostProcess>(
+      loop_, network_, authority_, std::move(options), std::move(hooks)));
+  Enrol(name);
+}
+
+void World::Enrol(const std::string& host) {
+  const Status enrolled =
+      RunOn(server_loop_, WriteHostRecord(&server_->client(), host, loop_.WallNow()));
+  CHECK(enrolled.ok()) << enrolled;
+}
+
+void World::StartHost(HostProcess& host) {
+  if (host.is_up()) return;
+  host.disk().FailWrites(OkStatus());
+  network_.Restart(host.name());
+  const Status started = RunOn(host.loop(), host.Start());
+  if (!started.ok()) {
+    Fail("record", fmt::format("{} does not start: {}", host.name(), started.ToString()));
+  }
+  Trouble(host);
+  Say(host.name() + " runs");
+}
+
+void World::KillHost(HostProcess& host, net::CrashStyle style) {
+  if (!host.is_up() || host.loop().paused()) return;
+  Trouble(host);
+  network_.Crash(host.name(), style);
+  const Status killed = RunOn(host.loop(), host.Kill());
+  CHECK(killed.ok()) << killed;
+}
+
+void World::KillEverything() {
+  ClearAgenda();
+  urgent_.clear();
+  network_.HealAll();
+  if (server_loop_.paused()) server_loop_.Resume();
+  KillServer();
+  for (const auto& host : hosts_) {
+    if (host->loop().paused()) host->loop().Resume();
+    KillHost(*host, net::CrashStyle::kReset);
+  }
+}
+
+uint64_t World::Hash() const {
+  uint64_t hash = loop_.trace_hash() ^ (trace_.hash() * 0x9e3779b97f4a7c15ULL);
+  for (const auto& [key, fact] : truth_.keys()) {
+    hash = (hash ^ fact.hash ^ static_cast<uint64_t>(fact.revision.value)) * 0x100000001b3ULL;
+  }
+  return hash;
+}
+
+}  // namespace berth::sim
