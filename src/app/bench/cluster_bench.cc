@@ -166,7 +166,7 @@ void AddTimes(const Times& before, const Times& after, size_t machines, Params* 
 
 // The hard policy, and the easy one beside it.
 rt::Task<Status> MeasureRate(
-    Run& run, BenchWorld& world, const HostProcess& hosts, std::string metric, int pools) {
+    Run& run, BenchWorld& world, HostProcess& hosts, std::string metric, int pools) {
   CreateRun spread = run.Creators("spread");
   spread.duration = run.options.duration;
   spread.limit = PartOf(pools, 4);
@@ -207,7 +207,7 @@ rt::Task<Status> MeasureRunning(Run& run, BenchWorld& world, HostProcess& hosts)
   co_return OkStatus();
 }
 
-rt::Task<Status> MeasureSet(Run& run, BenchWorld& world, const HostProcess& hosts) {
+rt::Task<Status> MeasureSet(Run& run, BenchWorld& world, HostProcess& hosts) {
   const auto replicas = static_cast<size_t>(run.options.set_replicas);
   CO_TRY_STATUS(co_await world.MakeNamespace("set"));
   CO_TRY_STATUS(co_await world.Watch("set"));
