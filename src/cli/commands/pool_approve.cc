@@ -4,7 +4,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/strings.h"
@@ -23,17 +22,6 @@ using meta::Value;
 
 constexpr std::string_view kApproveAnnotation = "berth.dev/approve-deletions";
 constexpr size_t kNamesShown = 20;
-
-// Null takes it away.
-Status SetApproval(Api& api, const Target& pool, Value approval) {
-  Value annotations = Value::Object();
-  annotations.Set(kApproveAnnotation, std::move(approval));
-  Value metadata = Value::Object();
-  metadata.Set("annotations", std::move(annotations));
-  Value patch = Value::Object();
-  patch.Set("metadata", std::move(metadata));
-  return PatchPool(api, pool, patch);
-}
 
 // "shop/web, shop/db and 3 more": what on the pool is to go.
 std::string Leaving(const std::vector<Bound>& all, size_t& count) {
@@ -57,16 +45,12 @@ std::string Leaving(const std::vector<Bound>& all, size_t& count) {
 
 // The server takes the approval away with the last deletion that it was for.
 Status AwaitSettled(Session& session, Api& api, const Target& pool, Duration limit) {
-  const ObjectAddress address{.resource = pool.resource, .namespace_ = "", .name = pool.name};
-  const ObjectTest is_done = [](const Value* now) -> Result<bool> {
-    return now == nullptr ||
-           now->GetString({"metadata", "annotations", kApproveAnnotation}).empty();
-  };
   const Patience patience(session.environment(), limit);
-  return Advise(AwaitObject(api, address, is_done, patience, "its host to delete them"),
-                fmt::format("it stays approved until its host has done it; berth pool "
-                            "approve-deletions {} --withdraw takes it back",
-                            pool.name));
+  return Advise(
+      AwaitAnnotationGone(api, pool, kApproveAnnotation, patience, "its host to delete them"),
+      fmt::format("it stays approved until its host has done it; berth pool "
+                  "approve-deletions {} --withdraw takes it back",
+                  pool.name));
 }
 
 Status RunApprove(Session& session, const Arguments& arguments) {
@@ -75,7 +59,7 @@ Status RunApprove(Session& session, const Arguments& arguments) {
   const Target& pool = pools.front();
   TRY(Api * api, session.GetApi());
   if (arguments.Switch("withdraw")) {
-    TRY_STATUS(SetApproval(*api, pool, Value()));
+    TRY_STATUS(AnnotatePool(*api, pool, kApproveAnnotation, Value()));
     session.out() << LabelOf(pool) << " holds mass deletions back again\n";
     return OkStatus();
   }
@@ -102,7 +86,7 @@ Status RunApprove(Session& session, const Arguments& arguments) {
                                  "this destroys what should have stayed; it cannot be undone.\n",
                                  LabelOf(pool),
                                  what)));
-  TRY_STATUS(SetApproval(*api, pool, Value("true")));
+  TRY_STATUS(AnnotatePool(*api, pool, kApproveAnnotation, Value("true")));
   TRY_STATUS(AwaitSettled(session, *api, pool, arguments.Span("timeout")));
   session.out() << LabelOf(pool) << " has deleted what was approved\n";
   return OkStatus();

@@ -58,23 +58,12 @@ Value BindingFor(const Target& pool) {
   return out;
 }
 
-// Shown by get.
-Status Mark(Api& api, const Target& pool, const Value& mark) {
-  Value annotations = Value::Object();
-  annotations.Set(kLegacyAnnotation, mark);
-  Value metadata = Value::Object();
-  metadata.Set("annotations", std::move(annotations));
-  Value patch = Value::Object();
-  patch.Set("metadata", std::move(metadata));
-  return PatchPool(api, pool, patch);
-}
-
 Status Withdraw(Session& session, Api& api, const Target& pool) {
   const Status deleted =
       api.Delete(fmt::format("{}/{}", kBindings, BindingNameOf(pool)), Value::Object()).status();
   const bool had_none = deleted.Is(Reason::kNotFound);
   if (!had_none) TRY_STATUS(deleted);
-  const Status marked = Mark(api, pool, Value());
+  const Status marked = AnnotatePool(api, pool, kLegacyAnnotation, Value());
   if (!marked.Is(Reason::kNotFound)) TRY_STATUS(marked);
   session.out() << fmt::format(
       "{} {} the rights of a pool only\n", LabelOf(pool), had_none ? "has" : "now has");
@@ -84,7 +73,7 @@ Status Withdraw(Session& session, Api& api, const Target& pool) {
 Status Allow(Session& session, Api& api, const Target& pool) {
   const Status created = api.Post(std::string(kBindings), BindingFor(pool)).status();
   if (!created.Is(Reason::kAlreadyExists)) TRY_STATUS(created);
-  TRY_STATUS(Mark(api, pool, Value("true")));
+  TRY_STATUS(AnnotatePool(api, pool, kLegacyAnnotation, Value("true")));
   session.out() << fmt::format("{} now has the wide rights of a legacy poollet\n", LabelOf(pool));
   return OkStatus();
 }

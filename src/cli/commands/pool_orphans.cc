@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "base/strings.h"
@@ -53,25 +52,12 @@ Result<std::string> Condemned(const Arguments& arguments) {
   return Join(uids, ",");
 }
 
-Status Condemn(Api& api, const Target& pool, const std::string& condemned) {
-  Value annotations = Value::Object();
-  annotations.Set(kPurgeAnnotation, condemned);
-  Value metadata = Value::Object();
-  metadata.Set("annotations", std::move(annotations));
-  Value patch = Value::Object();
-  patch.Set("metadata", std::move(metadata));
-  return PatchPool(api, pool, patch);
-}
-
 // The server takes the annotation away when the host has nothing left of it.
 Status AwaitPurged(Session& session, Api& api, const Target& pool, Duration limit) {
-  const ObjectAddress address{.resource = pool.resource, .namespace_ = "", .name = pool.name};
-  const ObjectTest is_done = [](const Value* now) -> Result<bool> {
-    return now == nullptr || now->GetString({"metadata", "annotations", kPurgeAnnotation}).empty();
-  };
   const Patience patience(session.environment(), limit);
-  return Advise(AwaitObject(api, address, is_done, patience, "its host to remove them"),
-                "it stays condemned: the host removes it as soon as it is connected");
+  return Advise(
+      AwaitAnnotationGone(api, pool, kPurgeAnnotation, patience, "its host to remove them"),
+      "it stays condemned: the host removes it as soon as it is connected");
 }
 
 Status RunPurge(Session& session, const Arguments& arguments) {
@@ -102,7 +88,7 @@ Status RunPurge(Session& session, const Arguments& arguments) {
                                  LabelOf(pool),
                                  Printable(orphans),
                                  condemned == "*" ? std::string("All of it") : condemned)));
-  TRY_STATUS(Condemn(*api, pool, condemned));
+  TRY_STATUS(AnnotatePool(*api, pool, kPurgeAnnotation, condemned));
   TRY_STATUS(AwaitPurged(session, *api, pool, arguments.Span("timeout")));
   session.out() << LabelOf(pool) << " purged\n";
   return OkStatus();

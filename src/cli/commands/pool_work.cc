@@ -45,6 +45,28 @@ Status PatchPool(Api& api, const Target& pool, const Value& patch) {
       .status();
 }
 
+Status AnnotatePool(Api& api, const Target& pool, std::string_view annotation, Value value) {
+  Value annotations = Value::Object();
+  annotations.Set(annotation, std::move(value));
+  Value metadata = Value::Object();
+  metadata.Set("annotations", std::move(annotations));
+  Value patch = Value::Object();
+  patch.Set("metadata", std::move(metadata));
+  return PatchPool(api, pool, patch);
+}
+
+Status AwaitAnnotationGone(Api& api,
+                           const Target& pool,
+                           std::string_view annotation,
+                           const Patience& patience,
+                           std::string_view what) {
+  const ObjectAddress address{.resource = pool.resource, .namespace_ = "", .name = pool.name};
+  const ObjectTest is_done = [annotation](const Value* now) -> Result<bool> {
+    return now == nullptr || now->GetString({"metadata", "annotations", annotation}).empty();
+  };
+  return AwaitObject(api, address, is_done, patience, what);
+}
+
 Result<bool> SetSchedulable(Api& api, const Target& pool, Schedulable wanted) {
   TRY(const Value now, FetchObject(api, pool.resource, "", pool.name));
   const Value* cordoned = now.Get({"spec", "unschedulable"});

@@ -28,6 +28,14 @@ std::string LabelOf(const Target& pool);
 
 // A merge patch to the pool.
 Status PatchPool(Api& api, const Target& pool, const meta::Value& patch);
+// Annotations are how an operator's word reaches the server; null takes it back.
+Status AnnotatePool(Api& api, const Target& pool, std::string_view annotation, meta::Value value);
+// Until the server has taken the annotation away, or the pool is gone. `what` is waited for.
+Status AwaitAnnotationGone(Api& api,
+                           const Target& pool,
+                           std::string_view annotation,
+                           const Patience& patience,
+                           std::string_view what);
 
 enum class Schedulable : uint8_t { kNo, kYes };
 // Whether something changed.

@@ -3,14 +3,16 @@
 // have them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/result.h"
-#include "base/string_map.h"
+#include "base/strings.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
 #include "controller/runner.h"
@@ -42,9 +44,12 @@ class ClaimRelease final : private Reconciler {
     bool Has(std::string_view uid) const { return known_.contains(uid); }
 
    private:
+    // There is one entry for every machine: hashed.
+    using Uids = std::unordered_set<std::string, StringHash, std::equal_to<>>;
+
     ClaimRelease& owner_;
-    StringSet known_;
-    StringSet unseen_;
+    Uids known_;
+    Uids unseen_;
   };
   // Claims of one kind: which objects name which machine.
   class Claims final : public client::Sink {

@@ -23,7 +23,7 @@
 #include "apis/compute/machine_class.h"
 #include "apis/core/placement.h"
 #include "apis/k8s/priority_class.h"
-#include "base/string_map.h"
+#include "base/text_map.h"
 #include "client/client.h"
 #include "meta/object.h"
 #include "scheduler/core/board.h"
@@ -197,7 +197,7 @@ class ObjectDirectory {
 
   Board& board_;
   const PoolDirectory& pools_;
-  StringMap<ObjectRecord> records_;  // by UID
+  TextMap<ObjectRecord> records_;  // by UID
   // The same records by kind and name: what is one pointer here would be hundreds of bytes.
   std::unordered_set<const ObjectRecord*, NameHash, NameEqual> by_key_;
   std::map<std::string, Loss, std::less<>> losses_;                         // by UID

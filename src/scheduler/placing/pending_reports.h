@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "base/string_map.h"
+#include "base/text_map.h"
 #include "base/time.h"
 #include "client/client.h"
 #include "client/events/event_recorder.h"
@@ -79,7 +79,7 @@ class PendingReports {
   client::Client& client_;
   client::EventRecorder& events_;
   const Explain explain_;
-  StringMap<Entry> entries_;
+  TextMap<Entry> entries_;
   std::multimap<Time, std::string> due_;
   rt::Event work_;
 };
