@@ -21,6 +21,19 @@ constexpr char kZoneLabel[] = "topology.ironcore.dev/zone";
 constexpr char kMassLossEntry[] = "massLoss";
 constexpr char kOverrideEntry[] = "override";
 
+PoolSight SightOf(const fleet::PoolHealth& health) {
+  PoolSight sight;
+  sight.uid = health.pool_uid;
+  sight.is_connected = health.contact == fleet::PoolHealth::Contact::kConnected;
+  sight.silent_since = health.silent_since;
+  if (health.contact == fleet::PoolHealth::Contact::kAway) {
+    sight.planned_until = health.planned_until;
+  }
+  sight.last_grant = health.last_grant;
+  sight.lease = health.lease;
+  return sight;
+}
+
 }  // namespace
 
 PoolLoss::PoolLoss(Deps deps, LossOptions options)
@@ -143,18 +156,10 @@ std::vector<PoolSight> PoolLoss::Sights() const {
   }
   std::vector<PoolSight> sights;
   for (const fleet::PoolHealth& health : fleet_.Health()) {
-    PoolSight& sight = sights.emplace_back();
-    sight.uid = health.pool_uid;
+    PoolSight& sight = sights.emplace_back(SightOf(health));
     if (const auto zone = zones.find(health.pool_uid); zone != zones.end()) {
       sight.zone = zone->second;
     }
-    sight.is_connected = health.contact == fleet::PoolHealth::Contact::kConnected;
-    sight.silent_since = health.silent_since;
-    if (health.contact == fleet::PoolHealth::Contact::kAway) {
-      sight.planned_until = health.planned_until;
-    }
-    sight.last_grant = health.last_grant;
-    sight.lease = health.lease;
   }
   return sights;
 }
@@ -182,8 +187,23 @@ std::vector<std::pair<std::string, PoolLoss::Guest>> PoolLoss::GuestsOf(
   return found;
 }
 
+// The verdict is as old as the commits since: a host that came back meanwhile may have been granted
+// a new lease, even if it is silent again.
+bool PoolLoss::IsStillDead(const std::string& pool_uid) const {
+  for (const fleet::PoolHealth& health : fleet_.Health()) {
+    if (health.pool_uid != pool_uid) continue;
+    const PoolSight sight = SightOf(health);
+    return !sight.is_connected && loop_.Now() >= judge_.DeadAt(sight);
+  }
+  return false;
+}
+
 rt::Task<Status> PoolLoss::MoveAway(std::string pool_uid, Guest::OnLoss on_loss) {
   for (const auto& [uid, guest] : GuestsOf(pool_uid, on_loss)) {
+    if (on_loss == Guest::OnLoss::kMove && !IsStillDead(pool_uid)) {
+      REACHED("pool_loss.returned_meanwhile");
+      break;
+    }
     if (!fleet_.ClaimMove(uid, static_cast<uint64_t>(guest.placement))) {
       REACHED("pool_loss.returned_in_time");  // sequence 18
       continue;

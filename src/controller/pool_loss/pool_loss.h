@@ -67,6 +67,7 @@ class PoolLoss final : private client::Sink {
   rt::Task<Status> Watch();
   rt::Task<Status> Act(LossVerdict verdict);
   rt::Task<Status> MoveAway(std::string pool_uid, Guest::OnLoss on_loss);
+  bool IsStillDead(const std::string& pool_uid) const;
   rt::Task<Status> Unbind(std::string uid, Guest guest);
   rt::Task<Status> Replace(std::string pool_uid);
   rt::Task<Status> TellMassLoss(std::string text);

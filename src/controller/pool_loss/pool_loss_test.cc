@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defends what happens to reservations when their host falls silent (PROTOCOL 8.6): the room is
-// looked for elsewhere, unless the host came back in time or somebody deletes it.
+// Defends what happens when a host falls silent. Reservations (PROTOCOL 8.6): the room is looked
+// for elsewhere, unless the host came back in time or somebody deletes it. Machines with Move
+// (PROTOCOL 3.3): never while a lease that the host was granted may still run.
 #include "controller/pool_loss/pool_loss.h"
 
 #include <gtest/gtest.h>
@@ -8,10 +9,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apis/core/reservation.h"
 #include "apiserver/registry/placement_world.h"
 #include "fleet/fake/fake_fleet.h"
+#include "rt/sleep.h"
 
 namespace berth::controller {
 namespace {
@@ -19,17 +22,48 @@ namespace {
 using apis::core::kReservationKind;
 using apis::core::Reservation;
 
+// A store that takes its time to unbind.
+class SlowBinder final : public client::Binder {
+ public:
+  explicit SlowBinder(client::Binder& inner) : inner_(inner) {}
+  void SlowUnbinds(Duration pause) { pause_ = pause; }
+  // UIDs that it was asked to unbind, in order.
+  const std::vector<std::string>& unbinding() const { return unbinding_; }
+
+  rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
+      std::vector<client::BindRequest> requests) override {
+    return inner_.BindBatch(std::move(requests));
+  }
+  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
+                                                               std::vector<client::BindItem> items,
+                                                               std::string holder,
+                                                               int64_t term) override {
+    return inner_.CreateBoundBatch(std::move(objects), std::move(items), std::move(holder), term);
+  }
+  rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override {
+    for (const auto& request : requests) unbinding_.push_back(request.uid);
+    const Status slept = co_await rt::Sleep(pause_);
+    if (!slept.ok()) co_return std::vector<Status>(requests.size(), slept);
+    co_return co_await inner_.UnbindBatch(std::move(requests));
+  }
+
+ private:
+  client::Binder& inner_;
+  Duration pause_;
+  std::vector<std::string> unbinding_;
+};
+
 class PoolLossTest : public testing::Test {
  protected:
-  PoolLossTest() : fleet_(world_.loop()) {
+  PoolLossTest() : binder_(world_.registry().binder()), fleet_(world_.loop()) {
     for (const char* name : {"alpha", "beta", "gamma", "delta"}) {
       uids_[name] = world_.MakePool(name, 100);
-      fleet_.Join({.pool_uid = uids_[name], .ledger = {}, .capacity = {{"cpu", 100'000}}});
+      Join(name);
     }
     scope_ = std::make_unique<rt::TaskScope>(world_.loop());
     loss_ = std::make_unique<PoolLoss>(PoolLoss::Deps{.loop = world_.loop(),
                                                       .client = world_.client(),
-                                                      .binder = world_.registry().binder(),
+                                                      .binder = binder_,
                                                       .fleet = fleet_,
                                                       .scheme = world_.scheme()});
     scope_->Spawn("loss", loss_->Run());
@@ -37,6 +71,23 @@ class PoolLossTest : public testing::Test {
   }
   ~PoolLossTest() override { EXPECT_TRUE(world_.Run(scope_->Close()).ok()); }
 
+  // A session begins, and with it a lease of eight seconds.
+  void Join(const std::string& name) {
+    fleet_.Join({.pool_uid = uids_[name], .ledger = {}, .capacity = {{"cpu", 100'000}}});
+  }
+  // One on alpha that may be moved.
+  meta::Object Movable(const std::string& name) {
+    meta::Object machine = apiserver::PlacementWorld::Machine(name);
+    auto& placement = machine.as<apis::compute::Machine>().spec.placement.emplace();
+    placement.on_pool_loss = apis::core::kOnPoolLossMove;
+    const meta::Object made =
+        apiserver::PlacementWorld::Must(world_.Run(world_.client().Create(machine, {})));
+    EXPECT_TRUE(world_.Bind(made, "alpha", uids_["alpha"]).ok());
+    return made;
+  }
+  std::string PoolOf(const meta::Object& machine) {
+    return world_.Read(machine).as<apis::compute::Machine>().status.placement->pool;
+  }
   // One on alpha.
   meta::Object Reserve(const std::string& name) {
     Reservation reservation;
@@ -57,6 +108,7 @@ class PoolLossTest : public testing::Test {
   void RunFor(Duration duration) { world_.loop().RunFor(duration); }
 
   apiserver::PlacementWorld world_{9};
+  SlowBinder binder_;
   fleet::FakeFleet fleet_;
   std::map<std::string, std::string> uids_;
   std::unique_ptr<rt::TaskScope> scope_;
@@ -80,7 +132,7 @@ TEST_F(PoolLossTest, R8_6_Seq18_AHostThatIsBackInTimeKeepsIt) {
   const meta::Object reservation = Reserve("r");
   fleet_.Leave(uids_["alpha"]);
   RunFor(Duration::Seconds(8));
-  fleet_.Join({.pool_uid = uids_["alpha"], .ledger = {}, .capacity = {{"cpu", 100'000}}});
+  Join("alpha");
   ASSERT_TRUE(fleet_.Confirm(uids_["alpha"], reservation.metadata().uid, 1));
   RunFor(Duration::Seconds(30));
   EXPECT_EQ(StatusOf(reservation).state, "Accepted");
@@ -92,6 +144,39 @@ TEST_F(PoolLossTest, R8_6_OneThatIsBeingDeletedWaitsForItsHost) {
   ASSERT_TRUE(world_.Delete(reservation).ok());
   RunFor(Duration::Minutes(1));
   EXPECT_TRUE(world_.Exists(reservation));
+}
+
+TEST_F(PoolLossTest, R3_3_4_MachinesAreMovedOnceTheirLeaseMustHaveEnded) {
+  const meta::Object machine = Movable("m");
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(9));
+  EXPECT_EQ(PoolOf(machine), "alpha");
+  RunFor(Duration::Seconds(6));
+  EXPECT_EQ(PoolOf(machine), "");
+}
+
+// Its host came back while the first of two was moved, was granted a lease, started the second one
+// again under it, and fell silent once more: that lease has to end first.
+TEST_F(PoolLossTest, R3_3_Seq18_WhatAReturnedHostWasGrantedCountsAlthoughItIsSilentAgain) {
+  const meta::Object one = Movable("a");
+  const meta::Object two = Movable("b");
+  binder_.SlowUnbinds(Duration::Seconds(3));
+  fleet_.Leave(uids_["alpha"]);
+  while (binder_.unbinding().empty()) RunFor(Duration::Millis(100));
+  const bool is_one = binder_.unbinding() == std::vector{one.metadata().uid};
+  const meta::Object& first = is_one ? one : two;
+  const meta::Object& second = is_one ? two : one;
+
+  Join("alpha");
+  EXPECT_FALSE(fleet_.Confirm(uids_["alpha"], first.metadata().uid, 1)) << "it is being moved";
+  EXPECT_TRUE(fleet_.Confirm(uids_["alpha"], second.metadata().uid, 1)) << "it may run again";
+  RunFor(Duration::Seconds(1));
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(10));
+  EXPECT_EQ(PoolOf(first), "");
+  EXPECT_EQ(PoolOf(second), "alpha") << "the lease that it was granted may still run";
+  RunFor(Duration::Seconds(8));
+  EXPECT_EQ(PoolOf(second), "");
 }
 
 }  // namespace
