@@ -13,8 +13,9 @@ ResyncStep DecideHere(const ResyncInput& input) {
   if (same_history && known.placement > desired.placement) return ResyncStep::kQuarantine;
   const bool same = same_history && known.placement == desired.placement;
   if (known.is_gone) {
-    // Gone at an older placement: the present one is still to come.
-    return same ? ResyncStep::kGone : ResyncStep::kAssign;
+    if (same) return ResyncStep::kGone;
+    // Gone at an older placement: the present one is still to come, or to be answered for.
+    return desired.is_deleting ? ResyncStep::kDelete : ResyncStep::kAssign;
   }
   if (desired.is_deleting) return ResyncStep::kDelete;
   if (!same) return ResyncStep::kAssign;

@@ -29,6 +29,8 @@ TEST(Resync, EveryRowOfTheTable) {
   const Desired here5{.pool_uid = "p", .placement = 5, .hash = "h"};
   const Desired here2{.pool_uid = "p", .placement = 2, .hash = "h"};
   const Desired deleting{.pool_uid = "p", .placement = 3, .is_deleting = true};
+  const Desired deleting5{.pool_uid = "p", .placement = 5, .is_deleting = true};
+  const KnownItem gone_older{.incarnation = 1, .placement = 3, .hash = "h", .is_gone = true};
   const Desired nowhere4{.pool_uid = "", .placement = 4};
   ResyncInput stone = Input(at3, std::nullopt, false);
   stone.tombstone = 3;
@@ -54,6 +56,15 @@ TEST(Resync, EveryRowOfTheTable) {
       {"gone as it should", Input(gone3, deleting, true), ResyncStep::kGone},
       {"gone by itself", Input(gone3, here3, true), ResyncStep::kGone},
       {"gone, but bound here again", Input(gone3, here5, true), ResyncStep::kAssign},
+      {"gone, bound here again and deleted since",
+       Input(gone3, deleting5, true),
+       ResyncStep::kDelete},
+      {"Seq20: gone in an older history, bound here",
+       Input(gone_older, here3, true),
+       ResyncStep::kAssign},
+      {"Seq20: gone in an older history, deleted here",
+       Input(gone_older, deleting, true),
+       ResyncStep::kDelete},
       {"Seq17: moved away", Input(at3, nowhere4, false), ResyncStep::kMoved},
       {"forged: at the placement of another host", Input(at3, here3, false), ResyncStep::kMoved},
       {"forged: a later placement of another's", Input(at3, here2, false), ResyncStep::kQuarantine},
