@@ -85,6 +85,54 @@ TEST(Poollet, P4_NothingBeginsInTheRuntimeBeforeItIsOnDisk) {
   EXPECT_FALSE(world.host.poollet().host().ledger().IsAllocated("m1"));
 }
 
+// The server lets it go on the host's word; if it does so late, the host gets it once more on the
+// next session, and would never be told that nobody wants it any more.
+TEST(Poollet, P4_WhatCouldNotBeWrittenDownIsNotTakenUpAgainAtThatPlacement) {
+  World world;
+  world.StartAndSync();
+  world.loop.RunFor(Duration::Seconds(1));
+  world.server.acknowledges_gone = false;
+  world.host.disk().FailWrites(Internal("no space left"));
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.Until([&] { return world.server.refused.contains("m1"); }));
+  world.server.CloseSession();
+  ASSERT_TRUE(world.Until([&] { return world.server.sessions == 2 && world.server.is_synced(); }));
+  EXPECT_TRUE(world.server.known.at("m1").gone) << "the first word may have been lost";
+  EXPECT_TRUE(world.Until([&] { return world.server.gone.contains("m1"); })) << "assigned again";
+
+  world.host.disk().FailWrites(OkStatus());
+  world.server.CloseSession();
+  ASSERT_TRUE(world.Until([&] { return world.server.sessions == 3 && world.server.is_synced(); }));
+  world.loop.RunFor(Duration::Minutes(1));
+  EXPECT_EQ(world.host.Objects("m1"), 0);
+  EXPECT_FALSE(world.server.acks.contains("m1"));
+  EXPECT_FALSE(world.host.poollet().host().ledger().IsAllocated("m1"));
+
+  world.server.Desire("m1", {.placement = 3});
+  EXPECT_TRUE(world.UntilState("m1", "Running")) << "a later placement is another matter";
+}
+
+// A host accepts, its session ends before that is on disk, and meanwhile the object is elsewhere:
+// the server has to learn that this host has it, or nobody ever tells it to let go.
+TEST(Poollet, P4_WhatIsBeingWrittenDownIsAnnounced) {
+  World world;
+  world.StartAndSync();
+  world.loop.RunFor(Duration::Seconds(1));
+  world.host.disk().SlowWrites(Duration::Minutes(1));
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.Until([&] { return world.host.disk().is_writing(); }));
+  world.server.CloseSession();
+  world.server.Forget("m1");
+  world.server.RemoveQuietly("m1", 1);
+  ASSERT_TRUE(world.Until([&] { return world.server.sessions == 2 && world.server.is_synced(); }));
+  ASSERT_FALSE(world.host.poollet().host().record().entries.contains("m1")) << "not yet";
+  ASSERT_TRUE(world.server.known.contains("m1"));
+  EXPECT_FALSE(world.server.known.at("m1").gone);
+  world.host.disk().SlowWrites(Duration());
+  EXPECT_TRUE(world.Until([&] { return world.server.gone.contains("m1"); }, Duration::Minutes(3)));
+  EXPECT_EQ(world.host.Objects("m1"), 0);
+}
+
 TEST(Poollet, P5_AnAssignmentThatDoesNotFitIsRefusedNeverDropped) {
   World world;
   world.StartAndSync();

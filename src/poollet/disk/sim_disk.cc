@@ -41,7 +41,7 @@ rt::Task<Status> SimDisk::Perform(Write write) {
   if (on_begin_) on_begin_();
   const Duration latency =
       Duration::Nanos(random_.Between(options_.latency_min.nanos(), options_.latency_max.nanos()));
-  const Status slept = co_await rt::Sleep(latency);
+  const Status slept = co_await rt::Sleep(latency + extra_);
   if (write.torn) co_return Unavailable("the disk is gone");
   in_progress_.erase(place);
   if (!slept.ok()) {

@@ -33,6 +33,8 @@ class SimDisk final : public Disk {
   void Crash();
   // Every write fails with this until it is cleared with ok; reads go on.
   void FailWrites(Status status) { failure_ = std::move(status); }
+  // Every write takes this much longer.
+  void SlowWrites(Duration extra) { extra_ = extra; }
   // Called when a write has begun: until it is durable, a crash tears it.
   void OnBegin(std::function<void()> fn) { on_begin_ = std::move(fn); }
   // Called when a write has become durable, before its caller is told.
@@ -55,6 +57,7 @@ class SimDisk final : public Disk {
   Random random_;
   const Options options_;
   Status failure_;
+  Duration extra_;
   std::function<void()> on_begin_;
   std::function<void()> on_write_;
   uint64_t writes_ = 0;

@@ -150,6 +150,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
       Amounts missing;
     };
     std::optional<Refusal> refusal;
+    // That it is gone: a refusal is said once it is durable, unless nothing can be made durable.
+    bool MayBeSaid() const { return is_durable || !refusal.has_value(); }
   };
   struct Port {
     std::unique_ptr<Driver> driver;
@@ -227,6 +229,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void BelieveHistory();
   void DropUnknownReservations();
   void OnForget(const agent::v1::Gone& gone);
+  // Forgets one of those that are gone, if they are too many.
+  void BoundGone(const std::string& newest);
   rt::Task<Status> Forget(std::vector<std::string> uids);
   void OnPool(const agent::v1::PoolWelcome& welcome);
   void OnVerdict(const agent::v1::OrphanVerdict& verdict);

@@ -153,7 +153,7 @@ std::vector<std::string> Host::Announce() {
   for (const auto& [_, item] : items_) {
     // A refusal that is not durable yet was never said: the server sends the assignment again. One
     // that was accepted and is being written down is here, and the server may know better by now.
-    if (!item.is_durable && item.entry.phase == Phase::kGone) continue;
+    if (item.entry.phase == Phase::kGone && !item.MayBeSaid()) continue;
     pb::Known known;
     FillKnown(item, known);
     room(known.ByteSizeLong());

@@ -188,7 +188,7 @@ bool Host::IsSettledBefore(const pb::Assign& assign, Item& item) {
   }
   const bool is_same = placement == item.entry.placement;
   if (item.entry.phase == Phase::kGone && is_same) {
-    if (item.is_durable) outbox_.Gone(uid, item.entry.placement);
+    if (item.MayBeSaid()) outbox_.Gone(uid, item.entry.placement);
     return true;
   }
   if (item.entry.phase == Phase::kRemoving) {
@@ -442,7 +442,7 @@ void Host::Execute(const PendingDelete& wanted) {
   }
   if (item->entry.phase == Phase::kGone) {
     item->entry.placement = wanted.placement;
-    if (item->is_durable) outbox_.Gone(wanted.uid, wanted.placement);
+    if (item->MayBeSaid()) outbox_.Gone(wanted.uid, wanted.placement);
     return;
   }
   item->is_confirmed = true;
@@ -460,12 +460,16 @@ void Host::OnForget(const pb::Gone& gone) {
   }
   items_.erase(gone.uid());
   scope_.Spawn("poollet.forget", Forget({gone.uid()}));
+  BoundGone("");
+}
+
+void Host::BoundGone(const std::string& newest) {
   if (CountIn(Phase::kGone) <= kGoneMax) return;
-  for (const auto& [uid, other] : items_) {
-    if (other.entry.phase != Phase::kGone || !other.is_durable) continue;
-    const std::string oldest = uid;
-    items_.erase(oldest);
-    scope_.Spawn("poollet.forget", Forget({oldest}));
+  for (const auto& [uid, item] : items_) {
+    if (item.entry.phase != Phase::kGone || !item.MayBeSaid() || uid == newest) continue;
+    const std::string other = uid;
+    items_.erase(other);
+    scope_.Spawn("poollet.forget", Forget({other}));
     break;
   }
 }

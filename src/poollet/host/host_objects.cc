@@ -49,12 +49,12 @@ rt::Task<Status> Host::Persist(std::string uid, uint64_t version) {
     }
     LOG_ERROR("{}: {}", uid, written.message());
     if (!item->is_durable && item->entry.phase == Phase::kAssigned) {
-      // P4: what cannot be written down is not begun.
-      ledger_.Free(uid);
-      leases_.Withdraw(uid);
+      // P4: what cannot be written down is not begun. Nor is it taken up again at this placement:
+      // the server may let it go on this word, and nobody would tell us of that any more.
+      MakeGone(uid, *item);
       outbox_.Refuse(
           uid, item->entry.placement, "RecordFailed", std::string(written.message()), {});
-      items_.erase(uid);
+      BoundGone(uid);
       CheckDrained();
       co_return OkStatus();
     }
