@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apis/berth/machine_set.h"
@@ -13,6 +15,59 @@
 
 namespace berth::scheduler {
 namespace {
+
+// A server that refuses to show machines, at once, as long as it is told to.
+class RefusingClient final : public client::Client {
+ public:
+  explicit RefusingClient(client::Client& inner) : inner_(inner) {}
+  void RefuseMachines(Status why) { why_ = std::move(why); }
+  int refused() const { return refused_; }
+
+  rt::Task<Result<meta::Object>> Get(const meta::KindInfo& kind, client::ObjectKey key) override {
+    if (!why_.ok() && &kind == &apis::compute::kMachineKind) {
+      ++refused_;
+      co_return why_;
+    }
+    co_return co_await inner_.Get(kind, std::move(key));
+  }
+  rt::Task<Result<client::ObjectList>> List(const meta::KindInfo& kind,
+                                            client::ListOptions options) override {
+    return inner_.List(kind, std::move(options));
+  }
+  rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> Watch(
+      const meta::KindInfo& kind, client::WatchOptions options) override {
+    return inner_.Watch(kind, std::move(options));
+  }
+  rt::Task<Result<meta::Object>> Create(meta::Object object,
+                                        client::WriteOptions options) override {
+    return inner_.Create(std::move(object), options);
+  }
+  rt::Task<std::vector<Result<meta::Object>>> CreateBatch(std::vector<meta::Object> objects,
+                                                          client::WriteOptions options) override {
+    return inner_.CreateBatch(std::move(objects), options);
+  }
+  rt::Task<Result<meta::Object>> Update(meta::Object object,
+                                        client::WriteOptions options) override {
+    return inner_.Update(std::move(object), options);
+  }
+  rt::Task<Result<meta::Object>> Patch(const meta::KindInfo& kind,
+                                       client::ObjectKey key,
+                                       client::PatchType type,
+                                       std::string body,
+                                       client::WriteOptions options) override {
+    return inner_.Patch(kind, std::move(key), type, std::move(body), options);
+  }
+  rt::Task<Status> Delete(const meta::KindInfo& kind,
+                          client::ObjectKey key,
+                          client::DeleteOptions options) override {
+    return inner_.Delete(kind, std::move(key), std::move(options));
+  }
+
+ private:
+  client::Client& inner_;
+  Status why_;
+  int refused_ = 0;
+};
 
 class PreemptorTest : public testing::Test {
  protected:
@@ -77,6 +132,23 @@ TEST_F(PreemptorTest, R8_4_ALessImportantMachineIsStoppedAndWaitsAndNothingIsDel
   ASSERT_TRUE(world_.IsPlaced(victim));
   EXPECT_EQ(world_.PoolOf(victim), "beta");
   EXPECT_EQ(world_.ConditionOf(victim, "Released"), "");
+}
+
+TEST_F(PreemptorTest, R8_4_ANominationThatIsRefusedAtOnceStopsNobodyAndIsTriedAgain) {
+  RefusingClient client(world_.api().client());
+  world_.UseClient(client);
+  world_.StartScheduler();
+  Fill("alpha", {"a", "b"});
+  client.RefuseMachines(Unavailable("not now"));
+  world_.MakeRanked("vip", "high");
+  ASSERT_TRUE(world_.Until([&] { return client.refused() > 0; }));
+  world_.RunFor(Duration::Seconds(5));
+  EXPECT_TRUE(Leaving({"a", "b"}).empty());
+  EXPECT_EQ(NominatedPool("vip"), "");
+  client.RefuseMachines(OkStatus());
+  EXPECT_TRUE(world_.Until([&] { return Leaving({"a", "b"}).size() == 1; }));
+  EXPECT_EQ(NominatedPool("vip"), "alpha");
+  world_.StopScheduler();
 }
 
 TEST_F(PreemptorTest, R8_4_NobodyIsStoppedWhoMayNotBe) {

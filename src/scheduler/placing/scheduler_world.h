@@ -39,11 +39,12 @@ class SchedulerWorld {
 
   // For schedulers that start from here on; outlives them.
   void UseBinder(client::Binder& binder) { binder_ = &binder; }
+  void UseClient(client::Client& client) { client_ = &client; }
   void StartScheduler() {
     scope_ = std::make_unique<rt::TaskScope>(world_.loop());
     scheduler_ = std::make_unique<Scheduler>(
         Scheduler::Deps{.loop = world_.loop(),
-                        .client = world_.client(),
+                        .client = client_ != nullptr ? *client_ : world_.client(),
                         .binder = binder_ != nullptr ? *binder_ : world_.registry().binder(),
                         .fleet = fleet_,
                         .scheme = world_.scheme(),
@@ -266,6 +267,7 @@ class SchedulerWorld {
   apiserver::RegistryWorld world_;
   fleet::FakeFleet fleet_;
   metrics::Registry metrics_;
+  client::Client* client_ = nullptr;
   client::Binder* binder_ = nullptr;  // null: the server's
   std::unique_ptr<rt::TaskScope> scope_;
   std::unique_ptr<Scheduler> scheduler_;
