@@ -16,6 +16,7 @@
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_class.h"
 #include "apis/storage/volume_pool.h"
+#include "gateway/rules/pool_plan.h"
 
 namespace berth::sim {
 namespace {
@@ -32,6 +33,10 @@ constexpr std::string_view kUrgent = "urgent";
 // More of them would leave no room for anything else.
 constexpr size_t kUrgentMax = 2;
 constexpr size_t kGroupsMax = 3;
+
+// How often the operator looks at the hosts, and how likely a decision is then.
+constexpr Duration kOperatorLooks = Duration::Seconds(5);
+constexpr double kOperatorDecides = 0.2;
 
 // Machines begin within this part of the time with faults.
 constexpr double kRamp = 0.15;
@@ -143,6 +148,7 @@ void Users::Begin() {
   Repeat(scenario.groups, &Users::GroupUp);
   Repeat(scenario.urgent, &Users::CreateUrgent);
   if (world_.broken() == Broken::kRogue) Repeat(1, &Users::DeleteRogue);
+  world_.At(kOperatorLooks, [this] { Operate(); });
 }
 
 void Users::End() {
@@ -432,6 +438,28 @@ void Users::ScaleSome() {
                    set->second.key,
                    fmt::format(R"({{"spec":{{"replicas":{}}}}})", replicas),
                    client::Subresource::kNone));
+}
+
+// A host under a rewound history deletes nothing in masses without a person's word (PROTOCOL 4.3).
+void Users::Operate() {
+  for (const auto& host : world_.hosts()) {
+    const bool holds_back = host->is_synced() && host->poollet().host().has_tripped();
+    if (holds_back && random_.Chance(kOperatorDecides)) ApproveDeletions(host->pools());
+  }
+  world_.At(kOperatorLooks, [this] { Operate(); });
+}
+
+void Users::ApproveDeletions(const std::string& pool) {
+  if (world_.server() == nullptr) return;
+  world_.Say("operator approves the deletions of " + pool);
+  for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
+    Send("sim.approve",
+         PatchObject(kind,
+                     {"", pool},
+                     fmt::format(R"({{"metadata":{{"annotations":{{"{}":"true"}}}}}})",
+                                 gateway::kApproveDeletionsAnnotation),
+                     client::Subresource::kNone));
+  }
 }
 
 void Users::DeletePool(const std::string& pool) {

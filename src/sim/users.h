@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The users of a simulated world: they make machines, sets and volumes, edit, move, scale and
 // delete them, cordon and drain pools, each with a request to the server as a client would send it.
+// One of them is the operator, who is there in calm times too.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class Users {
 
   // Classes and sets; then everybody begins.
   void Begin();
-  // Nobody asks for anything any more; what was cordoned is not any more.
+  // Nobody asks for anything any more; what was cordoned is not any more. The operator stays.
   void End();
 
   // Requests of others.
@@ -50,6 +51,8 @@ class Users {
   void CreateUrgent();
   size_t CountOf(const std::function<bool(const PlacedFact&)>& wanted) const;
   void DeleteRogue();
+  void Operate();
+  void ApproveDeletions(const std::string& pool);
 
   void Send(std::string_view what, rt::Task<Status> request);
   void Release(const PlacedFact& fact, std::string_view why);
