@@ -37,6 +37,20 @@ TEST(Poollet, R3_5_C39_SessionTheFirstRetryComesWithin50Milliseconds) {
   EXPECT_TRUE(world.Until([&] { return world.server.sessions == 2; }, Duration::Millis(70)));
 }
 
+TEST(Poollet, Session_WhatHappenedWithoutOneIsSaidOfAChangedAssignmentToo) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Pending"));
+  world.server.Down();
+  ASSERT_TRUE(world.Until([&] { return world.host.Running("m1") == 1; }));
+  world.loop.RunFor(Duration::Minutes(1));  // the host has seen it
+  // Its owner writes a note: the assignment is another one, its generation is the same.
+  world.server.Desire("m1", {.note = "edited"});
+  world.server.Up();
+  EXPECT_TRUE(world.UntilState("m1", "Running"));
+}
+
 TEST(Poollet, Session_ARefusalIsRememberedWithItsReason) {
   World world;
   world.server.refuses = "AlreadyConnected";

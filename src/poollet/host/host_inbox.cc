@@ -283,7 +283,9 @@ void Host::Accept(std::shared_ptr<const Desired> desired, std::string assign) {
   item.secrets_missing = false;
   item.refusal.reset();
   item.desired = desired;
-  item.is_confirmed = true;
+  // What was said of it without a session, or on one that ended, was lost. The look that follows
+  // the record knows the new placement; what was said last does not.
+  if (!std::exchange(item.is_confirmed, true)) reconciler_.ReportAnew(desired->uid);
   if (Moves(*desired)) {
     leases_.Confirm(desired->uid, desired->placement);
   } else {

@@ -89,6 +89,10 @@ void Reconciler::ReportAgain(const std::string& uid) {
   if (item != nullptr && item->reported.has_value()) owner_.Reported(*item->reported);
 }
 
+void Reconciler::ReportAnew(const std::string& uid) {
+  if (Item* item = Find(uid); item != nullptr) item->reported.reset();
+}
+
 void Reconciler::Start(const std::string& uid, Item& item) {
   if (item.timer.has_value()) loop_.CancelTimer(*item.timer);
   item.timer.reset();

@@ -88,6 +88,8 @@ class Reconciler {
   void KickAll();
   // Says again what was last said of the object.
   void ReportAgain(const std::string& uid);
+  // Forgets what was said of the object: the next look reports it, whether it changed or not.
+  void ReportAnew(const std::string& uid);
   bool Has(const std::string& uid) const { return items_.contains(uid); }
 
   // Cancels what is in progress and waits for it. The runtimes keep what they have.

@@ -204,6 +204,7 @@ void FakeGateway::FillAssign(const std::string& uid,
     out.mutable_machine()->set_generation(wish.generation);
     out.mutable_machine()->set_power_on(wish.power_on);
     if (wish.moves) out.mutable_machine()->set_on_pool_loss("Move");
+    if (!wish.note.empty()) (*out.mutable_machine()->mutable_annotations())["note"] = wish.note;
   } else if (wish.kind == "Volume") {
     out.mutable_volume()->set_class_name(wish.class_name);
     out.mutable_volume()->set_generation(wish.generation);
@@ -217,7 +218,7 @@ void FakeGateway::FillAssign(const std::string& uid,
   // Stands for a hash: the same wish has the same one.
   out.set_hash(std::to_string(std::hash<std::string>()(
       uid + std::to_string(wish.generation) + std::to_string(wish.placement) +
-      std::to_string(wish.power_on) + std::to_string(wish.storage_bytes))));
+      std::to_string(wish.power_on) + std::to_string(wish.storage_bytes) + wish.note)));
 }
 
 void FakeGateway::FillDelete(const std::string& uid,
