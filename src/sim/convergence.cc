@@ -42,9 +42,22 @@ bool HasItsVolumes(const World& world, const PlacedFact& machine) {
   });
 }
 
+// A volume goes with the machine that names it (PROTOCOL 6.2): as long as that one has no place, it
+// is the one to be judged.
+bool WaitsWithItsMachine(const World& world, const PlacedFact& fact) {
+  if (fact.kind != &apis::storage::kVolumeKind) return false;
+  return std::ranges::any_of(world.truth().placed(), [&fact](const auto& other) {
+    const PlacedFact& machine = other.second;
+    return machine.kind == &kMachineKind && machine.pool_uid.empty() && !machine.is_deleting &&
+           machine.key.namespace_ == fact.key.namespace_ &&
+           std::ranges::find(machine.volumes, fact.key.name) != machine.volumes.end();
+  });
+}
+
 std::string WhyNotPlaced(const World& world, const Troubles& troubles, const PlacedFact& fact) {
   // A group needs room for all of it at once.
-  const bool may_wait = fact.is_picky || !fact.group.empty() || !HasItsVolumes(world, fact);
+  const bool may_wait = fact.is_picky || !fact.group.empty() || !HasItsVolumes(world, fact) ||
+                        WaitsWithItsMachine(world, fact);
   if (may_wait || !HasRoom(world, troubles, fact)) return "";
   return fmt::format("{} {} has no pool though there is room: {} {}",
                      fact.kind->kind,

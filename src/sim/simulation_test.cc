@@ -35,6 +35,15 @@ TEST(Simulation, ACalmWorldConverges) {
   EXPECT_GE(outcome.machines, 40U);
 }
 
+// The volumes wait with them, although every pool of volumes has room.
+TEST(Simulation, R6_2_AWorldConvergesAlsoWithMachinesWithVolumesThatNoPoolTakes) {
+  Scenario scenario = Load("calm");
+  scenario.hopeless_share = 1;
+  scenario.volumes = scenario.machines;
+  const Outcome outcome = RunSimulation(scenario, 1, Broken::kNothing);
+  EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
+}
+
 TEST(Simulation, ASeedGivesTheSameRunAgain) {
   const Scenario scenario = Load("small");
   const Outcome first = RunSimulation(scenario, 3, Broken::kNothing);
