@@ -29,7 +29,7 @@ class Engine::Loader final : public LogLoader {
   void OnRecord(Record record) override {
     engine_.loop_.Assert();
     engine_.durable_ = std::max(engine_.durable_, record.at.revision);
-    builder_.Add(std::move(record));
+    builder_.Add(record);
   }
   void Finish() {
     engine_.loop_.Assert();
@@ -106,7 +106,9 @@ void Engine::Queue(LogWrite write, Done<const Status&> done) {
 
 void Engine::AttachToLeases(const LogWrite& write) {
   for (const Record& record : write.records) {
-    leases_.Move(record.key, tip_.Look(record.key).kv.lease, record.lease);
+    const bool is_new = record.previous.revision.value == 0;
+    const LeaseId before = is_new ? LeaseId{} : tip_.Look(record.key).lease;
+    leases_.Move(record.key, before, record.lease);
   }
 }
 
@@ -149,7 +151,9 @@ void Engine::Commit(Txn txn, Done<Result<TxnResult>> done) {
 
 Event Engine::ToEvent(const Record& record) const {
   Event event;
-  if (const Index::Entry* before = index_.Find(record.key); before != nullptr) {
+  const bool is_new = record.previous.revision.value == 0;
+  const Index::Entry* before = is_new ? nullptr : index_.Find(record.key);
+  if (before != nullptr) {
     event.previous = KeyValue{.key = record.key,
                               .value = before->value,
                               .create_revision = before->create_revision,

@@ -98,13 +98,13 @@ Index::Item& Index::Insert(std::string_view key, Leaf*& leaf) {
   return *leaf->items.insert(it, std::move(item));
 }
 
-void Index::Supersede(Entry& entry, Record record) {
+void Index::Supersede(Entry& entry, const Record& record) {
   if (entry.newest.revision.value != 0) {
     CHECK(record.at.revision > entry.newest.revision) << record.at.revision.value;
     if (entry.older == nullptr) entry.older = std::make_unique<std::vector<Version>>();
     entry.older->push_back(entry.newest);
   }
-  entry.value = std::move(record.value);
+  entry.value = record.value;
   entry.create_revision = record.create_revision;
   entry.version = record.version;
   entry.lease = record.lease;
@@ -113,13 +113,13 @@ void Index::Supersede(Entry& entry, Record record) {
                   .deleted = record.type == Op::Type::kDelete};
 }
 
-void Index::Apply(Record record) {
+void Index::Apply(const Record& record) {
   Leaf* leaf = nullptr;
   Entry& entry = Insert(record.key, leaf).entry;
   const bool was_live = !entry.newest.deleted;
   const bool is_live = record.type == Op::Type::kPut;
   leaf->changed = std::max(leaf->changed, record.at.revision);
-  Supersede(entry, std::move(record));
+  Supersede(entry, record);
   leaf->live += is_live ? 1 : 0;
   leaf->live -= was_live ? 1 : 0;
   live_ += is_live ? 1 : 0;

@@ -45,7 +45,7 @@ class Index {
   const Entry* Find(std::string_view key) const;
 
   // Takes over a durable record. REQUIRES: positions only grow.
-  void Apply(Record record);
+  void Apply(const Record& record);
 
   struct Page {
     std::vector<KeyValue> items;
@@ -94,7 +94,7 @@ class Index {
   };
 
   // Makes `record` the newest version of its key.
-  static void Supersede(Entry& entry, Record record);
+  static void Supersede(Entry& entry, const Record& record);
   size_t LeafOf(std::string_view key) const;
   Item& Insert(std::string_view key, Leaf*& leaf);
   Leaf* Split(size_t number, std::string_view key);

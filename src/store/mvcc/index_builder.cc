@@ -89,9 +89,9 @@ Index::Item& IndexBuilder::Find(std::string_view key) {
   return item;
 }
 
-void IndexBuilder::Add(Record record) {
+void IndexBuilder::Add(const Record& record) {
   Index::Entry& entry = Find(record.key).entry;
-  Index::Supersede(entry, std::move(record));
+  Index::Supersede(entry, record);
 }
 
 Index IndexBuilder::Take() {

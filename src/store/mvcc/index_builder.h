@@ -14,7 +14,7 @@ namespace berth::store {
 class IndexBuilder {
  public:
   // REQUIRES: positions only grow.
-  void Add(Record record);
+  void Add(const Record& record);
   // Call once.
   Index Take();
 

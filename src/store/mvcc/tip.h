@@ -3,10 +3,9 @@
 // it, the transactions that wait for the disk. Pure.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
+#include <cstdint>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "store/mvcc/index.h"
@@ -18,10 +17,15 @@ class Tip {
  public:
   explicit Tip(const Index& index) : index_(index) {}
 
+  // A key as the next transaction finds it.
   struct State {
-    KeyValue kv;           // mod_revision zero: absent
-    Position at;           // of kv, if it is there
-    bool pending = false;  // the key has a change that is not durable
+    Revision mod_revision;  // zero: absent, and all below with it
+    Revision create_revision;
+    int64_t version = 0;
+    LeaseId lease;
+    Position at;
+    const Bytes* value = nullptr;  // until the tip or the index changes
+    bool pending = false;          // the key has a change that is not durable
   };
   State Look(std::string_view key) const;
 
@@ -34,7 +38,8 @@ class Tip {
 
  private:
   const Index& index_;
-  std::map<std::string, const Record*, std::less<>> pending_;  // the last change of each key
+  // The last change of each key, by the key in that change.
+  std::unordered_map<std::string_view, const Record*> pending_;
 };
 
 struct Verdict {
