@@ -74,15 +74,16 @@ void KindCache::Apply(std::string_view suffix,
                    .previous = {},
                    .revision = revision,
                    .frames = std::make_shared<EventFrames>()};
-  const auto found = objects_.find(suffix);
+  const auto at = objects_.lower_bound(suffix);
+  const bool exists = at != objects_.end() && at->first == suffix;
   if (event.now.at_rest.empty()) {
-    if (found == objects_.end()) return;
-    event.previous = std::move(found->second);
-    objects_.erase(found);
-  } else if (found == objects_.end()) {
-    objects_.emplace(event.suffix, event.now);
+    if (!exists) return;
+    event.previous = std::move(at->second);
+    objects_.erase(at);
+  } else if (!exists) {
+    objects_.emplace_hint(at, event.suffix, event.now);
   } else {
-    event.previous = std::exchange(found->second, event.now);
+    event.previous = std::exchange(at->second, event.now);
   }
   changed_at_ = revision;
   if (!decoded.empty()) event.frames->KeepDecoded(std::move(decoded));
@@ -90,14 +91,23 @@ void KindCache::Apply(std::string_view suffix,
 }
 
 void KindCache::Push(CacheEvent event) {
+  Trim();
   ring_bytes_ += event.previous.at_rest.size();
   ring_.push_back(std::move(event));
   Offer(general_, ring_.back());
   if (!by_trigger_.empty()) OfferTriggered(ring_.back());
-  if (ring_.size() > limits_.framed_events) {
-    ring_[ring_.size() - 1 - limits_.framed_events].frames->Drop();
-  }
+  DropFrames(std::max(limits_.framed_events, limits_.framed_burst));
   Evict();
+}
+
+void KindCache::Trim() {
+  if (ready_readers_ == 0) DropFrames(limits_.framed_events);
+}
+
+void KindCache::DropFrames(size_t kept) {
+  for (framed_ = std::max(framed_, first_); end() - framed_ > kept; ++framed_) {
+    ring_[framed_ - first_].frames->Drop();
+  }
 }
 
 void KindCache::Offer(IdleList& list, const CacheEvent& event) {
@@ -112,6 +122,7 @@ void KindCache::Offer(IdleList& list, const CacheEvent& event) {
       reader->UnlinkIdle();
       reader->position_ = end() - 1;
       reader->ready_ = true;
+      ++ready_readers_;
       woken_.push_back(reader);
     }
     reader = next;
@@ -199,12 +210,14 @@ KindCache::Reader::Reader(KindCache& cache, const Matcher& matcher, store::Revis
     LinkIdle();
   } else {
     ready_ = true;
+    ++cache_.ready_readers_;
     position_ = cache_.first_ + static_cast<uint64_t>(start - cache_.ring_.begin());
   }
 }
 
 KindCache::Reader::~Reader() {
   --cache_.readers_;
+  if (ready_) --cache_.ready_readers_;
   if (idle_) UnlinkIdle();
   std::erase(cache_.woken_, this);
   cache_.LeaveList(list_);
@@ -228,6 +241,7 @@ Status KindCache::Reader::Read(size_t limit, std::vector<RegistryEvent>& out) {
   if (position_ == cache_.end()) {
     ready_ = false;
     LinkIdle();
+    --cache_.ready_readers_;  // what it has just got may still be shared: Trim comes later
   }
   return OkStatus();
 }

@@ -47,9 +47,12 @@ struct RingLimits {
   size_t events = 16'384;
   // States that only the ring still holds.
   size_t bytes = 8 * 1024 * 1024;
-  // The newest events keep their encoded frames: readers that keep up share them.
-  // 256 frames * 2 KiB = 512 KiB per form.
+  // The newest events keep their encoded frames and the object itself: readers that keep up share
+  // them. 256 frames * 2 KiB = 512 KiB per form.
   size_t framed_events = 256;
+  // The same while some reader still has to read: a burst is decoded once, and not by each of them.
+  // 4,096 * 4 KiB = 16 MiB for as long as the burst lasts.
+  size_t framed_burst = 4'096;
 };
 
 class KindCache {
@@ -125,6 +128,8 @@ class KindCache {
   void EndBatch();
   // Wakes the idle readers too, to see that the cache is closed.
   void WakeAll();
+  // Lets go of what only a burst needs, if every reader has read it.
+  void Trim();
   // Calls visit for every idle reader.
   void ForEachIdle(const std::function<void(Reader&)>& visit);
 
@@ -142,6 +147,7 @@ class KindCache {
   std::string_view TriggerOf(const StoredObject& object) const;
   void Push(CacheEvent event);
   void Evict();
+  void DropFrames(size_t kept);
   uint64_t end() const { return first_ + ring_.size(); }
 
   const meta::KindInfo& kind_;
@@ -149,7 +155,8 @@ class KindCache {
   const RingLimits limits_;
   Objects objects_;
   std::deque<CacheEvent> ring_;
-  uint64_t first_ = 0;  // position of ring_.front()
+  uint64_t first_ = 0;   // position of ring_.front()
+  uint64_t framed_ = 0;  // position of the oldest event that has its frames
   size_t ring_bytes_ = 0;
   store::Revision complete_after_;
   store::Revision changed_at_;
@@ -158,6 +165,7 @@ class KindCache {
   std::map<std::string, IdleList, std::less<>> by_trigger_;
   std::vector<Reader*> woken_;
   size_t readers_ = 0;
+  size_t ready_readers_ = 0;
 };
 
 }  // namespace berth::apiserver

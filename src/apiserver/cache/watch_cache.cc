@@ -258,6 +258,7 @@ rt::Task<Status> WatchCache::SendBookmarks() {
     for (const auto& [prefix, kind] : kinds_) {
       kind->ForEachIdle(
           [now, interval](KindCache::Reader& reader) { reader.OfferBookmark(now, interval); });
+      kind->Trim();
     }
   }
 }

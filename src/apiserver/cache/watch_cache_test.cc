@@ -279,6 +279,26 @@ TEST_F(WatchCacheTest, WatchersOfOneEventShareItsFrames) {
   EXPECT_EQ(second->front().frames->Find(4), nullptr);
 }
 
+TEST_F(WatchCacheTest, ABurstKeepsItsFramesUntilEverybodyHasReadIt) {
+  Start({.ring = {.framed_events = 2, .framed_burst = 8}});
+  auto one = Watch({});
+  auto two = Watch({});
+  for (int i = 0; i < 6; ++i) Put(MakeMachine("m" + std::to_string(i)));
+  CatchUp();
+  const auto first = rt::RunTask(loop_, one->Next());
+  ASSERT_TRUE(first.ok());
+  ASSERT_EQ(first->size(), 6U);
+  for (const RegistryEvent& event : *first) event.frames->Keep(3, Bytes("frame"));
+  const auto second = rt::RunTask(loop_, two->Next());
+  ASSERT_TRUE(second.ok());
+  for (const RegistryEvent& event : *second) EXPECT_NE(event.frames->Find(3), nullptr);
+  // The next event finds nobody behind: only the newest keep theirs.
+  Put(MakeMachine("next"));
+  CatchUp();
+  EXPECT_EQ(first->front().frames->Find(3), nullptr);
+  EXPECT_NE(first->back().frames->Find(3), nullptr);
+}
+
 TEST_F(WatchCacheTest, ClosingEndsWaitingWatches) {
   Start();
   auto watch = Watch({});

@@ -256,7 +256,7 @@ class Scenario {
 
 // A small ring makes watches fall behind and read history.
 constexpr WatchCacheOptions kSmallRing = {
-    .ring = {.events = 16, .bytes = 4096, .framed_events = 4}};
+    .ring = {.events = 16, .bytes = 4096, .framed_events = 4, .framed_burst = 8}};
 
 TEST(RegistryProperties, WatchesHaveNeitherGapNorDuplicate) {
   uint64_t events = 0;
