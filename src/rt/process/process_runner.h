@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ProcessRunner runs a program to its end: an argument vector, never a shell. Two bodies:
+// ChildProcesses on real processes, and whatever a test makes of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "rt/task.h"
+
+namespace berth::rt {
+
+// A secret and what a program says of a file are small; more than this is cut off or refused.
+constexpr size_t kProcessSecretBytesMax = 4096;  // fits into a pipe that nobody reads yet
+constexpr size_t kProcessOutputBytesMax = 256 * 1024;
+
+struct ProcessRequest {
+  std::vector<std::string> argv;  // argv[0] is the path of the program
+  // Given to the program as pipes: the first is read at /dev/fd/3, the second at /dev/fd/4, ...
+  std::vector<std::string> secrets;
+  Duration limit;                // it is killed then
+  int64_t file_bytes_max = 0;    // of each file that it writes; 0: no limit
+  int64_t memory_bytes_max = 0;  // of its address space; 0: no limit
+};
+
+struct ProcessEnd {
+  int exit_code = 0;   // -1: a signal ended it
+  int signal = 0;      // 0: none did
+  std::string output;  // cut at kProcessOutputBytesMax, as are its errors
+  std::string errors;
+  bool ok() const { return exit_code == 0 && signal == 0; }
+};
+
+class ProcessRunner {
+ public:
+  virtual ~ProcessRunner() = default;
+
+  // Runs the program and waits for its end, however it ended. Unavailable: it could not be started;
+  // Timeout, Cancelled: it was killed and is gone; TooManyRequests: too many wait already. Its
+  // environment is empty, its standard input too, it makes no core dumps, and it dies with us.
+  virtual Task<Result<ProcessEnd>> Run(ProcessRequest request) = 0;
+};
+
+}  // namespace berth::rt
