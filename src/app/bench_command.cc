@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -32,7 +33,8 @@ using cli::FlagKind;
 using cli::Session;
 
 constexpr std::array<std::string_view, 2> kFormats = {"table", "json"};
-// Every bench has the first two; those that write somewhere also the third, those with hosts all.
+// Every bench has the first two; those that write somewhere also the third, those with hosts the
+// fourth.
 constexpr std::array kFlags = {
     Flag{.name = "quick",
          .help = "End within 40 seconds (cluster, recovery: 150); figures scatter more."},
@@ -54,7 +56,12 @@ constexpr std::array kFlags = {
          .value_name = "N",
          .help = "A smaller or larger world: N hosts instead of 1,000, and all else in proportion.",
          .fallback = "1000"},
+    Flag{.name = "only",
+         .kind = FlagKind::kCommaList,
+         .value_name = "PART",
+         .help = "Only these: sessions, idle, burst, memory, rate, running, set, poollet, many."},
 };
+constexpr std::span kWithHosts = std::span(kFlags).first<4>();
 constexpr std::span kWithoutHosts = std::span(kFlags).first<3>();
 constexpr int64_t kHostsMin = 4;
 constexpr int64_t kHostsMax = 20'000;
@@ -178,6 +185,12 @@ Status RunCluster(Session& session, const Arguments& arguments) {
   options.machines = static_cast<size_t>(options.hosts) * 5;
   options.burst = static_cast<size_t>(options.hosts) * 3;
   options.set_replicas = options.hosts * 10;
+  options.only = arguments.List("only");
+  const std::span<const std::string_view> parts = ClusterBenchParts();
+  for (const std::string& part : options.only) {
+    if (std::ranges::find(parts, part) != parts.end()) continue;
+    return BadRequest("--only " + part + ": there is no such part");
+  }
   if (arguments.Switch("quick")) {
     options.duration = Duration::Seconds(5);
     options.idle_machines = 200;
@@ -221,7 +234,7 @@ cli::Command BenchCommand() {
           .details = "A server process of its own and hosts that speak the session protocol, each\n"
                      "with its own connection and certificate. The clock runs from the create to\n"
                      "the binding on a watch.",
-          .examples = "berth bench cluster --quick\nberth bench cluster -o json",
+          .examples = "berth bench cluster --quick\nberth bench cluster --only set,memory -o json",
           .flags = kFlags,
           .run = &RunCluster},
       cli::Command{.name = "recovery",
@@ -230,7 +243,7 @@ cli::Command BenchCommand() {
                        "1,000 hosts and 5,000 machines. Hosts are lost as if their packets were\n"
                        "dropped: nothing is closed.",
                    .examples = "berth bench recovery --quick",
-                   .flags = kFlags,
+                   .flags = kWithHosts,
                    .run = &RunRecovery},
       cli::Command{
           .name = "scheduler",

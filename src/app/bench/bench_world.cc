@@ -9,6 +9,7 @@
 #include "client/records/host_record.h"
 #include "meta/json.h"
 #include "meta/value.h"
+#include "rt/backoff.h"
 #include "rt/sleep.h"
 
 namespace berth::app {
@@ -18,6 +19,7 @@ constexpr Duration kPoll = Duration::Millis(1);
 constexpr Duration kBindLimit = Duration::Minutes(2);
 // A handshake takes a few milliseconds of both cores.
 constexpr Duration kJoinLimit = Duration::Minutes(5);
+constexpr Duration kPostLimit = Duration::Minutes(1);
 constexpr int kRecordWriters = 16;
 constexpr std::string_view kCompute = "/apis/compute.ironcore.dev/v1alpha1";
 constexpr std::string_view kSets = "/apis/berth.dev/v1alpha1/namespaces/";
@@ -94,16 +96,27 @@ rt::Task<Status> BenchWorld::Note(rt::Task<Status> work) {
   co_return OkStatus();
 }
 
+// A server that has too much to do says so, and when to come back: then the same is sent again.
 rt::Task<Status> BenchWorld::Post(std::string target, std::string body) {
-  net::HttpClientRequest request;
-  request.method = "POST";
-  request.target = target;
-  request.headers.Set("Content-Type", "application/json");
-  request.body.emplace_back(std::move(body));
-  CO_TRY(const auto answer, co_await client_->Send(std::move(request)));
-  if (answer.status == 201) co_return OkStatus();
-  co_return Internal("POST " + target + ": " + std::to_string(answer.status) + " " +
-                     answer.body.substr(0, 512));
+  const Time end = loop_.Now() + kPostLimit;
+  rt::Backoff backoff;
+  for (;;) {
+    net::HttpClientRequest request;
+    request.method = "POST";
+    request.target = target;
+    request.headers.Set("Content-Type", "application/json");
+    request.body.emplace_back(body);
+    CO_TRY(const auto answer, co_await client_->Send(std::move(request)));
+    if (answer.status == 201) co_return OkStatus();
+    if (answer.status != 429 || loop_.Now() > end) {
+      co_return Internal("POST " + target + ": " + std::to_string(answer.status) + " " +
+                         answer.body.substr(0, 512));
+    }
+    ++refused_;
+    const int64_t told = ParseInt(answer.headers.Get("Retry-After")).value_or(0);
+    const Duration pause = std::max(Duration::Seconds(told), backoff.Next(loop_.random()));
+    CO_TRY_STATUS(co_await rt::Sleep(pause));
+  }
 }
 
 rt::Task<Result<std::string>> BenchWorld::Get(std::string target) {

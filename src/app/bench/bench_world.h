@@ -68,6 +68,8 @@ class BenchWorld {
   rt::AsioLoop& loop() { return loop_; }
   ServerProcess& server() { return *server_; }
   const MachineWatch& watch() const { return watch_; }
+  // Requests that the server was too busy for, and that were sent again.
+  size_t refused() const { return refused_; }
   const std::string& folder() const { return folder_; }
   std::string gateway() const { return "127.0.0.1:" + std::to_string(gateway_port_); }
   // Of one machine as it is sent.
@@ -85,6 +87,7 @@ class BenchWorld {
   std::unique_ptr<net::HttpClient> client_;
   std::unique_ptr<net::HttpClient> watch_client_;
   std::string namespace_;
+  size_t refused_ = 0;
   MachineWatch watch_;
   Status failed_;                            // the first thing that went wrong in a task of its own
   std::unique_ptr<rt::TaskScope> watching_;  // the watch

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <utility>
@@ -35,6 +36,7 @@ struct Run {
   rt::AsioLoop& loop;
   const ClusterBenchOptions& options;
   double fsync_per_s = 0;
+  double rss_empty_mb = 0;  // of the server before hosts came
   std::vector<Figure> figures;
 
   void Add(std::string metric, double value, std::string unit, const CreateRun& made, Params more) {
@@ -71,7 +73,7 @@ double Rate(const CreateRun& made, const MachineWatch& watch) {
   return static_cast<double>(made.sent.size()) / TimeToBind(made, watch).to_seconds();
 }
 
-rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world) {
+rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
   CO_TRY(const double rss, co_await MeasurePoolletRss(&world));
   run.AddPlain("rss_poollet_mb",
                rss,
@@ -80,7 +82,7 @@ rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world) {
   co_return OkStatus();
 }
 
-rt::Task<Status> MeasureIdle(Run& run, BenchWorld& world) {
+rt::Task<Status> MeasureIdle(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
   CreateRun warm = run.Creators("warm");
   warm.creators = 1;
   warm.limit = std::max<size_t>(run.options.idle_machines / 10, 1);
@@ -100,7 +102,7 @@ rt::Task<Status> MeasureIdle(Run& run, BenchWorld& world) {
   co_return OkStatus();
 }
 
-rt::Task<Status> MeasureBurst(Run& run, BenchWorld& world) {
+rt::Task<Status> MeasureBurst(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
   CreateRun burst = run.Creators("burst");
   burst.limit = run.options.burst;
   CO_TRY_STATUS(co_await world.Create(&burst));
@@ -115,7 +117,7 @@ rt::Task<Status> MeasureBurst(Run& run, BenchWorld& world) {
   co_return OkStatus();
 }
 
-rt::Task<Status> MeasureMemory(Run& run, BenchWorld& world) {
+rt::Task<Status> MeasureMemory(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
   CreateRun more = run.Creators("more");
   const size_t bound = world.watch().bound();
   if (bound < run.options.machines) {
@@ -182,6 +184,7 @@ rt::Task<Status> MeasureRate(
   Params params = {{"pools", std::to_string(pools)},
                    {"machines", std::to_string(spread.sent.size())},
                    {"p99_ms", fmt::format("{:.1f}", Percentile(latencies, 0.99))},
+                   {"sent_again", std::to_string(world.refused())},
                    {"binpack_rate", fmt::format("{:.0f}", Rate(binpack, world.watch()))}};
   AddTimes(before, after, spread.sent.size(), &params);
   run.Add(std::move(metric), Rate(spread, world.watch()), "1/s", spread, std::move(params));
@@ -237,10 +240,6 @@ rt::Task<Status> Prepare(BenchWorld& world) {
 // not answer, and started again. What hosts take that join for the first time, pools and records
 // included, is reported beside it.
 rt::Task<Status> MeasureSessions(Run& run, BenchWorld& world, HostProcess& hosts) {
-  CO_TRY_STATUS(co_await rt::Sleep(kRest));
-  CO_TRY(const double empty, world.server().OwnRssMb());
-  CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.hosts));
-  CO_TRY_STATUS(co_await rt::Sleep(kRest));
   CO_TRY(const double joined, world.server().OwnRssMb());
   const auto syncs = hosts.board().syncs.load();
   hosts.Freeze();
@@ -261,32 +260,59 @@ rt::Task<Status> MeasureSessions(Run& run, BenchWorld& world, HostProcess& hosts
   const auto per_host = [&run](double from, double to) {
     return (to - from) * kMegabyteInKilobytes / run.options.hosts;
   };
-  run.AddPlain("rss_session_kb",
-               per_host(before, after),
-               "KB",
-               {{"pools", std::to_string(run.options.hosts)},
-                {"with", "session; its pool and host record were known before"},
-                {"with_pool_and_record_kb", fmt::format("{:.1f}", per_host(empty, joined))}});
+  run.AddPlain(
+      "rss_session_kb",
+      per_host(before, after),
+      "KB",
+      {{"pools", std::to_string(run.options.hosts)},
+       {"with", "session; its pool and host record were known before"},
+       {"with_pool_and_record_kb", fmt::format("{:.1f}", per_host(run.rss_empty_mb, joined))}});
   co_return OkStatus();
 }
 
+rt::Task<Status> MeasureSmallRate(Run& run, BenchWorld& world, HostProcess& hosts) {
+  return MeasureRate(run, world, hosts, "cluster_rate_1k", run.options.hosts);
+}
+
+// What is measured with the smaller number of hosts, in this order.
+struct Part {
+  std::string_view name;
+  std::string_view title;
+  rt::Task<Status> (*measure)(Run& run, BenchWorld& world, HostProcess& hosts);
+};
+constexpr std::array kParts = {
+    Part{.name = "sessions", .title = "hosts come back", .measure = &MeasureSessions},
+    Part{.name = "idle", .title = "one machine after the other", .measure = &MeasureIdle},
+    Part{.name = "burst", .title = "a burst", .measure = &MeasureBurst},
+    Part{.name = "memory", .title = "memory", .measure = &MeasureMemory},
+    Part{.name = "rate",
+         .title = "machines as fast as they can be created",
+         .measure = &MeasureSmallRate},
+    Part{.name = "running", .title = "until they run", .measure = &MeasureRunning},
+    Part{.name = "set", .title = "a set", .measure = &MeasureSet},
+    Part{.name = "poollet", .title = "one real poollet", .measure = &MeasurePoollet},
+};
+constexpr std::string_view kManyPart = "many";
+
+bool IsAsked(const Run& run, std::string_view part) {
+  const std::vector<std::string>& only = run.options.only;
+  return only.empty() || std::ranges::find(only, part) != only.end();
+}
+
+// A world of its own has hosts that have just joined.
 rt::Task<Status> MeasureWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
   CO_TRY_STATUS(co_await Prepare(world));
   run.options.progress("hosts join");
-  CO_TRY_STATUS(co_await MeasureSessions(run, world, hosts));
-  run.options.progress("one machine after the other");
-  CO_TRY_STATUS(co_await MeasureIdle(run, world));
-  run.options.progress("a burst");
-  CO_TRY_STATUS(co_await MeasureBurst(run, world));
-  CO_TRY_STATUS(co_await MeasureMemory(run, world));
-  run.options.progress("machines as fast as they can be created");
-  CO_TRY_STATUS(co_await MeasureRate(run, world, hosts, "cluster_rate_1k", run.options.hosts));
-  run.options.progress("until they run");
-  CO_TRY_STATUS(co_await MeasureRunning(run, world, hosts));
-  run.options.progress("a set");
-  CO_TRY_STATUS(co_await MeasureSet(run, world, hosts));
-  run.options.progress("one real poollet");
-  co_return co_await MeasurePoollet(run, world);
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY(run.rss_empty_mb, world.server().OwnRssMb());
+  CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.hosts));
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  for (const Part& part : kParts) {
+    if (!IsAsked(run, part.name)) continue;
+    run.options.progress(part.title);
+    CO_TRY_STATUS(co_await part.measure(run, world, hosts));
+  }
+  co_return OkStatus();
 }
 
 rt::Task<Status> MeasureLargeWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
@@ -300,14 +326,16 @@ rt::Task<Status> MeasureLargeWorld(Run& run, BenchWorld& world, HostProcess& hos
 rt::Task<Status> MeasureAll(Run& run,
                             std::unique_ptr<HostProcess> hosts,
                             std::unique_ptr<HostProcess> many) {
-  {
+  const bool has_part =
+      std::ranges::any_of(kParts, [&run](const Part& part) { return IsAsked(run, part.name); });
+  if (has_part) {
     BenchWorld world(run.loop, run.options.dir + "/some");
     const Status measured = co_await MeasureWorld(run, world, *hosts);
     CO_TRY_STATUS(co_await world.Close());
     CO_TRY_STATUS(measured);
     hosts.reset();
   }
-  if (run.options.many_hosts == 0) co_return OkStatus();
+  if (run.options.many_hosts == 0 || !IsAsked(run, kManyPart)) co_return OkStatus();
   BenchWorld world(run.loop, run.options.dir + "/many");
   const Status measured = co_await MeasureLargeWorld(run, world, *many);
   CO_TRY_STATUS(co_await world.Close());
@@ -315,6 +343,16 @@ rt::Task<Status> MeasureAll(Run& run,
 }
 
 }  // namespace
+
+std::span<const std::string_view> ClusterBenchParts() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kParts.size() + 1> names = {};
+    for (size_t i = 0; i < kParts.size(); ++i) names[i] = kParts[i].name;
+    names.back() = kManyPart;
+    return names;
+  }();
+  return kNames;
+}
 
 Result<std::vector<Figure>> RunClusterBench(const ClusterBenchOptions& options) {
   TRY(auto hosts, HostProcess::Fork());

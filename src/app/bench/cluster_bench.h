@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,12 @@ struct ClusterBenchOptions {
   size_t burst = 3'000;
   size_t machines = 5'000;  // that memory is measured with
   int set_replicas = 10'000;
+  std::vector<std::string> only;  // parts of ClusterBenchParts(); none: all of them
   std::function<void(std::string_view)> progress;
 };
+
+// The parts that may be asked for by themselves, in their order.
+std::span<const std::string_view> ClusterBenchParts();
 
 // Figures: fsync_per_s, rss_poollet_mb, rss_session_kb, idle_p50_ms, idle_p99_ms, burst_p99_ms,
 // rss_server_mb, cluster_rate_1k, running_rate, set_rate, cluster_rate_5k. Blocks; makes its own
