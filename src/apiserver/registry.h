@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "client/binder.h"
 #include "client/client.h"
+#include "client/rewound.h"
 #include "client/tombstones.h"
 #include "meta/field_selector.h"
 #include "meta/kind.h"
@@ -190,10 +191,11 @@ class Registry {
                                                       DeleteRequest request,
                                                       WriteContext context) = 0;
 
-  // Where placements change, and what hosts still have to remove. Both live as long as the
-  // registry.
+  // Where placements change, what hosts still have to remove, and what they run that the store has
+  // lost. All live as long as the registry.
   virtual client::Binder& binder() = 0;
   virtual client::Tombstones& tombstones() = 0;
+  virtual client::Rewound& rewound() = 0;
 };
 
 }  // namespace berth::apiserver

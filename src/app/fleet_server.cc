@@ -55,6 +55,7 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
                                                         .client = deps.client,
                                                         .binder = deps.client,
                                                         .tombstones = deps.client,
+                                                        .rewound = deps.client,
                                                         .scheme = deps.scheme,
                                                         .authority = deps.authority,
                                                         .entropy = pki::SystemEntropy(),

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
@@ -53,6 +54,11 @@ constexpr std::array kFlags = {
          .help =
              "Put a deliberately broken part in: capacity, rebind, leases, lost-write, watch-gap, "
              "silence, rogue, no-boot. A checker has to notice."},
+    Flag{.name = "events",
+         .kind = FlagKind::kNumber,
+         .value_name = "N",
+         .help = "How many of the last events a failure shows, 20000 at most.",
+         .fallback = "40"},
     Flag{.name = "output",
          .letter = 'o',
          .kind = FlagKind::kText,
@@ -66,6 +72,7 @@ struct Plan {
   uint64_t first = 1;
   uint64_t last = 1;
   sim::Scenario scenario;
+  size_t events = 40;  // that a failure shows
   std::string scenario_file;
   sim::Broken broken = sim::Broken::kNothing;
   std::string broken_name;
@@ -97,6 +104,7 @@ Result<Plan> MakePlan(const Arguments& arguments) {
       return BadRequest("--seeds " + Quote(seeds) + ": the last is less than the first");
     }
   }
+  plan.events = static_cast<size_t>(std::max<int64_t>(arguments.Number("events"), 0));
   plan.scenario_file = arguments.Text("scenario");
   if (!plan.scenario_file.empty()) {
     std::ifstream file(plan.scenario_file);
@@ -126,7 +134,8 @@ void PrintFailure(std::ostream& out, const Plan& plan, const sim::Outcome& outco
   out << "VIOLATED " << outcome.violation->checker << " at "
       << sim::FormatVirtual(outcome.violation->at) << ": " << outcome.violation->what << "\n";
   out << "the last events:\n";
-  for (const std::string& line : outcome.trace) out << line << "\n";
+  const size_t skipped = outcome.trace.size() - std::min(plan.events, outcome.trace.size());
+  for (size_t i = skipped; i < outcome.trace.size(); ++i) out << outcome.trace[i] << "\n";
   out << "replay: " << ReplayCommand(plan, outcome.seed) << "\n";
 }
 

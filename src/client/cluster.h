@@ -15,6 +15,8 @@ struct ClusterIdentity {
   // How often a server was started on this store, this start included: the first part of session
   // numbers.
   uint64_t start = 0;
+  // A restore has rewound the store, and not all of its hosts were heard since (client/rewound.h).
+  bool is_rewound = false;
   bool operator==(const ClusterIdentity&) const = default;
 };
 

@@ -21,6 +21,7 @@ Gateway::Gateway(Deps deps, client::ClusterIdentity cluster, GatewayOptions opti
       options_(std::move(options)),
       health_(deps.loop.Now(), options_.cores),
       admission_(kAdmissionsMax),
+      proof_key_(deps.authority.DeriveSecret("berth placement proof")),
       events_(deps.loop, deps.client, deps.scheme, "berth-gateway"),
       revocations_(deps.loop, deps.client, [this] { OnRevocations(); }),
       pool_feed_(deps.loop,
@@ -39,6 +40,10 @@ Gateway::Gateway(Deps deps, client::ClusterIdentity cluster, GatewayOptions opti
 Gateway::~Gateway() { deps_.loop.CancelTimer(asks_timer_); }
 
 void Gateway::Start() {
+  if (cluster_.is_rewound) {
+    settlement_.Begin();
+    scope_.Spawn("gateway.settlement", BeginSettlement());
+  }
   index_.Start(scope_);
   pool_feed_.Start(scope_);
   scope_.Spawn("gateway.revocations", revocations_.Run());

@@ -17,9 +17,12 @@
 //     session, at the same placement and incarnation.
 //  4. Confirming an object on a session and moving it away are decided in one turn of the loop:
 //     after ClaimMove nothing is confirmed or assigned at that placement.
+//  5. After a restore an object of the backup is left as it is until it is known who has it
+//     (rules/settlement.h): it is not assigned, removed, moved or offered.
 //
 // All functions run on the loop. Its parts are one file per verb: gateway_connect.cc,
-// gateway_admit.cc, gateway_inbox.cc, gateway_assign.cc, gateway_health.cc, gateway_fleet.cc.
+// gateway_admit.cc, gateway_rewound.cc, gateway_inbox.cc, gateway_assign.cc, gateway_health.cc,
+// gateway_fleet.cc.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +40,7 @@
 #include "client/client.h"
 #include "client/cluster.h"
 #include "client/events/event_recorder.h"
+#include "client/rewound.h"
 #include "client/tombstones.h"
 #include "fleet/fleet.h"
 #include "fleet/watch_hub.h"
@@ -50,6 +54,7 @@
 #include "gateway/rules/ask_book.h"
 #include "gateway/rules/health_book.h"
 #include "gateway/rules/resync.h"
+#include "gateway/rules/settlement.h"
 #include "gateway/session.h"
 #include "gateway/session_table.h"
 #include "gateway/status_writer.h"
@@ -77,6 +82,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
     client::Client& client;
     client::Binder& binder;
     client::Tombstones& tombstones;
+    client::Rewound& rewound;
     const meta::Scheme& scheme;
     const pki::CertificateAuthority& authority;
     pki::Entropy& entropy;
@@ -97,7 +103,10 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void SetServers(std::vector<std::string> servers);
 
   // Everything that decides about hosts was read once.
-  bool synced() const { return index_.synced() && pool_feed_.synced() && revocations_.synced(); }
+  bool synced() const {
+    return index_.synced() && pool_feed_.synced() && revocations_.synced() &&
+           !settlement_.is_listing();
+  }
   size_t sessions() const { return table_.size(); }
 
   void Ask(fleet::Offer offer,
@@ -150,6 +159,31 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void ResyncTombstones(Session& session, const Strangers& strangers);
   void FinishSync(Session& session, uint64_t revision);
   rt::Task<Result<uint64_t>> StoreRevision();
+
+  // gateway_rewound.cc: what runs where after a restore.
+  rt::Task<Status> BeginSettlement();
+  rt::Task<Status> ListRewound();
+  std::string ProofOf(const std::string& uid,
+                      uint64_t incarnation,
+                      uint64_t placement,
+                      const std::string& pool_uid) const;
+  bool IsProven(const agent::Known& known) const;
+  std::string PoolFor(const Session& session, const agent::Known& known);
+  // As the store has it; what was never placed is known to the settlement alone.
+  std::optional<Desired> DesiredOf(const std::string& uid);
+  void Claim(Session& session, const agent::Known& known);
+  void Adopt(Session& session, const agent::Known& known);
+  void KeepLease(Session& session, const agent::Known& known);
+  // True: the object is open, and its change means nothing to hosts yet.
+  bool HoldsBack(const std::string& uid, const DesiredEntry* now);
+  void Hear(const Session& session);
+  void TryConclude();
+  rt::Task<Status> Conclude();
+  rt::Task<Status> AdoptAll(std::vector<std::string> uids);
+  std::vector<client::Adoption> PlanAdoptions(const std::vector<std::string>& uids);
+  void Adopted(const client::Adoption& adoption);
+  // From here on the store's word on it is good: hosts are told.
+  void CloseOpen(const std::string& uid);
 
   // gateway_inbox.cc: what hosts say.
   void OnMessage(Session& session, agent::HostMessage message);
@@ -244,6 +278,9 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   LeaseGate admission_;
   // Moves in progress or committed: not confirmed and not assigned (invariant 4).
   std::set<Turn> claims_;
+  Settlement settlement_;
+  bool is_concluding_ = false;
+  const std::string proof_key_;
   std::map<std::string, std::string> releasing_;  // UID to the host that has let go of it
 
   client::EventRecorder events_;

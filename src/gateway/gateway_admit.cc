@@ -18,6 +18,12 @@ bool IsVerdict(const Status& status) {
          status.Is(Reason::kBadRequest);
 }
 
+// What the host has is not what tombstones speak of: it comes from a history that the store has
+// lost.
+bool IsStranger(ResyncStep step) {
+  return step == ResyncStep::kQuarantine || step == ResyncStep::kAdopt || step == ResyncStep::kWait;
+}
+
 }  // namespace
 
 void Gateway::OnAnnounce(Session& session, agent::Announce chunk) {
@@ -110,12 +116,12 @@ void Gateway::Resync(Session& session) {
   }
   Strangers strangers;
   for (const agent::Known& known : session.announce.known()) {
-    if (ResyncKnown(session, known) != ResyncStep::kQuarantine) continue;
+    if (!IsStranger(ResyncKnown(session, known))) continue;
     strangers[known.uid()] = known.incarnation() == cluster_.incarnation ? known.placement() : 0;
   }
   for (const auto& [pool_uid, pool] : session.pools) {
     for (const std::string& uid : index_.OfPool(pool_uid)) {
-      if (session.items.contains(uid)) continue;
+      if (session.items.contains(uid) || settlement_.IsOpen(uid)) continue;
       const DesiredEntry& entry = *index_.Find(uid);
       if (entry.must_go()) {
         SendDelete(session, entry, entry.placement, WhyOf(entry));
@@ -129,6 +135,7 @@ void Gateway::Resync(Session& session) {
     session.orphans.push_back(std::move(orphan));
   }
   session.announce = agent::Announce();  // with its memory
+  Hear(session);
 }
 
 void Gateway::ResyncTombstones(Session& session, const Strangers& strangers) {
@@ -151,26 +158,26 @@ void Gateway::ResyncTombstones(Session& session, const Strangers& strangers) {
 }
 
 ResyncStep Gateway::ResyncKnown(Session& session, const agent::Known& known) {
+  // It was given to a host since the restore: the store knows.
+  if (known.incarnation() == cluster_.incarnation) settlement_.Close(known.uid());
   const DesiredEntry* entry = index_.Find(known.uid());
   ResyncInput input{.known = {.incarnation = known.incarnation(),
                               .placement = known.placement(),
                               .hash = known.hash(),
-                              .is_gone = known.gone()},
-                    .desired = std::nullopt,
+                              .is_gone = known.gone(),
+                              .is_leased = known.leased(),
+                              .is_proven = IsProven(known)},
+                    .desired = DesiredOf(known.uid()),
                     .is_here = entry != nullptr && session.pools.contains(entry->pool_uid),
                     .tombstone = std::nullopt,
-                    .incarnation = cluster_.incarnation};
-  if (entry != nullptr) {
-    input.desired = Desired{.pool_uid = entry->pool_uid,
-                            .placement = entry->placement,
-                            .is_deleting = entry->must_go(),
-                            .hash = entry->hash};
-  }
+                    .incarnation = cluster_.incarnation,
+                    .is_open = settlement_.IsOpen(known.uid())};
   if (const auto stone = session.tombstones.find(known.uid()); stone != session.tombstones.end()) {
     input.tombstone = static_cast<uint64_t>(stone->second.placement);
   }
   Session::Item item{.placement = known.placement(), .hash = known.hash()};
   const ResyncStep step = DecideResync(input);
+  if (step == ResyncStep::kAssign || step == ResyncStep::kDelete) settlement_.Close(known.uid());
   switch (step) {
     case ResyncStep::kConfirm:
     case ResyncStep::kConfirmAndCheck:
@@ -206,6 +213,10 @@ ResyncStep Gateway::ResyncKnown(Session& session, const agent::Known& known) {
       break;
     }
     case ResyncStep::kForget: AckGone(session, known.uid(), known.placement()); break;
+    case ResyncStep::kAdopt: Adopt(session, known); break;
+    case ResyncStep::kWait:
+      if (!known.gone()) Claim(session, known);
+      break;
     case ResyncStep::kQuarantine:
       REACHED("gateway.seq20_quarantine");
       LOG_WARNING(
@@ -223,6 +234,7 @@ void Gateway::FinishSync(Session& session, uint64_t revision) {
   session.Flush();
   agent::ServerMessage message;
   message.mutable_synced()->set_revision(revision);
+  message.mutable_synced()->set_open(settlement_.is_open());
   session.Send(message);
   session.phase = Session::Phase::kSynced;
   for (const auto& [uid, pool] : session.pools) {

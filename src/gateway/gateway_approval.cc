@@ -27,7 +27,9 @@ void Gateway::SendApproved(Session& session, const PoolFace& face) {
   if (!face.approves_deletions) return;
   for (const std::string& uid : index_.OfPool(face.uid)) {
     const DesiredEntry& entry = *index_.Find(uid);
-    if (entry.must_go()) SendDelete(session, entry, entry.placement, WhyOf(entry));
+    if (entry.must_go() && !settlement_.IsOpen(uid)) {
+      SendDelete(session, entry, entry.placement, WhyOf(entry));
+    }
   }
   for (const auto& [uid, item] : session.items) {
     const DesiredEntry* entry = item.is_deleting ? index_.Find(uid) : nullptr;

@@ -31,6 +31,7 @@ void Gateway::OnEntry(const DesiredEntry* before,
   for (auto at = claims_.lower_bound({uid, 0}); at != claims_.end() && at->first == uid;) {
     at = now == nullptr || at->second < now->placement ? claims_.erase(at) : std::next(at);
   }
+  if (HoldsBack(uid, now)) return;
   if (before != nullptr && !before->pool_uid.empty() &&
       (now == nullptr || now->pool_uid != before->pool_uid)) {
     Session* left = table_.OfPool(before->pool_uid);
@@ -195,7 +196,8 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
                                     std::string uid,
                                     std::optional<meta::Object> object) {
   const DesiredEntry* entry = index_.Find(uid);
-  if (entry == nullptr || entry->must_go() || !session.pools.contains(entry->pool_uid)) {
+  if (entry == nullptr || entry->must_go() || !session.pools.contains(entry->pool_uid) ||
+      settlement_.IsOpen(uid)) {
     co_return OkStatus();
   }
   if (entry->is_managed_elsewhere) {
@@ -248,6 +250,7 @@ void Gateway::SendAssign(Session& session,
     return Confirm(session, item, entry.uid);
   }
   item = {.placement = entry.placement, .hash = hash, .is_confirmed = true};
+  assign.set_proof(ProofOf(entry.uid, cluster_.incarnation, entry.placement, entry.pool_uid));
   session.QueueAssign(std::move(assign));
 }
 

@@ -24,6 +24,19 @@ void Gateway::Ask(fleet::Offer offer,
     is_askable = is_askable && session->pools.contains(item.pool_uid);
   }
   const fleet::OfferId id = offer.id;
+  bool is_open = settlement_.IsOpen(offer.item.uid);
+  for (const fleet::OfferItem& item : offer.joint) {
+    is_open = is_open || settlement_.IsOpen(item.uid);
+  }
+  if (is_open) {
+    // A host that is not heard yet may run it.
+    fleet::Answer answer{.id = id, .verdict = fleet::Answer::Verdict::kRejected};
+    answer.reason = "NotSettled";
+    answer.message = "the store was restored; not heard since: " + settlement_.Awaited();
+    deps_.loop.Post("gateway.no_answer",
+                    [answer = std::move(answer), done = std::move(done)] { done(answer); });
+    return;
+  }
   if (!is_askable) {
     deps_.loop.Post("gateway.no_answer", [id, done = std::move(done)] {
       done(fleet::Answer{.id = id, .reason = "NoSession"});
@@ -94,6 +107,7 @@ fleet::PoolHealth Gateway::Fence(const std::string& pool_uid) {
 }
 
 bool Gateway::ClaimMove(const std::string& uid, uint64_t placement) {
+  if (settlement_.IsOpen(uid)) return false;  // invariant 5
   const DesiredEntry* entry = index_.Find(uid);
   const Session* session = entry == nullptr ? nullptr : table_.OfPool(entry->pool_uid);
   if (session != nullptr) {

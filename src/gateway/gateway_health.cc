@@ -175,6 +175,8 @@ void Gateway::SendPurges(Session& session, const PoolFace& face) {
 void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
   if (now == nullptr) {
     health_.Forget(before->uid);
+    settlement_.PoolGone(before->uid);
+    TryConclude();
     Session* session = table_.OfPool(before->uid);
     if (session != nullptr) {
       session->End({.reason = std::string(kUnavailable),
@@ -183,6 +185,10 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
     return;
   }
   if (now->mode == core::kPoolModeSession && !now->host.empty()) health_.Know(now->uid, now->host);
+  if (now->is_off) {
+    settlement_.HostHeard(now->host);
+    TryConclude();
+  }
   Session* session = table_.OfPool(now->uid);
   if (session == nullptr) return;
   Session::Pool& pool = session->pools[now->uid];

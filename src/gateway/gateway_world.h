@@ -31,15 +31,15 @@ class GatewayWorld : public apiserver::PlacementWorld {
 
   void StartGateway() {
     ++identity_.start;
-    gateway_.emplace(Gateway::Deps{loop(),
-                                   client(),
-                                   registry().binder(),
-                                   registry().tombstones(),
-                                   scheme(),
-                                   authority_.get(),
-                                   pki::SystemEntropy()},
-                     identity_,
-                     GatewayOptions{.servers = {"server:7443"}, .cores = 2});
+    const Gateway::Deps deps{loop(),
+                             client(),
+                             registry().binder(),
+                             registry().tombstones(),
+                             registry().rewound(),
+                             scheme(),
+                             authority_.get(),
+                             pki::SystemEntropy()};
+    gateway_.emplace(deps, identity_, GatewayOptions{.servers = {"server:7443"}, .cores = 2});
     gateway_->Start();
     net::RpcRoutes routes;
     gateway_->AddRoutes(routes);

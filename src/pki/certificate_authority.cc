@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "pki/digest.h"
 #include "pki/entropy.h"
 #include "pki/internal/requests.h"
 #include "pki/internal/signing.h"
@@ -168,6 +169,15 @@ Result<Credentials> CertificateAuthority::IssueServer(const ServerNames& names,
   TRY(credentials.certificate_pem, CertificateToPem(certificate.get()));
   TRY(credentials.key_pem, KeyToPem(key.get()));
   return credentials;
+}
+
+std::string CertificateAuthority::DeriveSecret(std::string_view purpose) const {
+  unsigned char* der = nullptr;
+  const int length = i2d_PrivateKey(keys_->key.get(), &der);
+  CHECK(length > 0) << "an authority has a key";
+  const std::string key(reinterpret_cast<const char*>(der), static_cast<size_t>(length));
+  OPENSSL_clear_free(der, static_cast<size_t>(length));
+  return HmacSha256(key, purpose);
 }
 
 bool CertificateAuthority::HasSigned(std::string_view certificate_pem) const {

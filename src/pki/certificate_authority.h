@@ -70,6 +70,10 @@ class CertificateAuthority {
                                   WallTime now) const;
   Result<Credentials> IssueServer(const ServerNames& names, WallTime now) const;
 
+  // 32 bytes that follow from the authority's key and from `purpose`, the same at every start: for
+  // marks that only servers of this cluster can make. Secret.
+  std::string DeriveSecret(std::string_view purpose) const;
+
   // Whether this authority has signed the certificate.
   bool HasSigned(std::string_view certificate_pem) const;
 

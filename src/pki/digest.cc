@@ -3,6 +3,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "base/check.h"
 #include "base/strings.h"
@@ -22,6 +23,20 @@ std::string Sha256(std::string_view bytes) {
                    nullptr) == 1 &&
         length == digest.size());
   return digest;
+}
+
+std::string HmacSha256(std::string_view key, std::string_view bytes) {
+  std::string code(32, '\0');
+  unsigned int length = 0;
+  const unsigned char* made = HMAC(EVP_sha256(),
+                                   key.data(),
+                                   static_cast<int>(key.size()),
+                                   reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   bytes.size(),
+                                   reinterpret_cast<unsigned char*>(code.data()),
+                                   &length);
+  CHECK(made != nullptr && length == code.size());
+  return code;
 }
 
 std::string Sha256Hex(std::string_view bytes) { return HexEncode(Sha256(bytes)); }

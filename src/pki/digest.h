@@ -12,6 +12,9 @@ std::string Sha256(std::string_view bytes);
 // 64 characters, lower case.
 std::string Sha256Hex(std::string_view bytes);
 
+// HMAC with SHA-256: 32 bytes that only who has the key can make.
+std::string HmacSha256(std::string_view key, std::string_view bytes);
+
 // Takes as long for a difference in the first byte as for one in the last. The lengths are not
 // secret.
 bool EqualConstantTime(std::string_view a, std::string_view b);

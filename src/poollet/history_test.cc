@@ -114,6 +114,50 @@ TEST(Poollet, R4_3_BreakerManyDeletionsUnderARewoundHistoryWaitForAnOperator) {
   EXPECT_EQ(world.host.Running(uids[1]), 1) << "only what was approved";
 }
 
+TEST(Poollet, R4_3_BreakerDeletionsWaitUntilTheServerHasSpokenOfEverything) {
+  World world;
+  world.StartAndSync();
+  std::vector<std::string> uids;
+  for (int i = 0; i < 8; ++i) uids.push_back("m" + std::to_string(i));
+  for (const auto& uid : uids) world.server.Desire(uid, {});
+  for (const auto& uid : uids) ASSERT_TRUE(world.UntilState(uid, "Running"));
+  world.server.incarnation = 2;
+  world.server.is_open = true;
+  world.server.CloseSession();
+  ASSERT_TRUE(world.Until([&] { return world.server.sessions == 2 && world.server.is_synced(); }));
+  for (int i = 0; i < 5; ++i) {
+    world.server.Forget(uids[i]);
+    world.server.Remove(uids[i], 1);
+  }
+  world.loop.RunFor(Duration::Seconds(30));
+  for (const auto& uid : uids) EXPECT_EQ(world.host.Running(uid), 1) << uid;
+  EXPECT_FALSE(world.host.poollet().host().has_tripped()) << "more may come";
+  EXPECT_TRUE(world.server.orphans.empty()) << "nobody has said that they are unknown";
+  world.server.Settle();
+  ASSERT_TRUE(world.Until([&] { return world.host.poollet().host().has_tripped(); }));
+  world.loop.RunFor(Duration::Seconds(30));
+  for (const auto& uid : uids) EXPECT_EQ(world.host.Running(uid), 1) << uid;
+}
+
+TEST(Poollet, WhatIsAssignedWhileItIsRemovedIsGoneBeforeTheServerHears) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {.placement = 1});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  world.host.fake().Crash();  // so that the removal takes its time
+  world.server.Forget("m1");
+  world.server.Remove("m1", 1);
+  world.loop.RunFor(Duration::Seconds(1));
+  world.server.SendAssign("m1", {.placement = 3}, 1);
+  world.loop.RunFor(Duration::Seconds(5));
+  EXPECT_FALSE(world.server.refused.contains("m1")) << "the server would place it elsewhere";
+  EXPECT_FALSE(world.server.gone.contains("m1"));
+  world.host.fake().Restart();
+  ASSERT_TRUE(world.Until([&] { return world.server.gone.contains("m1"); }));
+  EXPECT_EQ(world.server.gone.at("m1"), 3U) << "at the placement that was asked for";
+  EXPECT_EQ(world.host.Objects("m1"), 0);
+}
+
 TEST(Poollet, R4_3_OrphansOfTheRecordAreAdoptedWhereTheyAre) {
   World world;
   world.StartAndSync();

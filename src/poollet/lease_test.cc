@@ -51,6 +51,27 @@ TEST(Poollet, R3_3_5_LeaseAGrantOnANewSessionDoesNotReviveWhatIsNotConfirmed) {
   EXPECT_EQ(world.host.Running("moves"), 0) << "the server may be moving it";
 }
 
+TEST(Poollet, Seq20_WhileHistoryIsOpenAMoveMachineRunsOnButIsNotStarted) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("runs", {.moves = true});
+  world.server.Desire("crashes", {.moves = true});
+  ASSERT_TRUE(world.UntilState("runs", "Running"));
+  ASSERT_TRUE(world.UntilState("crashes", "Running"));
+  world.server.incarnation = 2;
+  world.server.is_open = true;
+  world.server.CloseSession();
+  ASSERT_TRUE(world.Until([&] { return world.server.sessions == 2 && world.server.is_synced(); }));
+  EXPECT_EQ(world.server.known.at("runs").proof, "given 1");
+  EXPECT_TRUE(world.server.known.at("runs").leased);
+  world.host.fake().state().CrashGuest(world.host.fake().clock(), world.Id("crashes"));
+  world.loop.RunFor(Duration::Seconds(30));
+  EXPECT_EQ(world.host.Running("runs"), 1) << "its lease goes on";
+  EXPECT_EQ(world.host.Running("crashes"), 0) << "it may run elsewhere";
+  world.server.Settle();
+  ASSERT_TRUE(world.Until([&] { return world.host.Running("crashes") == 1; }));
+}
+
 TEST(Poollet, R3_3_2_LeaseADeadPoolletDoesNotKeepAMoveMachineAlive) {
   World world;
   world.StartAndSync();

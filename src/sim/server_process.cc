@@ -86,6 +86,7 @@ rt::Task<Status> ServerProcess::StartParts() {
                             .client = *parts_client_,
                             .binder = *binder_,
                             .tombstones = *client_,
+                            .rewound = *client_,
                             .scheme = deps_.scheme,
                             .authority = deps_.authority,
                             .entropy = deps_.entropy,

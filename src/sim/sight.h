@@ -24,9 +24,9 @@ class Sight {
   // Whose pool it is; null if that is not known.
   virtual HostProcess* HostOf(const std::string& pool_uid) const = 0;
   virtual bool WasDeletionAsked(const std::string& uid) const = 0;
-  // A restore took the store back to before this was moved: two hosts rightly believe that it is
-  // theirs for a moment.
-  virtual bool IsExcused(const std::string& uid) const = 0;
+  // A restore took the store back to before it was last placed, or asked to leave: its host has it,
+  // or removes it, on a word that the store has lost.
+  virtual bool WasRewound(const std::string& uid) const = 0;
   // The server runs, and since when without a break.
   virtual std::optional<Time> ServingSince() const = 0;
   // When contact with the host was last disturbed, by anything.

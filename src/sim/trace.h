@@ -14,8 +14,8 @@ namespace berth::sim {
 
 class Trace {
  public:
-  // Lines that a failure shows.
-  static constexpr size_t kLinesMax = 40;
+  // Lines that are kept: a whole run of a small scenario.
+  static constexpr size_t kLinesMax = 20'000;
 
   void Add(Time now, std::string_view line);
   uint64_t hash() const { return hash_; }

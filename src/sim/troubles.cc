@@ -81,6 +81,22 @@ void Troubles::End() {
     if (!IsGone(*host)) world_.StartHost(*host);
   }
   if (world_.server_process() == nullptr) world_.StartServer();
+  if (world_.incarnation() > 1) world_.At(Duration::Seconds(5), [this] { TurnOffGone(); });
+}
+
+// What was restored waits for every host; an operator turns off the ones that are lost, and says
+// so.
+void Troubles::TurnOffGone() {
+  for (const size_t index : gone_) {
+    HostProcess& host = *world_.hosts()[index];
+    TurnOff(host);
+    users_.SayOff(host.pools());
+  }
+}
+
+void Troubles::TurnOff(HostProcess& host) {
+  host.state().PowerCut(host.fake().clock());
+  host.fake().Crash();
 }
 
 void Troubles::Repeat(double per_minute, void (Troubles::*act)()) {
@@ -175,6 +191,16 @@ void Troubles::Backup() {
 void Troubles::Restore() {
   if (!world_.has_backup() || world_.server() == nullptr) return;
   world_.SayFault("the server is restored from its backup");
+  // Hosts whose pools the backup does not know could not be waited for: their operator turns them
+  // off first.
+  for (const auto& host : world_.hosts()) {
+    if (world_.BackupKnows(*host) || IsGone(*host)) continue;
+    world_.Say(host->name() + " is turned off");
+    gone_.insert(host->index());
+    if (host->loop().paused()) host->loop().Resume();
+    world_.KillHost(*host, net::CrashStyle::kSilent);
+    TurnOff(*host);
+  }
   world_.RestoreBackup();
   accepted_.clear();
   bound_.clear();

@@ -54,6 +54,8 @@ class Troubles final : public Moments {
   void Repeat(double per_minute, void (Troubles::*act)());
   void CrashSomePoollet();
   void LoseSomePoollet();
+  void TurnOffGone();
+  static void TurnOff(HostProcess& host);
   void CutSomePower();
   void PauseSomePoollet();
   void PauseServer();

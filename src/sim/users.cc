@@ -444,20 +444,26 @@ void Users::ScaleSome() {
 void Users::Operate() {
   for (const auto& host : world_.hosts()) {
     const bool holds_back = host->is_synced() && host->poollet().host().has_tripped();
-    if (holds_back && random_.Chance(kOperatorDecides)) ApproveDeletions(host->pools());
+    if (holds_back && random_.Chance(kOperatorDecides)) {
+      world_.Say("operator approves the deletions of " + host->pools());
+      Annotate(host->pools(), gateway::kApproveDeletionsAnnotation);
+    }
   }
   world_.At(kOperatorLooks, [this] { Operate(); });
 }
 
-void Users::ApproveDeletions(const std::string& pool) {
+void Users::SayOff(const std::string& pool) {
+  world_.Say("operator turns the host of " + pool + " off");
+  Annotate(pool, gateway::kOffAnnotation);
+}
+
+void Users::Annotate(const std::string& pool, std::string_view annotation) {
   if (world_.server() == nullptr) return;
-  world_.Say("operator approves the deletions of " + pool);
   for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
-    Send("sim.approve",
+    Send("sim.annotate",
          PatchObject(kind,
                      {"", pool},
-                     fmt::format(R"({{"metadata":{{"annotations":{{"{}":"true"}}}}}})",
-                                 gateway::kApproveDeletionsAnnotation),
+                     fmt::format(R"({{"metadata":{{"annotations":{{"{}":"true"}}}}}})", annotation),
                      client::Subresource::kNone));
   }
 }

@@ -33,6 +33,8 @@ class Users {
   void Delete(const std::string& uid, client::Force force);
   void Cordon(const std::string& pool, bool is_cordoned);
   void DeletePool(const std::string& pool);
+  // The host of the pool is off, and nothing of it runs.
+  void SayOff(const std::string& pool);
   // Takes everything off the pool's hands by force.
   void ForceEverythingFrom(const std::string& pool_uid);
 
@@ -52,7 +54,7 @@ class Users {
   size_t CountOf(const std::function<bool(const PlacedFact&)>& wanted) const;
   void DeleteRogue();
   void Operate();
-  void ApproveDeletions(const std::string& pool);
+  void Annotate(const std::string& pool, std::string_view annotation);
 
   void Send(std::string_view what, rt::Task<Status> request);
   void Release(const PlacedFact& fact, std::string_view why);

@@ -300,18 +300,25 @@ void World::TakeBackup() {
   Say("a backup is taken");
 }
 
+bool World::BackupKnows(const HostProcess& host) const {
+  for (const auto& [uid, pool] : backup_truth_.pools()) {
+    if (HostOf(uid) == &host) return true;
+  }
+  return false;
+}
+
 void World::RestoreBackup() {
   const client::ClusterIdentity replaced = server_->cluster();
   KillServer();
   if (server_ != nullptr) return;  // paused
   for (const auto& [uid, fact] : truth_.placed()) {
     const PlacedFact* then = backup_truth_.Find(uid);
-    if (then == nullptr || then->pool_uid != fact.pool_uid || then->epoch != fact.epoch) {
-      excused_.insert(uid);
-    }
+    const bool is_lost = then == nullptr || then->pool_uid != fact.pool_uid ||
+                         then->epoch != fact.epoch || then->release != fact.release;
+    if (is_lost) rewound_uids_.insert(uid);
   }
   for (const auto& [uid, fact] : backup_truth_.placed()) {
-    if (truth_.Find(uid) == nullptr) excused_.insert(uid);
+    if (truth_.Find(uid) == nullptr) rewound_uids_.insert(uid);
   }
   const store::Revision revision = truth_.last_revision();
   *disk_ = *backup_;

@@ -65,6 +65,8 @@ class World final : public Sight, private StoreReader {
   // The store is replaced by the backup; the server is started on it.
   void TakeBackup();
   bool has_backup() const { return backup_ != nullptr; }
+  // Whether a pool of the host is in the backup.
+  bool BackupKnows(const HostProcess& host) const;
   // REQUIRES: the server runs.
   void RestoreBackup();
   void KillEverything();
@@ -94,7 +96,7 @@ class World final : public Sight, private StoreReader {
   std::span<const std::unique_ptr<HostProcess>> hosts() const override { return hosts_; }
   HostProcess* HostOf(const std::string& pool_uid) const override;
   bool WasDeletionAsked(const std::string& uid) const override { return asked_.contains(uid); }
-  bool IsExcused(const std::string& uid) const override { return excused_.contains(uid); }
+  bool WasRewound(const std::string& uid) const override { return rewound_uids_.contains(uid); }
   std::optional<Time> ServingSince() const override { return serving_since_; }
   Time LastTrouble(const HostProcess& host) const override;
   uint64_t incarnation() const override { return incarnation_; }
@@ -152,7 +154,7 @@ class World final : public Sight, private StoreReader {
   std::map<std::string, size_t> pool_owners_;   // by name of the pool: the last host that got it
   std::set<std::string> asked_;
   std::set<std::string> machines_seen_;
-  std::set<std::string> excused_;
+  std::set<std::string> rewound_uids_;
   std::vector<std::unique_ptr<HostProcess>> hosts_;
   std::set<size_t> dirty_;  // hosts whose runtime has changed
   std::map<size_t, Time> trouble_;

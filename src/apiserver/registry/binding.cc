@@ -10,6 +10,7 @@
 #include "apis/storage/volume.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
+#include "apiserver/registry/cluster_identity.h"
 #include "apiserver/registry/graveyard.h"
 #include "apiserver/registry/object_rules.h"
 #include "apiserver/registry/placement_rules.h"
@@ -118,22 +119,49 @@ rt::Task<std::vector<Status>> StoreBinder::UnbindBatch(
       draft.verdict = BadRequest("only machines, volumes, buckets and reservations are unbound");
       continue;
     }
-    // Which pool it is about is read from the object; if that is behind, the next try knows better.
-    const StoredObject* stored =
-        parts_.cache.Of(*requests[i].kind).Find(KeySuffix(requests[i].key));
-    if (stored == nullptr) continue;
-    Result<meta::Object> object = Decode(*requests[i].kind, *stored);
-    if (!object.ok()) {
-      draft.verdict = object.status();
-    } else if (apis::IsBound(*object)) {
-      draft.pools.insert(apis::PlacementOf(*object)->pool_uid);
-    }
+    AddPoolOf(*requests[i].kind, requests[i].key, draft);
   }
   const Status decided = co_await DecideAll(&drafts);
   std::vector<Status> verdicts;
   verdicts.reserve(drafts.size());
   for (Draft& draft : drafts) verdicts.push_back(draft.verdict.value_or(decided));
   co_return verdicts;
+}
+
+rt::Task<std::vector<Status>> StoreBinder::AdoptBatch(std::vector<client::Adoption> adoptions) {
+  std::vector<Draft> drafts(adoptions.size());
+  for (size_t i = 0; i < adoptions.size(); ++i) {
+    const client::Adoption& adoption = adoptions[i];
+    Draft& draft = drafts[i];
+    draft.adopt = &adoption;
+    draft.keys = kKeysPerObject + 2 * kKeysPerPool;
+    if (!IsPlaceableKind(adoption.kind)) {
+      draft.verdict = BadRequest("only machines, volumes, buckets and reservations are adopted");
+      continue;
+    }
+    draft.pools.insert(adoption.pool_uid);
+    AddPoolOf(*adoption.kind, adoption.key, draft);
+  }
+  const Status decided = co_await DecideAll(&drafts);
+  std::vector<Status> verdicts;
+  verdicts.reserve(drafts.size());
+  for (Draft& draft : drafts) verdicts.push_back(draft.verdict.value_or(decided));
+  co_return verdicts;
+}
+
+rt::Task<Status> StoreBinder::Settle() { return SettleIncarnation(parts_.loop, parts_.store); }
+
+void StoreBinder::AddPoolOf(const meta::KindInfo& kind,
+                            const client::ObjectKey& key,
+                            Draft& draft) {
+  const StoredObject* stored = parts_.cache.Of(kind).Find(KeySuffix(key));
+  if (stored == nullptr) return;
+  Result<meta::Object> object = Decode(kind, *stored);
+  if (!object.ok()) {
+    draft.verdict = object.status();
+  } else if (apis::IsBound(*object)) {
+    draft.pools.insert(apis::PlacementOf(*object)->pool_uid);
+  }
 }
 
 rt::Task<std::vector<Result<meta::Object>>> StoreBinder::CreateBoundBatch(
@@ -259,8 +287,9 @@ bool StoreBinder::Stage(const Chunk& chunk, Freshness freshness, Work& work, Chu
   for (Draft* draft : chunk) {
     if (draft->verdict || is_full) continue;
     Status why;
-    const Fit fit =
-        draft->bind != nullptr ? StageBind(*draft, work, why) : StageUnbind(*draft, work, why);
+    const Fit fit = draft->bind != nullptr     ? StageBind(*draft, work, why)
+                    : draft->unbind != nullptr ? StageUnbind(*draft, work, why)
+                                               : StageAdopt(*draft, work, why);
     if (fit == Fit::kStaged) {
       staged.push_back(draft);
     } else if (fit == Fit::kNextCommit) {
@@ -461,6 +490,46 @@ StoreBinder::Fit StoreBinder::StageUnbind(Draft& draft, Work& work, Status& why)
   work.keys += more;
   work.bytes += bytes;
   draft.keys_written = {StoreKey(*request.kind, request.key)};
+  return Fit::kStaged;
+}
+
+// The volumes that the machine uses come with adoptions of their own; their claims are in the store
+// or are made when the machine is bound the next time.
+StoreBinder::Fit StoreBinder::StageAdopt(Draft& draft, Work& work, Status& why) {
+  const client::Adoption& adoption = *draft.adopt;
+  const auto refuse = [&why](Status status) {
+    why = std::move(status);
+    return Fit::kRefused;
+  };
+  Result<Staged*> found = Open(work, *adoption.kind, adoption.key, adoption.uid);
+  if (!found.ok()) return refuse(found.status());
+  Staged& staged = **found;
+  const size_t bytes = staged.size + kGrowth;
+  if (work.keys > 0 &&
+      (work.keys + draft.keys > store::kMaxTxnKeys || work.bytes + bytes > kTxnBytes)) {
+    return Fit::kNextCommit;
+  }
+  const bool is_bound = apis::IsBound(staged.object);
+  const std::string old_pool = is_bound ? apis::PlacementOf(staged.object)->pool_uid : "";
+  if (is_bound && !draft.pools.contains(old_pool)) {
+    draft.pools = {adoption.pool_uid, old_pool};
+    return Fit::kNextCommit;
+  }
+  if (Status status = CheckAdoptable(staged.object, adoption); !status.ok()) return refuse(status);
+  Result<const PoolGuard*> guard =
+      work.guards.Open(apis::PoolKindOf(*adoption.kind), adoption.pool, adoption.pool_uid);
+  if (!guard.ok()) return refuse(guard.status());
+  const std::string mode = (*guard)->mode;
+  if (is_bound) {
+    const auto amounts = apis::ToAmounts(apis::PlacementOf(staged.object)->resources);
+    if (Status given = work.guards.Release(old_pool, amounts); !given.ok()) return refuse(given);
+  }
+  BecomeRehomed(staged.object, adoption, mode, parts_.loop.WallNow());
+  staged.is_changed = true;
+  work.guards.Take(adoption.pool_uid, adoption.resources);
+  work.keys += draft.keys;
+  work.bytes += bytes;
+  draft.keys_written = {StoreKey(*adoption.kind, adoption.key)};
   return Fit::kStaged;
 }
 

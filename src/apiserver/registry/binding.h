@@ -21,13 +21,14 @@
 #include "apiserver/registry/write_parts.h"
 #include "base/result.h"
 #include "client/binder.h"
+#include "client/rewound.h"
 #include "meta/object.h"
 #include "rt/task.h"
 #include "store/store.h"
 
 namespace berth::apiserver {
 
-class StoreBinder final : public client::Binder {
+class StoreBinder final : public client::Binder, public client::Rewound {
  public:
   StoreBinder(WriteParts parts, PoolGuards& guards, Creator& creator)
       : parts_(parts), guards_(guards), creator_(creator), term_(parts.cache) {}
@@ -39,12 +40,15 @@ class StoreBinder final : public client::Binder {
                                                                std::string holder,
                                                                int64_t term) override;
   rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override;
+  rt::Task<std::vector<Status>> AdoptBatch(std::vector<client::Adoption> adoptions) override;
+  rt::Task<Status> Settle() override;
 
  private:
-  // A bind or an unbind on its way into the store.
+  // A bind, an unbind or an adoption on its way into the store.
   struct Draft {
     const client::BindRequest* bind = nullptr;
     const client::UnbindRequest* unbind = nullptr;
+    const client::Adoption* adopt = nullptr;
     PoolTurns::Pools pools;
     size_t keys = 0;  // at least
     int attempts = 0;
@@ -83,6 +87,9 @@ class StoreBinder final : public client::Binder {
   enum class Fit : uint8_t { kStaged, kRefused, kNextCommit };
 
   rt::Task<Status> DecideAll(std::vector<Draft>* drafts);
+  // Which pool the object is bound to is read from it; if that is behind, the next try knows
+  // better.
+  void AddPoolOf(const meta::KindInfo& kind, const client::ObjectKey& key, Draft& draft);
   static std::vector<Chunk> Divide(std::vector<Draft>& drafts);
   // Tries once; drafts without a verdict afterwards are to be tried again.
   rt::Task<Status> TryCommit(Chunk chunk);
@@ -91,6 +98,7 @@ class StoreBinder final : public client::Binder {
   bool Stage(const Chunk& chunk, Freshness freshness, Work& work, Chunk& staged);
   Fit StageBind(Draft& draft, Work& work, Status& why);
   Fit StageUnbind(Draft& draft, Work& work, Status& why);
+  Fit StageAdopt(Draft& draft, Work& work, Status& why);
   Result<Staged*> Open(Work& work,
                        const meta::KindInfo& kind,
                        const client::ObjectKey& key,

@@ -21,21 +21,24 @@ struct Record {
   std::string id;
   int64_t incarnation = 0;
   int64_t start = 0;
+  bool rewound = false;
 };
 BERTH_DESCRIBE(Record,
                "dev.berth.store.ClusterIdentity",
                "Who this cluster is.",
                BERTH_FIELD(id, "id", "UUID of the cluster."),
                BERTH_FIELD(incarnation, "incarnation", "Grows with every restore."),
-               BERTH_FIELD(start, "start", "Grows with every start of a server."))
+               BERTH_FIELD(start, "start", "Grows with every start of a server."),
+               BERTH_FIELD(rewound, "rewound", "Not all hosts were heard since a restore."))
 
 client::ClusterIdentity FromRecord(Record record) {
   return {.id = std::move(record.id),
           .incarnation = static_cast<uint64_t>(record.incarnation),
-          .start = static_cast<uint64_t>(record.start)};
+          .start = static_cast<uint64_t>(record.start),
+          .is_rewound = record.rewound};
 }
 
-enum class Step : uint8_t { kStart, kIncarnation };
+enum class Step : uint8_t { kStart, kIncarnation, kSettled };
 
 rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop,
                                                   store::Store* store,
@@ -58,7 +61,11 @@ rt::Task<Result<client::ClusterIdentity>> Advance(rt::Loop* loop,
             std::max(record.incarnation, static_cast<int64_t>(replaced->incarnation));
         record.start = std::max(record.start, static_cast<int64_t>(replaced->start));
       }
-      if (step == Step::kIncarnation) ++record.incarnation;
+      if (step == Step::kIncarnation) {
+        ++record.incarnation;
+        record.rewound = true;
+      }
+      if (step == Step::kSettled) record.rewound = false;
     }
     if (step == Step::kStart) ++record.start;
     store::Txn txn;
@@ -89,6 +96,12 @@ rt::Task<Result<std::optional<client::ClusterIdentity>>> ReadIdentity(store::Sto
 rt::Task<Result<client::ClusterIdentity>> BeginIncarnation(
     rt::Loop& loop, store::Store& store, std::optional<client::ClusterIdentity> replaced) {
   return Advance(&loop, &store, Step::kIncarnation, std::move(replaced));
+}
+
+rt::Task<Status> SettleIncarnation(rt::Loop& loop, store::Store& store) {
+  const Result<client::ClusterIdentity> settled =
+      co_await Advance(&loop, &store, Step::kSettled, std::nullopt);
+  co_return settled.status();
 }
 
 }  // namespace berth::apiserver

@@ -22,5 +22,7 @@ rt::Task<Result<std::optional<client::ClusterIdentity>>> ReadIdentity(store::Sto
 // later one. For `restore`, on a store that nobody serves.
 rt::Task<Result<client::ClusterIdentity>> BeginIncarnation(
     rt::Loop& loop, store::Store& store, std::optional<client::ClusterIdentity> replaced);
+// All hosts were heard since the restore: the store's word on places is good again.
+rt::Task<Status> SettleIncarnation(rt::Loop& loop, store::Store& store);
 
 }  // namespace berth::apiserver

@@ -236,4 +236,10 @@ rt::Task<Status> LoopbackClient::ClearTombstones(std::string pool_uid,
   return registry_.tombstones().ClearTombstones(std::move(pool_uid), std::move(uids));
 }
 
+rt::Task<std::vector<Status>> LoopbackClient::AdoptBatch(std::vector<client::Adoption> adoptions) {
+  return registry_.rewound().AdoptBatch(std::move(adoptions));
+}
+
+rt::Task<Status> LoopbackClient::Settle() { return registry_.rewound().Settle(); }
+
 }  // namespace berth::apiserver

@@ -11,6 +11,7 @@
 #include "apiserver/registry.h"
 #include "client/binder.h"
 #include "client/client.h"
+#include "client/rewound.h"
 #include "client/tombstones.h"
 #include "meta/scheme.h"
 
@@ -18,7 +19,8 @@ namespace berth::apiserver {
 
 class LoopbackClient final : public client::Client,
                              public client::Binder,
-                             public client::Tombstones {
+                             public client::Tombstones,
+                             public client::Rewound {
  public:
   // The registry and the scheme outlive the client. `identity` is who its writes are made by.
   LoopbackClient(Registry& registry, const meta::Scheme& scheme, Identity identity);
@@ -51,6 +53,9 @@ class LoopbackClient final : public client::Client,
 
   rt::Task<Result<std::vector<client::Tombstone>>> ListTombstones(std::string pool_uid) override;
   rt::Task<Status> ClearTombstones(std::string pool_uid, std::vector<std::string> uids) override;
+
+  rt::Task<std::vector<Status>> AdoptBatch(std::vector<client::Adoption> adoptions) override;
+  rt::Task<Status> Settle() override;
 
  private:
   WriteContext Context(const client::WriteOptions& options) const;

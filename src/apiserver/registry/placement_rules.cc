@@ -116,6 +116,26 @@ void BecomeBound(meta::Object& object,
   }
 }
 
+Status CheckAdoptable(const meta::Object& object, const client::Adoption& adoption) {
+  if (apis::EpochOf(object) == adoption.placement) return OkStatus();
+  return Mismatch(object, "status.placement.epoch", adoption.placement, apis::EpochOf(object));
+}
+
+void BecomeRehomed(meta::Object& object,
+                   const client::Adoption& adoption,
+                   std::string_view mode,
+                   WallTime now) {
+  client::BindItem item;
+  item.kind = adoption.kind;
+  item.key = adoption.key;
+  item.uid = adoption.uid;
+  item.pool = adoption.pool;
+  item.pool_uid = adoption.pool_uid;
+  item.resources = adoption.resources;
+  apis::PoolRefOf(object).reset();
+  BecomeBound(object, item, mode, now);
+}
+
 void BecomeAdopted(meta::Object& object, store::Revision revision) {
   apis::PlacementOf(object) = apis::core::PlacementStatus{
       .epoch = revision.value, .bound_time = {}, .reason = std::string(apis::kPlacementAdopting)};

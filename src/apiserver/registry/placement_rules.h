@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "client/binder.h"
+#include "client/rewound.h"
 #include "meta/object.h"
 #include "store/store.h"
 
@@ -26,6 +27,14 @@ void BecomeBound(meta::Object& object,
 // Of a new object that a host has already: its numbers begin above every one that this UID can have
 // had, since each of those cost a commit of its own. Once bound it is as free to move as any.
 void BecomeAdopted(meta::Object& object, store::Revision revision);
+
+// Conflict unless the object has the placement that was decided on.
+Status CheckAdoptable(const meta::Object& object, const client::Adoption& adoption);
+// REQUIRES: CheckAdoptable(...) is ok. Bound to where it runs, whatever it was bound or pinned to.
+void BecomeRehomed(meta::Object& object,
+                   const client::Adoption& adoption,
+                   std::string_view mode,
+                   WallTime now);
 
 // The machine's volume is the machine's alone. Conflict if another one has claimed it or nobody
 // may.

@@ -51,6 +51,7 @@ class StoreRegistry final : public Registry {
                                               WriteContext context) override;
   client::Binder& binder() override { return binding_; }
   client::Tombstones& tombstones() override { return graveyard_; }
+  client::Rewound& rewound() override { return binding_; }
 
  private:
   rt::Task<Result<ListPage>> DeletePage(const meta::KindInfo& kind,

@@ -103,6 +103,7 @@ class SchedulingWorld : public PlacementWorld {
                                             client(),
                                             registry().binder(),
                                             registry().tombstones(),
+                                            registry().rewound(),
                                             scheme(),
                                             authority_.get(),
                                             pki::SystemEntropy()},

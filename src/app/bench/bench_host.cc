@@ -209,7 +209,7 @@ void BenchHost::OnDelete(const pb::Delete& message) {
   gone.set_placement(message.placement());
 }
 
-void BenchHost::Synced(uint64_t /*revision*/) {
+void BenchHost::Synced(uint64_t /*revision*/, poollet::HistoryState /*history*/) {
   is_counted_ = true;
   board_.synced.fetch_add(1);
   board_.syncs.fetch_add(1);

@@ -70,7 +70,7 @@ class BenchHost final : public poollet::SessionPeer {
   Status Welcomed(const agent::v1::Welcome& welcome) override;
   std::vector<std::string> Announce() override;
   void Received(const agent::v1::ServerBatch& batch) override;
-  void Synced(uint64_t revision) override;
+  void Synced(uint64_t revision, poollet::HistoryState history) override;
   void HeartbeatSent(uint64_t /*number*/) override {}
   void Granted(uint64_t /*number*/, Duration /*ttl*/) override {}
   std::optional<std::string> TakeBatch() override;

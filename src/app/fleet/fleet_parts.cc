@@ -10,6 +10,7 @@ FleetParts::FleetParts(Deps deps, const client::ClusterIdentity& cluster, FleetP
                                       .client = deps.client,
                                       .binder = deps.binder,
                                       .tombstones = deps.tombstones,
+                                      .rewound = deps.rewound,
                                       .scheme = deps.scheme,
                                       .authority = deps.authority,
                                       .entropy = deps.entropy},

@@ -16,6 +16,7 @@
 #include "client/binder.h"
 #include "client/client.h"
 #include "client/cluster.h"
+#include "client/rewound.h"
 #include "client/tombstones.h"
 #include "controller/pool_loss/pool_loss.h"
 #include "controller/reservations/reservations.h"
@@ -46,6 +47,7 @@ class FleetParts {
     client::Client& client;
     client::Binder& binder;
     client::Tombstones& tombstones;
+    client::Rewound& rewound;
     const meta::Scheme& scheme;
     const pki::CertificateAuthority& authority;
     pki::Entropy& entropy;

@@ -26,6 +26,9 @@
 namespace berth::cli {
 namespace {
 
+// As gateway/rules/pool_plan.h has it: nothing is waited for on this host after a restore.
+constexpr std::string_view kOffAnnotation = "berth.dev/off";
+
 using meta::Value;
 
 constexpr std::string_view kRecords = "/api/v1/namespaces/berth-system/configmaps";
@@ -187,6 +190,7 @@ Status CheckFence(const KnownPool& pool) {
 Status FencePool(Session& session, const KnownPool& pool) {
   TRY(Api * api, session.GetApi());
   TRY_STATUS(Cordon(session, pool.target));
+  TRY_STATUS(AnnotatePool(*api, pool.target, kOffAnnotation, Value("true")));
   // After the cordon nothing new comes: what is there now is all.
   TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
   Failures failures(session.environment());

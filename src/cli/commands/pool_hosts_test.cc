@@ -111,6 +111,7 @@ TEST_F(PoolHostsTest, FenceNeedsTheOperatorsWord) {
 
 TEST_F(PoolHostsTest, G4_FenceLetsGoOfWhatIsThereWithTheOperatorsProof) {
   server().On("GET " + kPool, Pool("Unknown"));
+  server().On("PATCH " + kPool + "?fieldManager=berth", Pool("Unknown"));
   server().On("DELETE " + kCompute + "/namespaces/shop/machines/web/binding", "{}");
   program_.environment.terminal.in_is_terminal = true;
   const auto ended = Run({"pool", "fence", "alpha"}, "yes\n");
@@ -124,6 +125,10 @@ TEST_F(PoolHostsTest, G4_FenceLetsGoOfWhatIsThereWithTheOperatorsProof) {
   EXPECT_EQ(body->GetString({"uid"}), "m-1");
   EXPECT_EQ(body->Find("placement")->as_int(), 3);
   EXPECT_EQ(body->GetString({"proof"}), "OperatorFenced");
+  // After a restore it is not waited for.
+  const auto patch = meta::ParseJson(server().Last("PATCH").body);
+  ASSERT_TRUE(patch.ok());
+  EXPECT_EQ(patch->GetString({"metadata", "annotations", "berth.dev/off"}), "true");
 }
 
 TEST_F(PoolHostsTest, AHostThatRunsIsNotFencedNorDataLetGo) {
@@ -178,6 +183,7 @@ TEST_F(PoolHostsTest, P4_2_RemoveEmptiesThenRevokesThenDeletes) {
                                         {.status = 200, .body = List(kMachine), .headers = {}},
                                         {.status = 200, .body = List(""), .headers = {}}};
   server().On("DELETE " + kCompute + "/namespaces/shop/machines/web/binding", "{}");
+  server().On("PATCH " + kPool + "?fieldManager=berth", Pool("False"));
   server().On("PATCH " + kRecords + "/revoked-hosts?fieldManager=berth", "{}");
   server().On("DELETE " + kRecords + "/host-rack", "{}");
   server().On("DELETE " + kPool, Pool("False"));
@@ -186,7 +192,8 @@ TEST_F(PoolHostsTest, P4_2_RemoveEmptiesThenRevokesThenDeletes) {
   EXPECT_EQ(ended.code, 0) << ended.err << ended.out;
   EXPECT_EQ(
       Changes(),
-      (std::vector<std::string>{"DELETE " + kCompute + "/namespaces/shop/machines/web/binding",
+      (std::vector<std::string>{"PATCH " + kPool + "?fieldManager=berth",
+                                "DELETE " + kCompute + "/namespaces/shop/machines/web/binding",
                                 "PATCH " + kRecords + "/revoked-hosts?fieldManager=berth",
                                 "DELETE " + kRecords + "/host-rack",
                                 "DELETE " + kPool}));

@@ -221,6 +221,7 @@ Result<meta::Object> PlanPool(const agent::PoolAnnounce& announce,
       it.spec.provider_id = CleanText(announce.provider_id(), kWordMax * 2);
     }
     it.spec.host_ref = core::LocalObjectReference{.name = announcer.host};
+    it.metadata.annotations.erase(std::string(kOffAnnotation));
     if (!is_first) return;  // from then on the operator decides
     for (const auto& [key, value] : grant.labels) it.metadata.labels.emplace(key, value);
     for (const auto& [name, limit] : limits) it.spec.limits.emplace(name, limit);
@@ -308,6 +309,8 @@ PoolFace FaceOf(const meta::Object& pool) {
   }
   const auto approval = annotations.find(std::string(kApproveDeletionsAnnotation));
   face.approves_deletions = approval != annotations.end() && approval->second == "true";
+  const auto off = annotations.find(std::string(kOffAnnotation));
+  face.is_off = off != annotations.end() && off->second == "true";
   WithPool(pool, [&](const auto& it) {
     if (it.spec.host_ref) face.host = it.spec.host_ref->name;
     if (it.status.agent) face.mode = it.status.agent->mode;

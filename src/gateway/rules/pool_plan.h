@@ -63,6 +63,7 @@ struct PoolFace {
   apis::Amounts limits;
   std::string purge;                // kPurgeOrphansAnnotation
   bool approves_deletions = false;  // kApproveDeletionsAnnotation
+  bool is_off = false;              // kOffAnnotation
 };
 PoolFace FaceOf(const meta::Object& pool);
 
@@ -72,6 +73,9 @@ inline constexpr std::string_view kPurgeOrphansAnnotation = "berth.dev/purge-orp
 // On a pool, "true": its host carries out deletions that it had held back because history was
 // rewound (PROTOCOL 4.3, the breaker). Removed with the last of them.
 inline constexpr std::string_view kApproveDeletionsAnnotation = "berth.dev/approve-deletions";
+// On a pool, "true": an operator has said that its host is off, and that nothing of it runs.
+// Removed when the host comes back.
+inline constexpr std::string_view kOffAnnotation = "berth.dev/off";
 // On a pool whose host wants to leave: everything is to be moved away.
 inline constexpr std::string_view kDrainAnnotation = "berth.dev/drain-requested";
 

@@ -23,10 +23,31 @@ ResyncStep DecideHere(const ResyncInput& input) {
   return desired.hash == known.hash ? ResyncStep::kConfirm : ResyncStep::kConfirmAndCheck;
 }
 
+// The host's copy is of an earlier incarnation: later than the store's word, or older.
+ResyncStep DecideOpen(const ResyncInput& input) {
+  const KnownItem& known = input.known;
+  if (known.is_gone) return input.is_here ? ResyncStep::kWait : ResyncStep::kForget;
+  if (!known.is_proven) return ResyncStep::kQuarantine;
+  // What has no lease leaves a host by the host's own word alone: who has it, has it.
+  const bool is_certain = !known.is_leased && known.placement >= input.desired->placement;
+  if (!is_certain) return ResyncStep::kWait;
+  return input.is_here ? DecideHere(input) : ResyncStep::kAdopt;
+}
+
+// The same after all hosts were heard, or were said to be off: it comes late.
+ResyncStep DecideLate(const ResyncInput& input) {
+  const bool is_free = input.desired->pool_uid.empty() && !input.desired->is_deleting;
+  if (!is_free) return ResyncStep::kMoved;
+  return input.known.is_proven ? ResyncStep::kAdopt : ResyncStep::kQuarantine;
+}
+
 }  // namespace
 
 ResyncStep DecideResync(const ResyncInput& input) {
   const KnownItem& known = input.known;
+  if (input.desired && input.is_open && known.incarnation != input.incarnation) {
+    return DecideOpen(input);
+  }
   if (input.desired && input.is_here) return DecideHere(input);
   if (input.tombstone && known.placement <= *input.tombstone) {
     if (known.is_gone) return ResyncStep::kGone;
@@ -35,8 +56,7 @@ ResyncStep DecideResync(const ResyncInput& input) {
   }
   if (known.is_gone) return ResyncStep::kForget;
   if (!input.desired) return ResyncStep::kQuarantine;
-  // The store is of another history than what runs: nothing is stopped on its word (seq 20).
-  if (known.incarnation != input.incarnation) return ResyncStep::kQuarantine;
+  if (known.incarnation != input.incarnation) return DecideLate(input);
   if (known.placement > input.desired->placement) return ResyncStep::kQuarantine;
   // Unbound and rebound raise the number: an equal one means that the pool was not this host's.
   return ResyncStep::kMoved;

@@ -24,6 +24,8 @@ struct KnownItem {
   uint64_t placement = 0;
   std::string hash;
   bool is_gone = false;
+  bool is_leased = false;  // dies with its lease, so it may be known here and run elsewhere
+  bool is_proven = false;  // the placement was given to this host by a server of this cluster
 };
 
 enum class ResyncStep : uint8_t {
@@ -36,6 +38,8 @@ enum class ResyncStep : uint8_t {
   kGone,             // the host has removed what it should, or may
   kForget,           // the host has removed what nobody knows any more
   kQuarantine,       // nobody may touch it: not known, or of a history that the store does not have
+  kAdopt,            // it runs here by a placement that the store has lost, and nowhere else
+  kWait,             // who has it is known when all hosts were heard
 };
 
 struct ResyncInput {
@@ -45,6 +49,8 @@ struct ResyncInput {
   bool is_here = false;
   std::optional<uint64_t> tombstone;  // at this placement and below
   uint64_t incarnation = 0;           // of the cluster
+  // The store was rewound, and where this object is has not been found out yet.
+  bool is_open = false;
 };
 
 ResyncStep DecideResync(const ResyncInput& input);

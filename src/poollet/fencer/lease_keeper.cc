@@ -77,6 +77,9 @@ void LeaseKeeper::Confirm(const std::string& uid, Placement placement) {
   }
 }
 
+// No placement of a host is (0, 0): it is renewed, and Covers() is false.
+void LeaseKeeper::Keep(const std::string& uid) { Confirm(uid, Placement()); }
+
 void LeaseKeeper::Withdraw(const std::string& uid) {
   confirmed_.erase(uid);
   fenced_.erase(uid);

@@ -39,6 +39,8 @@ class LeaseKeeper {
   void Granted(uint64_t number, Duration ttl);
   // The server said on this session that the guest may go on here.
   void Confirm(const std::string& uid, Placement placement);
+  // The same for a guest that runs, but it may not be started.
+  void Keep(const std::string& uid);
   // It is not under a lease any more: gone, or not to be moved.
   void Withdraw(const std::string& uid);
 

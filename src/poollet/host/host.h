@@ -114,7 +114,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   Status Welcomed(const agent::v1::Welcome& welcome) override;
   std::vector<std::string> Announce() override;
   void Received(const agent::v1::ServerBatch& batch) override;
-  void Synced(uint64_t revision) override;
+  void Synced(uint64_t revision, HistoryState history) override;
   void HeartbeatSent(uint64_t number) override;
   void Granted(uint64_t number, Duration ttl) override;
   std::optional<std::string> TakeBatch() override;
@@ -270,6 +270,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   // Of the present session.
   bool in_session_ = false;
   bool synced_ = false;
+  HistoryState history_ = HistoryState::kSettled;  // of this session
   bool tripped_ = false;
   std::set<std::string> held_deletes_;  // not carried out without an operator's word
   uint64_t incarnation_ = 0;

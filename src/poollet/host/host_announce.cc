@@ -60,6 +60,7 @@ Status Host::Welcomed(const pb::Welcome& welcome) {
   }
   in_session_ = true;
   synced_ = false;
+  history_ = HistoryState::kSettled;
   tripped_ = false;
   held_deletes_.clear();
   incarnation_ = welcome.incarnation();
@@ -96,6 +97,13 @@ void Host::FillKnown(const Item& item, pb::Known& known) const {
   if (!item.secrets_missing) known.set_hash(item.entry.hash);
   known.set_pool_uid(item.entry.pool_uid);
   known.set_gone(item.entry.phase == Phase::kGone);
+  if (known.gone() || item.desired == nullptr || known.incarnation() == incarnation_) return;
+  // The server may have forgotten that it was placed here.
+  known.set_proof(item.desired->proof);
+  known.set_leased(Moves(*item.desired));
+  for (const auto& [name, amount] : item.entry.amounts) {
+    (*known.mutable_resources())[name] = amount;
+  }
 }
 
 void Host::FillPool(const PoolSetup& setup, pb::PoolAnnounce& pool) const {

@@ -52,11 +52,6 @@ fleet::Offer ToOffer(const pb::Offer& message) {
   return offer;
 }
 
-bool Moves(const Desired& desired) {
-  const auto* machine = std::get_if<DesiredMachine>(&desired.body);
-  return machine != nullptr && machine->moves;
-}
-
 }  // namespace
 
 void Host::Received(const pb::ServerBatch& batch) {
@@ -193,8 +188,11 @@ bool Host::IsSettledBefore(const pb::Assign& assign, Item& item) {
   }
   if (item.entry.phase == Phase::kRemoving) {
     if (!is_same) {
-      // The old copy must go before the new one may come: the server finds another place.
-      outbox_.Refuse(uid, placement, "StillRemoving", "an earlier copy is being removed here", {});
+      // The old copy must go before a new one may come, here or elsewhere: only then the server
+      // hears of it, at the placement that it asked for.
+      REACHED("poollet.assigned_while_removing");
+      item.entry.placement = placement;
+      Save(uid, item);
     }
     return true;
   }
@@ -318,6 +316,10 @@ void Host::OnConfirm(const pb::Confirm& confirm) {
   Item* item = Find(confirm.uid());
   const Placement placement = {.incarnation = confirm.incarnation(), .number = confirm.placement()};
   if (item == nullptr || item->entry.phase != Phase::kAssigned || item->desired == nullptr) return;
+  if (confirm.keep_only()) {
+    if (Moves(*item->desired)) leases_.Keep(confirm.uid());
+    return;
+  }
   if (placement < item->entry.placement) return;
   if (placement > item->entry.placement) {
     // The same body under a later placement: from here on this one counts.
@@ -350,7 +352,9 @@ void Host::OnDelete(const pb::Delete& message) {
   wanted.kind = KindFromName(message.kind()).value_or(ObjectKind::kMachine);
   wanted.is_approved = message.approved();
   // Those of a resynchronisation are looked at together when it ends.
-  if (!synced_) {
+  const Item* item = Find(wanted.uid);
+  const bool is_old = item != nullptr && item->entry.placement.incarnation < incarnation_;
+  if (!synced_ || (history_ == HistoryState::kOpen && is_old)) {
     pending_deletes_.push_back(std::move(wanted));
   } else if (tripped_ && !wanted.is_approved) {
     held_deletes_.insert(wanted.uid);
@@ -368,9 +372,13 @@ void Host::BelieveHistory() {
   PersistHost();
 }
 
-void Host::Synced(uint64_t revision) {
+void Host::Synced(uint64_t revision, HistoryState history) {
   synced_ = true;
   revision_ = revision;
+  history_ = history;
+  facts_said_ = 0;
+  // What the server has not spoken of yet is neither unknown to it nor to be deleted.
+  if (history == HistoryState::kOpen) return;
   const HistorySeen seen = {.incarnation_known = host_.incarnation,
                             .incarnation = incarnation_,
                             .revision_known = host_.revision,
@@ -407,7 +415,6 @@ void Host::Synced(uint64_t revision) {
     }
   }
   DropUnknownReservations();
-  facts_said_ = 0;
   SayOrphans();
   if (std::ranges::any_of(items_, [](const auto& item) { return !item.second.is_confirmed; })) {
     watch_.ScanNow();

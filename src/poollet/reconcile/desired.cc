@@ -207,6 +207,7 @@ Result<Desired> ParseAssign(std::string_view assign, std::string_view cluster_id
   desired.pool_uid = message.pool_uid();
   desired.reservation_uid = message.reservation_uid();
   desired.hash = message.hash();
+  desired.proof = message.proof();
   desired.revision = message.revision();
   desired.placement = {.incarnation = message.incarnation(), .number = message.placement()};
   desired.amounts = Amounts(message.resources().begin(), message.resources().end());
@@ -224,6 +225,11 @@ Result<Desired> ParseAssign(std::string_view assign, std::string_view cluster_id
   if (desired.uid.empty()) return BadRequest("an assignment without a uid");
   desired.had_secrets = Strip(message);
   return desired;
+}
+
+bool Moves(const Desired& desired) {
+  const auto* machine = std::get_if<DesiredMachine>(&desired.body);
+  return machine != nullptr && machine->moves;
 }
 
 std::set<std::string> ConsumersOf(const Desired& desired) {

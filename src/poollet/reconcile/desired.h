@@ -48,6 +48,7 @@ struct Desired {
   std::string class_name;
   std::string reservation_uid;
   std::string hash;
+  std::string proof;  // that this placement was given to this host; for the server
   uint64_t revision = 0;
   Placement placement;
   fleet::ObjectKind kind = fleet::ObjectKind::kMachine;
@@ -61,6 +62,8 @@ struct Desired {
 // A berth.agent.v1.Assign, serialized. BadRequest for what is no whole assignment; `cluster_id`
 // goes to the runtime object's labels.
 Result<Desired> ParseAssign(std::string_view assign, std::string_view cluster_id);
+// It dies with its lease, because it may be moved.
+bool Moves(const Desired& desired);
 // Of a reservation: who has used it.
 std::set<std::string> ConsumersOf(const Desired& desired);
 // The same message without secrets, for the record.

@@ -215,7 +215,8 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
                session_start_,
                session_counter_,
                message.synced().revision());
-      peer_.Synced(message.synced().revision());
+      peer_.Synced(message.synced().revision(),
+                   message.synced().open() ? HistoryState::kOpen : HistoryState::kSettled);
       if (draining_ && !SayGoodbye(LeaveMode::kDrain)) return Unavailable("the outbox is full");
       Wake(Urgency::kNow);
       break;

@@ -65,6 +65,10 @@ class FixedCredentials final : public CredentialSource {
   const net::RpcCredentials credentials_;
 };
 
+// Whether the server has spoken of everything that the host announced: after a restore it waits for
+// other hosts before it knows what belongs where.
+enum class HistoryState : uint8_t { kSettled, kOpen };
+
 // Who speaks on a session. Messages are serialized HostMessages.
 class SessionPeer {
  public:
@@ -75,7 +79,8 @@ class SessionPeer {
   virtual Status Welcomed(const agent::v1::Welcome& welcome) = 0;
   virtual std::vector<std::string> Announce() = 0;
   virtual void Received(const agent::v1::ServerBatch& batch) = 0;
-  virtual void Synced(uint64_t revision) = 0;
+  // Comes again when an open history is settled.
+  virtual void Synced(uint64_t revision, HistoryState history) = 0;
   // h(n) is now.
   virtual void HeartbeatSent(uint64_t number) = 0;
   virtual void Granted(uint64_t number, Duration ttl) = 0;

@@ -181,7 +181,9 @@ void FakeGateway::HearAnnounce(const pb::Announce& announce) {
     known[entry.uid()] = {.incarnation = entry.incarnation(),
                           .placement = entry.placement(),
                           .hash = entry.hash(),
-                          .gone = entry.gone()};
+                          .gone = entry.gone(),
+                          .proof = entry.proof(),
+                          .leased = entry.leased()};
   }
   for (const auto& orphan : announce.orphans()) orphans[orphan.runtime_id()] = orphan.uid();
   if (announce.last()) Resync();
@@ -214,6 +216,7 @@ void FakeGateway::FillAssign(const std::string& uid,
   } else {
     out.mutable_reservation()->set_count(1);
   }
+  out.set_proof("given " + std::to_string(wish.placement));
   if (wish.edit) wish.edit(out);
   // Stands for a hash: the same wish has the same one.
   out.set_hash(std::to_string(std::hash<std::string>()(
@@ -249,7 +252,11 @@ void FakeGateway::Resync() {
     const bool same =
         there != known.end() && !there->second.gone && there->second.incarnation == incarnation &&
         there->second.placement == wish.placement && there->second.hash == assign.hash();
-    if (!same) {
+    const bool is_old = there != known.end() && there->second.incarnation != incarnation;
+    if (is_open && is_old) {
+      batch.add_confirms()->set_uid(uid);
+      batch.mutable_confirms()->rbegin()->set_keep_only(true);
+    } else if (!same) {
       *batch.add_assigns() = std::move(assign);
     } else if (confirms) {
       pb::Confirm& confirm = *batch.add_confirms();
@@ -272,8 +279,14 @@ void FakeGateway::Resync() {
   Send(message);
   pb::ServerMessage synced;
   synced.mutable_synced()->set_revision(revision);
+  synced.mutable_synced()->set_open(is_open);
   Send(synced);
   synced_ = true;
+}
+
+void FakeGateway::Settle() {
+  is_open = false;
+  Resync();
 }
 
 void FakeGateway::HearBatch(const pb::HostBatch& batch) {

@@ -42,6 +42,8 @@ class FakeGateway {
     uint64_t placement = 0;
     std::string hash;
     bool gone = false;
+    std::string proof;
+    bool leased = false;
   };
   struct Wish {
     std::string kind = "Machine";
@@ -76,6 +78,7 @@ class FakeGateway {
   // Sends an assignment whatever is desired.
   void SendAssign(const std::string& uid, const Wish& wish, uint64_t incarnation);
   void CloseSession();
+  void Settle();
   void OpenTunnel(const std::string& ticket,
                   const std::string& uid,
                   uint64_t placement,
@@ -88,6 +91,7 @@ class FakeGateway {
   Duration lease = Duration::Seconds(8);
   bool grants = true;
   bool confirms = true;
+  bool is_open = false;  // who has what of earlier incarnations is not known yet; Settle() ends it
   bool acknowledges_gone = true;
   std::string refuses;  // the reason of a Refused instead of a Welcome
   uint32_t version = 1;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/rules/settlement.h"
+
+#include <gtest/gtest.h>
+
+#include "apis/compute/machine.h"
+
+namespace berth::gateway {
+namespace {
+
+const meta::KindInfo& Machines() { return apis::compute::kMachineKind; }
+
+TEST(Settlement, Seq20_BeforeTheListIsWholeEverythingIsOpen) {
+  Settlement settlement;
+  EXPECT_FALSE(settlement.is_open());
+  EXPECT_FALSE(settlement.IsOpen("a"));
+  settlement.Begin();
+  EXPECT_TRUE(settlement.IsOpen("a"));
+  EXPECT_TRUE(settlement.IsOpen("made after the restore"));
+  settlement.Know("a", Machines(), {.namespace_ = "default", .name = "a"});
+  EXPECT_FALSE(settlement.all_heard());  // whom to hear is not known yet
+  settlement.Listed();
+  EXPECT_TRUE(settlement.IsOpen("a"));
+  EXPECT_FALSE(settlement.IsOpen("made after the restore"));
+  EXPECT_TRUE(settlement.all_heard());
+}
+
+TEST(Settlement, Seq20_EveryHostIsHeardOrOffOrItsPoolsAreGone) {
+  Settlement settlement;
+  settlement.Begin();
+  settlement.Await("p1", "rack1", "host-1");
+  settlement.Await("v1", "rack1-disks", "host-1");
+  settlement.Await("p2", "rack2", "host-2");
+  settlement.Await("p3", "rack3", "host-3");
+  settlement.Await("p4", "rack4", "host-4");
+  settlement.Listed();
+  EXPECT_EQ(settlement.Awaited(), "rack1, rack2, rack3 and 2 more");
+  settlement.HostHeard("host-1");
+  EXPECT_EQ(settlement.Awaited(), "rack2, rack3, rack4");
+  settlement.PoolGone("p2");
+  settlement.HostHeard("host-3");
+  EXPECT_FALSE(settlement.all_heard());
+  settlement.HostHeard("host-4");
+  EXPECT_TRUE(settlement.all_heard());
+  EXPECT_TRUE(settlement.is_open());
+  settlement.Finish();
+  EXPECT_FALSE(settlement.is_open());
+}
+
+TEST(Settlement, Seq20_TheLatestPlacementIsTheRightOne) {
+  Settlement settlement;
+  settlement.Begin();
+  settlement.Know("a", Machines(), {.namespace_ = "default", .name = "a"});
+  settlement.Listed();
+  EXPECT_EQ(Settlement::LatestOf(*settlement.Find("a")), nullptr);
+  settlement.Claim(
+      "a", {.host = "h1", .pool_uid = "p1", .incarnation = 1, .placement = 9, .resources = {}});
+  settlement.Claim(
+      "a", {.host = "h2", .pool_uid = "p2", .incarnation = 2, .placement = 3, .resources = {}});
+  settlement.Claim(
+      "a", {.host = "h3", .pool_uid = "p3", .incarnation = 2, .placement = 1, .resources = {}});
+  EXPECT_EQ(Settlement::LatestOf(*settlement.Find("a"))->pool_uid, "p2");
+  // A host that comes back says it again.
+  settlement.Claim(
+      "a", {.host = "h3", .pool_uid = "p3", .incarnation = 2, .placement = 5, .resources = {}});
+  EXPECT_EQ(settlement.Find("a")->copies.size(), 3U);
+  EXPECT_EQ(Settlement::LatestOf(*settlement.Find("a"))->pool_uid, "p3");
+  settlement.Close("a");
+  EXPECT_FALSE(settlement.IsOpen("a"));
+}
+
+}  // namespace
+}  // namespace berth::gateway
