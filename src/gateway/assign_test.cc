@@ -238,6 +238,16 @@ TEST_F(AssignTest, D18_OnlyTheNewestOfManyReportsNeedsAWrite) {
   EXPECT_EQ(Now().status.state, "Running");
 }
 
+// Nobody says it again: the host knows that it was heard.
+TEST_F(AssignTest, G3_AReportOutlivesAStoreThatIsAwayForAMinute) {
+  const agent::Assign assign = Place(host_, "web", host_.Join("pool"));
+  world_.SetFaults({.refuse = 1});
+  host_.Report(assign, "Running");
+  world_.Pass(Duration::Minutes(1));
+  world_.SetFaults({});
+  EXPECT_TRUE(world_.Until([&] { return Now().status.state == "Running"; }, Duration::Seconds(10)));
+}
+
 TEST_F(AssignTest, G2_ARefusedAssignmentIsUnboundAndThePoolAvoided) {
   const std::string pool = host_.Join("pool");
   const auto watch = world_.gateway().Watch();

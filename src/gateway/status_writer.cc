@@ -7,6 +7,7 @@
 #include "apis/k8s/secret.h"
 #include "base/log.h"
 #include "gateway/rules/status_apply.h"
+#include "rt/backoff.h"
 #include "rt/sleep.h"
 
 namespace berth::gateway {
@@ -15,8 +16,14 @@ namespace {
 using apis::k8s::kSecretKind;
 using apis::k8s::Secret;
 
-constexpr int kAttemptsMax = 8;  // against other writers of one object
-constexpr Duration kPause = Duration::Millis(200);
+// Against other writers of one object; then it waits for a while.
+constexpr int kConflictsInARow = 8;
+
+// Whether another attempt may end better.
+bool IsPassing(const Status& status) {
+  return status.Is(Reason::kConflict) || status.Is(Reason::kUnavailable) ||
+         status.Is(Reason::kTimeout) || status.Is(Reason::kTooManyRequests);
+}
 
 meta::OwnerReference OwnerOf(const meta::Object& object) {
   meta::OwnerReference owner;
@@ -69,15 +76,15 @@ rt::Task<Status> StatusWriter::WriteOne(Waiting item) {
   co_return OkStatus();
 }
 
+// Until it is written or means nothing any more: the host will not say it again.
 rt::Task<Status> StatusWriter::TryWrite(Waiting item) {
   const std::string uid = item.report.uid();
-  Status last;
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    // A newer report has come: it says all that this one does.
-    if (waiting_.contains(uid)) co_return OkStatus();
+  rt::Backoff backoff;
+  // A newer report says all that this one does.
+  for (int attempt = 1; !waiting_.contains(uid); ++attempt) {
     auto object = co_await client_.Get(*item.kind, item.key);
     if (object.status().Is(Reason::kNotFound)) co_return OkStatus();
-    last = object.status();
+    Status last = object.status();
     if (object.ok()) {
       if (object->metadata().uid != uid || !MayReport(*object,
                                                       item.pool_uid,
@@ -88,23 +95,22 @@ rt::Task<Status> StatusWriter::TryWrite(Waiting item) {
         co_return OkStatus();
       }
       if (!ApplyReport(item.report, loop_.WallNow(), *object)) co_return OkStatus();
-      if (!AccessSecretData(item.report).empty()) CO_TRY_STATUS(co_await KeepSecret(item, *object));
+      if (!AccessSecretData(item.report).empty()) last = co_await KeepSecret(item, *object);
+    }
+    if (last.ok()) {
       const client::WriteOptions options{.subresource = client::Subresource::kStatus};
-      auto written = co_await client_.Update(*std::move(object), options);
-      if (written.ok()) {
+      const auto written = co_await client_.Update(*std::move(object), options);
+      last = written.status();
+      if (last.ok()) {
         ++written_;
         co_return OkStatus();
       }
-      last = written.status();
-      if (last.Is(Reason::kConflict)) continue;
     }
-    if (!last.Is(Reason::kUnavailable) && !last.Is(Reason::kTimeout) &&
-        !last.Is(Reason::kTooManyRequests)) {
-      co_return last;
-    }
-    CO_TRY_STATUS(co_await rt::Sleep(kPause));
+    if (last.Is(Reason::kConflict) && attempt % kConflictsInARow != 0) continue;
+    if (!IsPassing(last)) co_return last;
+    CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
   }
-  co_return last;
+  co_return OkStatus();
 }
 
 rt::Task<Status> StatusWriter::KeepSecret(Waiting item, meta::Object owner) {
