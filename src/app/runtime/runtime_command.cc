@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/runtime/runtime_command.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <csignal>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <utility>
 #include <vector>
 
 #include "app/runtime/fake_runtime_options.h"
+#include "app/runtime/runtime_process.h"
+#include "app/runtime/volume_runtime_command.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
-#include "cli/failure.h"
-#include "cli/files.h"
 #include "cli/session/session.h"
 #include "iri/grpc/server.h"
 #include "net/grpc_status.h"
@@ -33,9 +30,6 @@ using cli::Arguments;
 using cli::Flag;
 using cli::FlagKind;
 using cli::Session;
-
-// Calls in progress may end when the process is told to stop.
-constexpr Duration kStopGrace = Duration::Seconds(2);
 
 constexpr std::array<std::string_view, 2> kGuests = {"simulated", "processes"};
 
@@ -113,20 +107,6 @@ constexpr std::array kFakeFlags = {
          .fallback = "0"},
 };
 
-Result<std::string> SocketOf(const Arguments& arguments, const cli::Environment& environment) {
-  std::string socket = arguments.Text("socket");
-  const std::string_view user_folder = environment.Variable("XDG_RUNTIME_DIR");
-  if (socket.empty() && geteuid() == 0) socket = "/run/berth";
-  if (socket.empty() && !user_folder.empty()) socket = std::string(user_folder) + "/berth";
-  if (socket.empty()) {
-    return cli::Advise(BadRequest("no place for the sockets"), "name a folder with --socket");
-  }
-  std::error_code failed;
-  const auto absolute = std::filesystem::absolute(socket, failed);
-  if (failed) return BadRequest("--socket " + Quote(socket) + ": " + failed.message());
-  return absolute.lexically_normal().string();
-}
-
 iri::Runtimes PartOf(const iri::Runtimes& all, FakeSocket::Serves serves) {
   using Serves = FakeSocket::Serves;
   iri::Runtimes part;
@@ -142,14 +122,8 @@ struct FakeProcess {
   std::shared_ptr<runtime::FakeHostState> state;
   std::unique_ptr<runtime::FakeStateFile> file;
   std::unique_ptr<runtime::FakeHost> host;
-  std::vector<std::unique_ptr<iri::RuntimeServer>> servers;
+  RuntimeServers servers;
 };
-
-// Which start of this machine it is.
-std::string HostBoot() {
-  const Result<std::string> id = cli::ReadFile("/proc/sys/kernel/random/boot_id");
-  return id.ok() ? std::string(Trim(*id)) : "unknown";
-}
 
 Status Assemble(rt::AsioLoop& loop, const Arguments& arguments, FakeProcess& process) {
   TRY(runtime::FakeHostOptions options, FakeHostOf(arguments));
@@ -163,20 +137,10 @@ Status Assemble(rt::AsioLoop& loop, const Arguments& arguments, FakeProcess& pro
   return OkStatus();
 }
 
-rt::Task<Status> StopAll(FakeProcess* process) {
-  for (const auto& server : process->servers) CO_TRY_STATUS(co_await server->Stop(kStopGrace));
-  co_return OkStatus();
-}
-
-rt::Task<Status> ServeUntil(rt::Event* stop, FakeProcess* process) {
-  CO_TRY_STATUS(co_await stop->Wait());
-  co_return co_await StopAll(process);
-}
-
 Status RunFake(Session& session, const Arguments& arguments) {
   net::InitGrpcProcess();
   umask(0077);  // sockets and state are for their owner only
-  TRY(const std::string socket, SocketOf(arguments, session.environment()));
+  TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
   rt::AsioLoop loop("main");
   rt::Event stop;
   loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
@@ -186,7 +150,7 @@ Status RunFake(Session& session, const Arguments& arguments) {
     auto server =
         iri::RuntimeServer::Start(loop, place.path, PartOf(process.host->runtimes(), place.serves));
     if (!server.ok()) {
-      TRY_STATUS(rt::RunTask(loop, StopAll(&process)));
+      TRY_STATUS(rt::RunTask(loop, StopServers(&process.servers)));
       return server.status();
     }
     session.out() << "serving unix:" << place.path << '\n';
@@ -194,36 +158,41 @@ Status RunFake(Session& session, const Arguments& arguments) {
   }
   session.out() << "next    berth iri version --endpoint unix:" << process.servers.front()->path()
                 << std::endl;
-  return rt::RunTask(loop, ServeUntil(&stop, &process));
+  return rt::RunTask(loop, ServeUntil(&stop, &process.servers));
 }
 
-constexpr std::array kChildren = {cli::Command{
+constexpr cli::Command kFake = {
     .name = "fake",
     .summary = "A host that runs nothing, behind the real runtime interface",
     .details =
         "Machines, volumes and buckets that exist only in memory, on a host with a capacity, boot "
         "times, failures and lies as told. For trying things out, for tests and for benchmarks. "
         "Runs until it is told to stop.",
-    .examples = "# a host of 8 cores, one socket per kind in /run/berth\n"
-                "berth runtime fake --socket /run/berth\n"
-                "# a bad one that survives kill -9\n"
-                "berth runtime fake --socket /run/bad.sock --fail create-answer=0.2,boot=0.1 "
-                "--state-file /var/tmp/bad\n"
-                "# what it runs\n"
-                "berth iri machines --endpoint unix:/run/berth/iri-machineprovider.sock",
+    .examples =
+        "# a host of 8 cores, one socket per kind in /run/berth\n"
+        "berth runtime fake --socket /run/berth\n"
+        "# a bad one that survives kill -9\n"
+        "berth runtime fake --socket /run/bad.sock --fail create-answer=0.2,boot=0.1 "
+        "--state-file /var/tmp/bad\n"
+        "# what it runs\n"
+        "berth iri machines --endpoint unix:/run/berth/iri-machineprovider.sock",
     .flags = kFakeFlags,
-    .run = &RunFake}};
+    .run = &RunFake};
 
 }  // namespace
 
 cli::Command RuntimeCommand() {
+  static const std::array kChildren = {kFake, VolumeRuntimeCommand()};
   return {
       .name = "runtime",
       .group = "Hosts",
-      .usage = "fake",
+      .usage = "fake|volume",
       .summary = "Run what runs machines, volumes and buckets on a host",
       .details = "A runtime serves the runtime interface on a unix socket; a poollet drives it.",
-      .examples = "berth runtime fake --socket /run/berth",
+      .examples =
+          "berth runtime fake --socket /run/berth\n"
+          "berth runtime volume --socket /run/berth --dir /var/lib/berth/disks --classes "
+          "classes.yaml",
       .children = kChildren};
 }
 

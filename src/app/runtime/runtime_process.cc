@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runtime/runtime_process.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/failure.h"
+#include "cli/files.h"
+
+namespace berth::app {
+namespace {
+
+// Calls in progress may end when the process is told to stop.
+constexpr Duration kStopGrace = Duration::Seconds(2);
+
+}  // namespace
+
+Result<std::string> RuntimeSocketPath(std::string socket, const cli::Environment& environment) {
+  const std::string_view user_folder = environment.Variable("XDG_RUNTIME_DIR");
+  if (socket.empty() && geteuid() == 0) socket = "/run/berth";
+  if (socket.empty() && !user_folder.empty()) socket = std::string(user_folder) + "/berth";
+  if (socket.empty()) {
+    return cli::Advise(BadRequest("no place for the sockets"), "name a folder with --socket");
+  }
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(socket, failed);
+  if (failed) return BadRequest("--socket " + Quote(socket) + ": " + failed.message());
+  return absolute.lexically_normal().string();
+}
+
+std::string HostBoot() {
+  const Result<std::string> id = cli::ReadFile("/proc/sys/kernel/random/boot_id");
+  return id.ok() ? std::string(Trim(*id)) : "unknown";
+}
+
+rt::Task<Status> StopServers(const RuntimeServers* servers) {
+  for (const auto& server : *servers) CO_TRY_STATUS(co_await server->Stop(kStopGrace));
+  co_return OkStatus();
+}
+
+rt::Task<Status> ServeUntil(rt::Event* stop, const RuntimeServers* servers) {
+  CO_TRY_STATUS(co_await stop->Wait());
+  co_return co_await StopServers(servers);
+}
+
+}  // namespace berth::app

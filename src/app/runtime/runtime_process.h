@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the processes of all runtimes have in common: where their sockets are, which boot of the
+// host this is, how they serve until they are told to stop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/environment.h"
+#include "iri/grpc/server.h"
+#include "rt/event.h"
+#include "rt/task.h"
+
+namespace berth::app {
+
+// The absolute path that --socket names; if it is "", the folder that the user has for such things.
+// An error says what to do.
+Result<std::string> RuntimeSocketPath(std::string socket, const cli::Environment& environment);
+
+// Which start of this machine it is.
+std::string HostBoot();
+
+using RuntimeServers = std::vector<std::unique_ptr<iri::RuntimeServer>>;
+// Calls in progress get a moment to end. Always ok.
+rt::Task<Status> StopServers(const RuntimeServers* servers);
+// The same when `stop` is set.
+rt::Task<Status> ServeUntil(rt::Event* stop, const RuntimeServers* servers);
+
+}  // namespace berth::app

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runtime/volume_runtime_command.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <csignal>
+#include <memory>
+#include <ostream>
+#include <utility>
+
+#include "app/runtime/runtime_process.h"
+#include "app/runtime/volume_runtime_options.h"
+#include "base/log.h"
+#include "cli/arguments.h"
+#include "cli/session/session.h"
+#include "iri/grpc/server.h"
+#include "net/grpc_status.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/event.h"
+#include "rt/process/child_processes.h"
+#include "rt/thread_pool.h"
+#include "runtime/volume/folder_shelf.h"
+#include "runtime/volume/local_images.h"
+#include "runtime/volume/qemu_disks.h"
+#include "runtime/volume/volume_host.h"
+
+namespace berth::app {
+namespace {
+
+using cli::Arguments;
+using cli::Flag;
+using cli::FlagKind;
+using cli::Session;
+
+constexpr std::array kVolumeFlags = {
+    Flag{.name = "socket",
+         .kind = FlagKind::kText,
+         .value_name = "DIR|PATH",
+         .help = "(sockets) Folder for the socket, or PATH.sock. As root /run/berth.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "dir",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(storage) Folder for volumes and snapshots; one runtime per folder.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "classes",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(storage) YAML file with the volume classes: name, capabilities tps and iops, "
+                 "format.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "capacity",
+         .kind = FlagKind::kText,
+         .value_name = "SIZE",
+         .help = "(storage) Disk that volumes, snapshots and images share; default: the size of "
+                 "the file system."},
+    Flag{.name = "reserve",
+         .kind = FlagKind::kText,
+         .value_name = "SIZE",
+         .help = "(storage) Of the capacity, kept for others on this host.",
+         .fallback = "0"},
+    Flag{.name = "overcommit",
+         .kind = FlagKind::kText,
+         .value_name = "RATIO",
+         .help = "(storage) Promise this many times the capacity, from 1 to 100.",
+         .fallback = "1"},
+    Flag{.name = "images",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(images) Folder with OCI image layouts and disk files (.qcow2, .raw, .img).",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "qemu-img",
+         .kind = FlagKind::kText,
+         .value_name = "PATH",
+         .help = "(storage) The program that makes disks.",
+         .fallback = "/usr/bin/qemu-img",
+         .completion = cli::Completion::kFiles},
+};
+
+// Files and processes: their threads mostly wait.
+constexpr size_t kFileThreads = 2;
+constexpr size_t kProcessesMax = 4;
+
+rt::ThreadPool::Options Pool(size_t threads, std::string name) {
+  rt::ThreadPool::Options options;
+  options.threads = threads;
+  options.name = std::move(name);
+  return options;
+}
+
+// In the order in which they need each other.
+struct VolumeProcess {
+  rt::ThreadPool files{Pool(kFileThreads, "files")};
+  rt::ThreadPool programs{Pool(kProcessesMax, "programs")};
+  rt::ChildProcesses processes{programs};
+  std::unique_ptr<runtime::FolderShelf> shelf;
+  std::unique_ptr<runtime::QemuDisks> disks;
+  std::unique_ptr<runtime::LocalImages> images;
+  std::unique_ptr<runtime::VolumeHost> host;
+  RuntimeServers servers;
+};
+
+rt::Task<Status> StartHost(VolumeProcess* process, rt::Loop* loop, VolumeRuntimeOptions options) {
+  CO_TRY(const std::string version, co_await process->disks->Version());
+  CO_TRY(const runtime::ShelfRoom room, co_await process->shelf->Room());
+  const int64_t capacity = options.capacity.value_or(room.total);
+  if (options.capacity.has_value() && capacity > room.total && options.overcommit == 1) {
+    LOG_WARNING("--capacity {} is more than the {} bytes of the file system", capacity, room.total);
+  }
+  options.host.total_bytes = runtime::TotalBytes(capacity, options.reserve, options.overcommit);
+  options.host.boot_id = HostBoot();
+  options.host.facts = {{"volume-disks", version}};
+  const runtime::VolumeHost::Deps deps = {.loop = *loop,
+                                          .shelf = *process->shelf,
+                                          .disks = *process->disks,
+                                          .images = *process->images};
+  CO_TRY(process->host, co_await runtime::VolumeHost::Start(deps, std::move(options.host)));
+  co_return OkStatus();
+}
+
+rt::Task<Status> ServeAndStop(rt::Event* stop, VolumeProcess* process) {
+  const Status served = co_await ServeUntil(stop, &process->servers);
+  CO_TRY_STATUS(co_await process->host->Stop());
+  co_return served;
+}
+
+Status RunVolume(Session& session, const Arguments& arguments) {
+  net::InitGrpcProcess();
+  umask(0077);  // sockets, records and disks are for their owner only
+  TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
+  TRY(VolumeRuntimeOptions options, VolumeOptionsOf(arguments));
+  rt::AsioLoop loop("main");
+  rt::Event stop;
+  loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
+  VolumeProcess process;
+  TRY(process.shelf, runtime::FolderShelf::Open(options.folder, process.files));
+  runtime::QemuDisks::Options qemu;
+  qemu.qemu_img = options.qemu_img;
+  process.disks =
+      std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
+  process.images = std::make_unique<runtime::LocalImages>(options.images, process.files);
+  TRY_STATUS(rt::RunTask(loop, StartHost(&process, &loop, std::move(options))));
+  iri::Runtimes runtimes;
+  runtimes.volume = process.host.get();
+  runtimes.host = process.host.get();
+  auto server = iri::RuntimeServer::Start(loop, VolumeSocket(socket), runtimes);
+  if (!server.ok()) {
+    TRY_STATUS(rt::RunTask(loop, process.host->Stop()));
+    return server.status();
+  }
+  session.out() << "serving unix:" << (*server)->path() << '\n'
+                << "next    berth iri volumes --endpoint unix:" << (*server)->path() << std::endl;
+  process.servers.push_back(*std::move(server));
+  return rt::RunTask(loop, ServeAndStop(&stop, &process));
+}
+
+}  // namespace
+
+cli::Command VolumeRuntimeCommand() {
+  return {
+      .name = "volume",
+      .summary = "Volumes that are files of this host",
+      .details =
+          "Volumes and snapshots as qcow2 or raw files in a folder: empty, from an image, from a "
+          "snapshot, as a clone, encrypted, grown. One budget of disk for all of them. Runs until "
+          "it is told to stop, and goes on where it was after kill -9. Needs qemu-img, and no "
+          "privileges.",
+      .examples =
+          "# 500 GiB for volumes; one class\n"
+          "printf 'classes:\\n- name: fast\\n  capabilities: {tps: 100Mi, iops: 5k}\\n' "
+          ">classes.yaml\n"
+          "berth runtime volume --socket /run/berth --dir /var/lib/berth/disks --classes "
+          "classes.yaml --capacity 500Gi\n"
+          "# with images, and 20 GiB left for the rest of the host\n"
+          "berth runtime volume --dir /srv/disks --classes classes.yaml --images /srv/images "
+          "--reserve 20Gi\n"
+          "# what it has\n"
+          "berth iri volumes --endpoint unix:/run/berth/iri-volumeprovider.sock",
+      .flags = kVolumeFlags,
+      .run = &RunVolume};
+}
+
+}  // namespace berth::app

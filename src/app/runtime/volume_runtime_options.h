@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the flags of `berth runtime volume` become a volume host.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "runtime/volume/volume_host.h"
+
+namespace berth::app {
+
+struct VolumeRuntimeOptions {
+  std::string folder;
+  std::string images;               // "" for none
+  std::string qemu_img;             // path of the program
+  std::optional<int64_t> capacity;  // nullopt: the size of the file system
+  int64_t reserve = 0;
+  double overcommit = 1;
+  runtime::VolumeHost::Options host;  // but for its budget, its boot and its facts
+};
+
+// Reads the file of classes. Errors name the flag, the value and what is possible.
+Result<VolumeRuntimeOptions> VolumeOptionsOf(const cli::Arguments& arguments);
+
+// "1.5": how much more is promised than there is, from 1 to 100.
+Result<double> ParseOvercommit(const std::string& text);
+
+// The one socket for `--socket DIR|PATH.sock`: in a folder, the name that others look for.
+std::string VolumeSocket(const std::string& socket_or_folder);
+
+}  // namespace berth::app
