@@ -107,12 +107,12 @@ class VolumeRuntime:
     def volumes(self):
         return {one['metadata']['labels'][UID_LABEL]: one for one in self.json('volumes')['volumes']}
 
-    def available(self, uid):
+    def available(self, uid, deadline_s=60):
         """The volume of this uid, once it is there."""
         def look():
             found = self.volumes().get(uid)
             return found if found and found.get('status', {}).get('state') == 'VOLUME_AVAILABLE' else None
-        return berth_fixture.eventually(60, look, f'volume {uid}; {self.process.log_tail()}')
+        return berth_fixture.eventually(deadline_s, look, f'volume {uid}; {self.process.log_tail()}')
 
     def used(self):
         return int(self.json('capacity').get('used', {}).get('amounts', {}).get('storage', 0))
@@ -180,7 +180,7 @@ class VolumeRuntimeTest(unittest.TestCase):
         key = 'dG9wLXNlY3JldC1rZXk='  # "top-secret-key"
         runtime.iri('create', '-f', '-',
                     input=volume('u-1', encryption={'secretData': {'encryptionKey': key}}))
-        made = runtime.available('u-1')
+        made = runtime.available('u-1', deadline_s=300)  # hardening a key is seconds of computing
         self.assertEqual(made['status']['access']['attributes']['format'], 'luks')
         for path in [*runtime.files(), runtime.process.log_path]:
             with open(path, 'rb') as file:

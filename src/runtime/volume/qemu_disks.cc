@@ -20,7 +20,8 @@
 namespace berth::runtime {
 namespace {
 
-constexpr Duration kShortLimit = Duration::Minutes(2);
+// Seconds of computing for a key, on a host that has better things to do.
+constexpr Duration kShortLimit = Duration::Minutes(10);
 // Tables of qcow2 and the header of LUKS: an eighth of a percent, and some.
 constexpr int64_t kOverheadBytes = int64_t{64} << 20;
 constexpr int64_t kOverheadPart = 512;
