@@ -158,9 +158,12 @@ void Gateway::ResyncTombstones(Session& session, const Strangers& strangers) {
 }
 
 ResyncStep Gateway::ResyncKnown(Session& session, const agent::Known& known) {
-  // It was given to a host since the restore: the store knows.
-  if (known.incarnation() == cluster_.incarnation) settlement_.Close(known.uid());
   const DesiredEntry* entry = index_.Find(known.uid());
+  // It was given to this host since the restore: the store knows.
+  if (known.incarnation() == cluster_.incarnation &&
+      MineAt(session, known.uid(), known.placement()) != nullptr) {
+    settlement_.Close(known.uid());
+  }
   ResyncInput input{.known = {.incarnation = known.incarnation(),
                               .placement = known.placement(),
                               .hash = known.hash(),

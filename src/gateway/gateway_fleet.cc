@@ -32,7 +32,10 @@ void Gateway::Ask(fleet::Offer offer,
     // A host that is not heard yet may run it.
     fleet::Answer answer{.id = id, .verdict = fleet::Answer::Verdict::kRejected};
     answer.reason = "NotSettled";
-    answer.message = "the store was restored; not heard since: " + settlement_.Awaited();
+    const std::string awaited = settlement_.Awaited();
+    answer.message = "the store was restored, and " +
+                     (awaited.empty() ? std::string("a host that runs it has no pool")
+                                      : "these pools were not heard since: " + awaited);
     deps_.loop.Post("gateway.no_answer",
                     [answer = std::move(answer), done = std::move(done)] { done(answer); });
     return;

@@ -98,7 +98,10 @@ void Host::FillKnown(const Item& item, pb::Known& known) const {
   known.set_pool_uid(item.entry.pool_uid);
   known.set_gone(item.entry.phase == Phase::kGone);
   if (known.gone() || item.desired == nullptr || known.incarnation() == incarnation_) return;
-  // The server may have forgotten that it was placed here.
+  // The server may have forgotten that it was placed here. The proof is of the placement that was
+  // assigned; that of a removal may be a later one.
+  known.set_incarnation(item.desired->placement.incarnation);
+  known.set_placement(item.desired->placement.number);
   known.set_proof(item.desired->proof);
   known.set_leased(Moves(*item.desired));
   for (const auto& [name, amount] : item.entry.amounts) {
