@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import unittest
 
@@ -69,6 +70,13 @@ class Restore(berth_fixture.ServerTestCase):
         self.create(f'later-{i}' for i in range(LATER))
         self.server.kubectl('delete', 'machine', *(f'known-{i}' for i in range(DELETED)), '--timeout=60s', timeout=90)
         self.wait_for(KNOWN + LATER - DELETED)
+        moved = f'known-{KNOWN - 1}'
+        was_on = self.machines()[moved]['spec']['machinePoolRef']['name']
+        self.server.berth('move', f'machine/{moved}')
+        berth_fixture.eventually(
+            60, lambda: self.machines()[moved]['spec'].get('machinePoolRef', {}).get('name') not in (None, was_on),
+            'it is on the other host')
+        self.wait_for(KNOWN + LATER - DELETED)
         before = self.guests()
         self.assertEqual(len(before), KNOWN + LATER - DELETED)
 
@@ -87,14 +95,20 @@ class Restore(berth_fixture.ServerTestCase):
         self.wait_for(KNOWN)
         berth_fixture.eventually(60, lambda: list(self.orphans()), 'pools tell what the store does not know')
         self.assertLessEqual(before, self.guests(), 'what ran then runs now, the very same guests')
+        # The copy has the moved one where it was before; it runs where it went, and there alone.
+        self.assertNotEqual(self.machines()[moved]['spec']['machinePoolRef']['name'], was_on)
+        uids = [uid for _, (_, uid) in self.guests()]
+        self.assertEqual(len(uids), len(set(uids)), 'nothing runs twice')
         # Hosts take offers of the restored scheduler, whose terms begin again.
         self.create(['afterwards'])
         self.wait_for(KNOWN + 1)
         self.assertLessEqual(before, self.guests())
 
         # What the store lost is described again, and becomes what it was.
-        listed = self.server.berth('pool', 'adopt', 'alpha').stdout
-        self.assertRegex(listed, r'(?m)^Machine +default +later-\d+ +\S+ +\S+$')
+        berth_fixture.eventually(
+            60, lambda: re.search(r'(?m)^Machine +default +later-\d+ +\S+ +\S+$',
+                                  self.server.berth('pool', 'adopt', 'alpha').stdout),
+            'alpha lists what the store does not know')
         manifest = json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': [
             {'apiVersion': 'compute.ironcore.dev/v1alpha1', 'kind': 'Machine',
              'metadata': {'name': f'later-{i}', 'namespace': 'default'},
