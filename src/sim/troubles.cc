@@ -335,6 +335,8 @@ void Troubles::RebirthOfAPool() {
   if (pool == nullptr || world_.HostOf(pool->uid) != &old) return;
   const std::string name = old.pools();
   world_.SayFault(fmt::format("pool {} of {} is removed", name, old.name()));
+  // After a restore this is the operator's word that nothing of the host runs.
+  if (world_.incarnation() > 1) TurnOff(old);
   for (const auto& [uid, one] : world_.truth().pools()) {
     if (one.name == name) users_.ForceEverythingFrom(uid);
   }
