@@ -84,12 +84,15 @@ std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const P
     return fmt::format("{} still has to leave {}", fact.key.name, fact.pool);
   if (fact.kind != &kMachineKind) return "";
   const int copies = host->state().RunningCopies(host->fake().clock(), fact.uid);
+  // Who deletes a volume by force (4.5) has a machine that cannot start; one that runs goes on.
+  if (copies == 0 && !HasItsVolumes(world, fact)) return "";
   if (copies != (fact.is_on ? 1 : 0)) {
-    return fmt::format("{} runs {} times on {}, power {}",
+    return fmt::format("{} runs {} times on {}, power {}, and is said to be {}",
                        fact.key.name,
                        copies,
                        fact.pool,
-                       fact.is_on ? "on" : "off");
+                       fact.is_on ? "on" : "off",
+                       fact.state);
   }
   if (fact.is_on && fact.state != "Running") {
     return fmt::format("{} runs on {} and is said to be {}", fact.key.name, fact.pool, fact.state);

@@ -44,6 +44,18 @@ TEST(Simulation, R6_2_AWorldConvergesAlsoWithMachinesWithVolumesThatNoPoolTakes)
   EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
 }
 
+// Their hosts are away, so the volumes may not exist when they go.
+TEST(Simulation, R4_5_AWorldConvergesAlsoWithMachinesWhoseVolumesWereDeletedByForce) {
+  Scenario scenario = Load("calm");
+  scenario.volumes = scenario.machines;
+  scenario.partition_after_bind = 0.5;
+  scenario.forced_deletions = 60;
+  for (const uint64_t seed : {1, 6}) {
+    const Outcome outcome = RunSimulation(scenario, seed, Broken::kNothing);
+    EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
+  }
+}
+
 TEST(Simulation, ASeedGivesTheSameRunAgain) {
   const Scenario scenario = Load("small");
   const Outcome first = RunSimulation(scenario, 3, Broken::kNothing);
