@@ -28,6 +28,8 @@ class Moments {
   virtual void BindEnded(const client::BindRequest& request,
                          const Status& verdict,
                          Duration slept) = 0;
+  // The store still has it where it was.
+  virtual void UnbindBegins(const client::UnbindRequest& request) = 0;
   virtual void Unbound(const client::UnbindRequest& request, const Status& verdict) = 0;
   // The machine was told to make room for a more important one.
   virtual void Preempting(const std::string& uid) = 0;

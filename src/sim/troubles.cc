@@ -204,6 +204,7 @@ void Troubles::Restore() {
   world_.RestoreBackup();
   accepted_.clear();
   bound_.clear();
+  leaving_.clear();
   moved_.clear();
   term_ = 0;
   world_.StartServer();
@@ -496,12 +497,17 @@ void Troubles::BindEnded(const client::BindRequest& request,
   }
 }
 
-void Troubles::Unbound(const client::UnbindRequest& request, const Status& verdict) {
-  if (!verdict.ok() || request.proof != client::UnbindProof::kFenced) return;
+void Troubles::UnbindBegins(const client::UnbindRequest& request) {
+  if (request.proof != client::UnbindProof::kFenced) return;
   const PlacedFact* fact = world_.truth().Find(request.uid);
   HostProcess* host = fact == nullptr ? nullptr : world_.HostOf(fact->pool_uid);
   if (host == nullptr) return;
-  moved_[request.uid] = {.host = host->index(), .had_copy = HasCopy(*host, request.uid)};
+  leaving_[request.uid] = {.host = host->index(), .had_copy = HasCopy(*host, request.uid)};
+}
+
+void Troubles::Unbound(const client::UnbindRequest& request, const Status& verdict) {
+  auto leaving = leaving_.extract(request.uid);
+  if (verdict.ok() && !leaving.empty()) moved_[request.uid] = leaving.mapped();
 }
 
 void Troubles::Preempting(const std::string& uid) {

@@ -45,6 +45,7 @@ class Troubles final : public Moments {
   void BindEnded(const client::BindRequest& request,
                  const Status& verdict,
                  Duration slept) override;
+  void UnbindBegins(const client::UnbindRequest& request) override;
   void Unbound(const client::UnbindRequest& request, const Status& verdict) override;
   void Preempting(const std::string& uid) override;
   void MoveClaimed(const std::string& uid, bool is_claimed) override;
@@ -96,6 +97,7 @@ class Troubles final : public Moments {
   std::map<std::string, Time> bound_;             // UID to when, the last ones
   std::set<std::string> spoilt_;                  // UIDs that were changed before their bind
   std::set<std::string> died_holding_;            // pools whose poollet died with holds
+  std::map<std::string, Moved> leaving_;          // by UID: an unbind is under way
   std::map<std::string, Moved> moved_;            // by UID
   std::set<std::string> slowed_;                  // pools whose move was made slow
   int64_t term_ = 0;                              // the highest seen

@@ -67,6 +67,7 @@ rt::Task<std::vector<Status>> WatchedBinder::UnbindBatch(
     const Status woke = co_await rt::Sleep(pause);
     if (!woke.ok()) co_return std::vector<Status>(asked.size(), woke);
   }
+  for (const client::UnbindRequest& request : asked) moments_.UnbindBegins(request);
   std::vector<Status> verdicts = co_await inner_.UnbindBatch(std::move(requests));
   for (size_t i = 0; i < asked.size(); ++i) moments_.Unbound(asked[i], verdicts[i]);
   co_return verdicts;
