@@ -314,7 +314,8 @@ void World::RestoreBackup() {
   for (const auto& [uid, fact] : truth_.placed()) {
     const PlacedFact* then = backup_truth_.Find(uid);
     const bool is_lost = then == nullptr || then->pool_uid != fact.pool_uid ||
-                         then->epoch != fact.epoch || then->release != fact.release;
+                         then->epoch != fact.epoch || then->release != fact.release ||
+                         then->is_deleting != fact.is_deleting;
     if (is_lost) rewound_uids_.insert(uid);
   }
   for (const auto& [uid, fact] : backup_truth_.placed()) {
