@@ -237,6 +237,7 @@ void Placer::DecideNext(Attempt& attempt) {
     REACHED("scheduler.assume_lost");
     const std::string uid = attempt.uid;
     attempts_.erase(uid);
+    reports_.Waits(uid);
     return TryLater(uid);
   }
   AskHosts(attempt);
@@ -559,6 +560,10 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
     pending.reason = "Binding";
     pending.reasons = pending.reason;
     pending.message = "pool " + accepted + " has accepted it, and the binding is not written yet";
+  } else if (const ObjectRecord* volume = BeingBoundOf(std::get<Ask>(prepared))) {
+    pending.reason = "Binding";
+    pending.reasons = pending.reason + " " + volume->key.name;
+    pending.message = "its volume " + volume->key.name + " is being bound already";
   } else if (const std::string pool = preemptor_.PoolFor(uid); !pool.empty()) {
     pending.reason = "Preempting";
     pending.reasons = pending.reason;
@@ -584,6 +589,13 @@ std::string Placer::BindingPoolOf(const std::string& uid) const {
   if (found == attempts_.end() || found->second->state != Attempt::State::kBinding) return "";
   const PoolEntry* pool = pools_.Find(found->second->candidate.pool);
   return pool == nullptr ? std::string() : pool->pool.spec.name;
+}
+
+const ObjectRecord* Placer::BeingBoundOf(const Ask& ask) const {
+  const auto found = std::ranges::find_if(ask.joint, [this](const ObjectRecord* volume) {
+    return !BindingPoolOf(volume->uid).empty();
+  });
+  return found == ask.joint.end() ? nullptr : *found;
 }
 
 std::vector<Refusal> Placer::RefusalsOf(std::string_view uid) const {

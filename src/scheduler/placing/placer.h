@@ -100,6 +100,8 @@ class Placer {
   // Hosts that said no in the last attempt of an object that waits.
   std::vector<Refusal> RefusalsOf(std::string_view uid) const;
   // The pool that its binding is being written for; "" if none is.
+  // The first volume of an attempt that an attempt of its own is binding; null if there is none.
+  const ObjectRecord* BeingBoundOf(const Ask& ask) const;
   std::string BindingPoolOf(const std::string& uid) const;
 
   // Nothing is under way and nothing could be.

@@ -49,11 +49,13 @@ class SecondScheduler {
 class StubbornBinder final : public client::Binder {
  public:
   enum class Way : uint8_t { kGood, kSlow, kConflicts } way = Way::kGood;
+  int begun = 0;
   explicit StubbornBinder(client::Binder& inner) : inner_(inner) {}
 
   rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
       std::vector<client::BindRequest> requests) override {
     using Verdicts = std::vector<Result<std::vector<meta::Object>>>;
+    ++begun;
     if (way == Way::kConflicts) co_return Verdicts(requests.size(), Conflict("it changes"));
     while (way == Way::kSlow) {
       const Status slept = co_await rt::Sleep(Duration::Seconds(1));
@@ -87,6 +89,25 @@ TEST(SchedulerRules, C4_WhatIsBoundAgainAndAgainInVainOrForLongSaysWhyItWaits) {
     binder.way = StubbornBinder::Way::kGood;
     EXPECT_TRUE(world.IsPlaced("web"));
   }
+}
+
+TEST(SchedulerRules, C4_AMachineWhoseVolumeIsBeingBoundForLongSaysSo) {
+  SchedulerWorld world(5);
+  world.Join(world.MakePool("alpha"));
+  world.JoinVolumePool(world.MakeVolumePool("disks", "host-d", "Any"));
+  StubbornBinder binder(world.api().registry().binder());
+  binder.way = StubbornBinder::Way::kSlow;
+  const SecondScheduler scheduler(world, {.holder = "stubborn"}, binder);
+  world.MakeVolume("data");
+  ASSERT_TRUE(world.Until([&] { return binder.begun == 1; }));
+  apis::compute::Machine machine = world.Machine("web");
+  machine.spec.volumes.emplace_back().name = "data";
+  machine.spec.volumes[0].volume_ref = apis::core::LocalObjectReference{.name = "data"};
+  world.MakeMachine(machine);
+  ASSERT_TRUE(world.Until([&] { return !world.WhyNot("web").empty(); }));
+  EXPECT_EQ(world.WhyNot("web"), "its volume data is being bound already");
+  binder.way = StubbornBinder::Way::kGood;
+  EXPECT_TRUE(world.IsPlaced("web"));
 }
 
 std::set<uint64_t> Terms(const std::vector<fleet::Offer>& offers) {
