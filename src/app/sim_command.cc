@@ -29,6 +29,7 @@ using cli::Flag;
 using cli::FlagKind;
 using cli::Session;
 
+constexpr size_t kEventsOfAFailure = 40;
 constexpr std::array<std::string_view, 2> kFormats = {"text", "json"};
 constexpr std::array kFlags = {
     Flag{.name = "seed",
@@ -57,8 +58,8 @@ constexpr std::array kFlags = {
     Flag{.name = "events",
          .kind = FlagKind::kNumber,
          .value_name = "N",
-         .help = "How many of the last events a failure shows, 20000 at most.",
-         .fallback = "40"},
+         .help = "Show this many of the last events, 20000 at most; a failure shows 40 at least.",
+         .fallback = "0"},
     Flag{.name = "output",
          .letter = 'o',
          .kind = FlagKind::kText,
@@ -72,7 +73,7 @@ struct Plan {
   uint64_t first = 1;
   uint64_t last = 1;
   sim::Scenario scenario;
-  size_t events = 40;  // that a failure shows
+  size_t events = 0;  // to be shown
   std::string scenario_file;
   sim::Broken broken = sim::Broken::kNothing;
   std::string broken_name;
@@ -130,12 +131,16 @@ std::string ReplayCommand(const Plan& plan, uint64_t seed) {
   return command;
 }
 
+void PrintEvents(std::ostream& out, size_t count, const sim::Outcome& outcome) {
+  const size_t skipped = outcome.trace.size() - std::min(count, outcome.trace.size());
+  for (size_t i = skipped; i < outcome.trace.size(); ++i) out << outcome.trace[i] << "\n";
+}
+
 void PrintFailure(std::ostream& out, const Plan& plan, const sim::Outcome& outcome) {
   out << "VIOLATED " << outcome.violation->checker << " at "
       << sim::FormatVirtual(outcome.violation->at) << ": " << outcome.violation->what << "\n";
   out << "the last events:\n";
-  const size_t skipped = outcome.trace.size() - std::min(plan.events, outcome.trace.size());
-  for (size_t i = skipped; i < outcome.trace.size(); ++i) out << outcome.trace[i] << "\n";
+  PrintEvents(out, std::max(plan.events, kEventsOfAFailure), outcome);
   out << "replay: " << ReplayCommand(plan, outcome.seed) << "\n";
 }
 
@@ -203,6 +208,7 @@ Status RunSim(Session& session, const Arguments& arguments) {
     summary.Add(outcome);
     last = sim::FormatOutcome(outcome);
     if (is_json) PrintJson(session.out(), plan, outcome);
+    if (!outcome.violation && !is_json) PrintEvents(session.out(), plan.events, outcome);
     if (outcome.violation && !is_json) PrintFailure(session.out(), plan, outcome);
     if (!is_json && plan.last > plan.first) session.out() << last << std::endl;
     if (!arguments.Switch("twice")) continue;
