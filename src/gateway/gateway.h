@@ -241,7 +241,11 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   // gateway_approval.cc: an operator's word for deletions that a host holds back.
   void SendApproved(Session& session, const PoolFace& face);
   static bool IsApproved(const Session& session, const std::string& pool_uid);
-  static std::string PoolHere(const Session& session, const DesiredEntry& entry);
+  // The pool of this session that an object of the kind concerns: the one of this UID, or the one
+  // of its kind, since it was bound elsewhere or the pool was made anew; "" if there is none.
+  static std::string PoolHere(const Session& session,
+                              const meta::KindInfo& kind,
+                              const std::string& pool_uid);
   bool HasDeletions(const Session& session, const PoolFace& face) const;
   void SettleApprovals(Session& session);
 

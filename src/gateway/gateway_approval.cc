@@ -12,12 +12,12 @@ bool Gateway::IsApproved(const Session& session, const std::string& pool_uid) {
   return pool != session.pools.end() && pool->second.face.approves_deletions;
 }
 
-// The pool of this session that a deletion concerns: of what was bound elsewhere meanwhile, the one
-// of its kind.
-std::string Gateway::PoolHere(const Session& session, const DesiredEntry& entry) {
-  if (session.pools.contains(entry.pool_uid)) return entry.pool_uid;
+std::string Gateway::PoolHere(const Session& session,
+                              const meta::KindInfo& kind,
+                              const std::string& pool_uid) {
+  if (session.pools.contains(pool_uid)) return pool_uid;
   for (const auto& [uid, pool] : session.pools) {
-    if (pool.face.kind == &apis::PoolKindOf(*entry.kind)) return uid;
+    if (pool.face.kind == &apis::PoolKindOf(kind)) return uid;
   }
   return "";
 }
@@ -34,7 +34,7 @@ void Gateway::SendApproved(Session& session, const PoolFace& face) {
   for (const auto& [uid, item] : session.items) {
     const DesiredEntry* entry = item.is_deleting ? index_.Find(uid) : nullptr;
     if (entry == nullptr || session.pools.contains(entry->pool_uid)) continue;
-    if (PoolHere(session, *entry) != face.uid) continue;
+    if (PoolHere(session, *entry->kind, entry->pool_uid) != face.uid) continue;
     SendDelete(session, *entry, item.placement, agent::Delete::MOVED);
   }
   for (const auto& [uid, stone] : session.tombstones) {
@@ -49,7 +49,7 @@ bool Gateway::HasDeletions(const Session& session, const PoolFace& face) const {
   for (const auto& [uid, item] : session.items) {
     const DesiredEntry* entry = item.is_deleting ? index_.Find(uid) : nullptr;
     if (entry == nullptr || session.pools.contains(entry->pool_uid)) continue;
-    if (PoolHere(session, *entry) == face.uid) return true;
+    if (PoolHere(session, *entry->kind, entry->pool_uid) == face.uid) return true;
   }
   for (const auto& [uid, stone] : session.tombstones) {
     if (stone.pool_uid == face.uid) return true;

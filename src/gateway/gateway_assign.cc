@@ -83,7 +83,7 @@ void Gateway::SendDelete(Session& session,
   message.set_placement(placement);
   message.set_why(why);
   message.set_kind(std::string(entry.kind->kind));
-  message.set_approved(IsApproved(session, PoolHere(session, entry)));
+  message.set_approved(IsApproved(session, PoolHere(session, *entry.kind, entry.pool_uid)));
 }
 
 void Gateway::SendTombstone(Session& session, const client::Tombstone& stone) {

@@ -91,7 +91,9 @@ std::string Gateway::ProofOf(const std::string& uid,
   return pki::HmacSha256(proof_key_, words).substr(0, kProofBytes);
 }
 
+// Nobody asks it of what the store itself has given out.
 bool Gateway::IsProven(const agent::Known& known) const {
+  if (known.incarnation() == cluster_.incarnation) return false;
   return pki::EqualConstantTime(
       known.proof(),
       ProofOf(known.uid(), known.incarnation(), known.placement(), known.pool_uid()));
@@ -111,12 +113,8 @@ std::optional<Desired> Gateway::DesiredOf(const std::string& uid) {
 
 // The pool may have been made anew since the restore: then it is the one of its kind.
 std::string Gateway::PoolFor(const Session& session, const agent::Known& known) {
-  if (session.pools.contains(known.pool_uid())) return known.pool_uid();
   const Settlement::Object* object = settlement_.Find(known.uid());
-  for (const auto& [uid, pool] : session.pools) {
-    if (object != nullptr && pool.face.kind == &apis::PoolKindOf(*object->kind)) return uid;
-  }
-  return "";
+  return object == nullptr ? "" : PoolHere(session, *object->kind, known.pool_uid());
 }
 
 void Gateway::Claim(Session& session, const agent::Known& known) {

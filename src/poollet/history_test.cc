@@ -13,6 +13,17 @@ namespace {
 
 using Answered = fleet::Answer::Verdict;
 
+// Their UIDs; fewer if one does not run.
+std::vector<std::string> RunEight(World& world) {
+  std::vector<std::string> uids;
+  for (int i = 0; i < 8; ++i) world.server.Desire("m" + std::to_string(i), {});
+  for (int i = 0; i < 8; ++i) {
+    const std::string uid = "m" + std::to_string(i);
+    if (world.UntilState(uid, "Running")) uids.push_back(uid);
+  }
+  return uids;
+}
+
 TEST(Poollet, Seq9_AHoldThatDiedWithThePoolletIsAdmittedAgainOrRefused) {
   World world;
   world.StartAndSync();
@@ -94,10 +105,8 @@ TEST(Poollet, Seq20_UnderAnOlderStoreNothingIsDeletedAndTheUnknownIsQuarantined)
 TEST(Poollet, R4_3_BreakerManyDeletionsUnderARewoundHistoryWaitForAnOperator) {
   World world;
   world.StartAndSync();
-  std::vector<std::string> uids;
-  for (int i = 0; i < 8; ++i) uids.push_back("m" + std::to_string(i));
-  for (const auto& uid : uids) world.server.Desire(uid, {});
-  for (const auto& uid : uids) ASSERT_TRUE(world.UntilState(uid, "Running"));
+  const std::vector<std::string> uids = RunEight(world);
+  ASSERT_EQ(uids.size(), 8U);
   world.server.incarnation = 2;
   for (int i = 0; i < 5; ++i) {
     world.server.Forget(uids[i]);
@@ -117,10 +126,8 @@ TEST(Poollet, R4_3_BreakerManyDeletionsUnderARewoundHistoryWaitForAnOperator) {
 TEST(Poollet, R4_3_BreakerDeletionsWaitUntilTheServerHasSpokenOfEverything) {
   World world;
   world.StartAndSync();
-  std::vector<std::string> uids;
-  for (int i = 0; i < 8; ++i) uids.push_back("m" + std::to_string(i));
-  for (const auto& uid : uids) world.server.Desire(uid, {});
-  for (const auto& uid : uids) ASSERT_TRUE(world.UntilState(uid, "Running"));
+  const std::vector<std::string> uids = RunEight(world);
+  ASSERT_EQ(uids.size(), 8U);
   world.server.incarnation = 2;
   world.server.is_open = true;
   world.server.CloseSession();
@@ -189,10 +196,8 @@ TEST(Poollet, R4_3_OrphansOfTheRecordAreAdoptedWhereTheyAre) {
 TEST(Poollet, R4_3_BreakerIsOverOnceEverythingHeldBackWasApproved) {
   World world;
   world.StartAndSync();
-  std::vector<std::string> uids;
-  for (int i = 0; i < 8; ++i) uids.push_back("m" + std::to_string(i));
-  for (const auto& uid : uids) world.server.Desire(uid, {});
-  for (const auto& uid : uids) ASSERT_TRUE(world.UntilState(uid, "Running"));
+  const std::vector<std::string> uids = RunEight(world);
+  ASSERT_EQ(uids.size(), 8U);
   world.server.incarnation = 2;
   for (int i = 0; i < 5; ++i) {
     world.server.Forget(uids[i]);

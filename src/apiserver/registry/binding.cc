@@ -121,11 +121,7 @@ rt::Task<std::vector<Status>> StoreBinder::UnbindBatch(
     }
     AddPoolOf(*requests[i].kind, requests[i].key, draft);
   }
-  const Status decided = co_await DecideAll(&drafts);
-  std::vector<Status> verdicts;
-  verdicts.reserve(drafts.size());
-  for (Draft& draft : drafts) verdicts.push_back(draft.verdict.value_or(decided));
-  co_return verdicts;
+  co_return co_await VerdictsOf(&drafts);
 }
 
 rt::Task<std::vector<Status>> StoreBinder::AdoptBatch(std::vector<client::Adoption> adoptions) {
@@ -142,11 +138,7 @@ rt::Task<std::vector<Status>> StoreBinder::AdoptBatch(std::vector<client::Adopti
     draft.pools.insert(adoption.pool_uid);
     AddPoolOf(*adoption.kind, adoption.key, draft);
   }
-  const Status decided = co_await DecideAll(&drafts);
-  std::vector<Status> verdicts;
-  verdicts.reserve(drafts.size());
-  for (Draft& draft : drafts) verdicts.push_back(draft.verdict.value_or(decided));
-  co_return verdicts;
+  co_return co_await VerdictsOf(&drafts);
 }
 
 rt::Task<Status> StoreBinder::Settle() { return SettleIncarnation(parts_.loop, parts_.store); }
@@ -192,6 +184,14 @@ rt::Task<std::vector<Result<meta::Object>>> StoreBinder::CreateBoundBatch(
       verdicts.emplace_back(made.status());
     }
   }
+  co_return verdicts;
+}
+
+rt::Task<std::vector<Status>> StoreBinder::VerdictsOf(std::vector<Draft>* drafts) {
+  const Status decided = co_await DecideAll(drafts);
+  std::vector<Status> verdicts;
+  verdicts.reserve(drafts->size());
+  for (const Draft& draft : *drafts) verdicts.push_back(draft.verdict.value_or(decided));
   co_return verdicts;
 }
 

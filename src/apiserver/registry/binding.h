@@ -87,6 +87,7 @@ class StoreBinder final : public client::Binder, public client::Rewound {
   enum class Fit : uint8_t { kStaged, kRefused, kNextCommit };
 
   rt::Task<Status> DecideAll(std::vector<Draft>* drafts);
+  rt::Task<std::vector<Status>> VerdictsOf(std::vector<Draft>* drafts);
   // Which pool the object is bound to is read from it; if that is behind, the next try knows
   // better.
   void AddPoolOf(const meta::KindInfo& kind, const client::ObjectKey& key, Draft& draft);
