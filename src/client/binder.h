@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binder is the only door through which a placement changes: the subresource `binding`. (After a
-// restore, what hosts run is taken over through rewound.h.) What makes a bind right is checked inside
-// the commit, not before it, so two schedulers, a late cordon or an edit in between cannot bind
-// wrongly. All bodies of Client that offer it pass client/conformance.
+// restore, what hosts run is taken over through rewound.h.) What makes a bind right is checked
+// inside the commit, not before it, so two schedulers, a late cordon or an edit in between cannot
+// bind wrongly. All bodies of Client that offer it pass client/conformance.
 #pragma once
 
 #include <cstdint>
