@@ -104,16 +104,17 @@ class Restore(berth_fixture.ServerTestCase):
         self.wait_for(KNOWN + 1)
         self.assertLessEqual(before, self.guests())
 
-        # What the store lost is described again, and becomes what it was.
-        berth_fixture.eventually(
-            60, lambda: re.search(r'(?m)^Machine +default +later-\d+ +\S+ +\S+$',
-                                  self.server.berth('pool', 'adopt', 'alpha').stdout),
-            'alpha lists what the store does not know')
+        # What the store lost is described again, and becomes what it was. Which host got it was the scheduler's choice.
+        lost = re.compile(r'(?m)^Machine +default +later-\d+ +\S+ +\S+$')
+        listed = berth_fixture.eventually(
+            60, lambda: [host.name for host in self.hosts
+                         if lost.search(self.server.berth('pool', 'adopt', host.name).stdout)],
+            'a host lists what the store does not know')
         manifest = json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': [
             {'apiVersion': 'compute.ironcore.dev/v1alpha1', 'kind': 'Machine',
              'metadata': {'name': f'later-{i}', 'namespace': 'default'},
              'spec': {'machineClassRef': {'name': 'small'}, 'power': 'On'}} for i in range(LATER)]})
-        tried = self.server.berth('pool', 'adopt', 'alpha', '-f', '-', '--dry-run', input=manifest).stdout
+        tried = self.server.berth('pool', 'adopt', listed[0], '-f', '-', '--dry-run', input=manifest).stdout
         self.assertIn('adopted (server dry run)', tried)
         self.assertEqual(len(self.machines()), KNOWN + 1)
         for host in self.hosts:
