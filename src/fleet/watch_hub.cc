@@ -7,9 +7,9 @@ namespace berth::fleet {
 
 class WatchHub::Reader final : public FleetWatch {
  public:
-  explicit Reader(WatchHub& hub) : hub_(&hub) { hub.readers_.insert(this); }
+  explicit Reader(WatchHub& hub) : hub_(&hub) { hub.readers_.push_back(this); }
   ~Reader() override {
-    if (hub_ != nullptr) hub_->readers_.erase(this);
+    if (hub_ != nullptr) std::erase(hub_->readers_, this);
   }
 
   rt::Task<Result<std::vector<FleetEvent>>> Next() override {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "fleet/fleet.h"
@@ -29,7 +28,7 @@ class WatchHub {
 
  private:
   class Reader;
-  std::set<Reader*> readers_;
+  std::vector<Reader*> readers_;  // in the order in which they came; few
 };
 
 }  // namespace berth::fleet

@@ -104,11 +104,10 @@ Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
   }
   const bool is_placed = !record.placed_uid.empty() || objects_.PlaceOf(record) != nullptr;
   if (!is_placed && record.kind == &kVolumeKind) {
-    const std::vector<const ObjectRecord*> machines = objects_.NamedBy(record);
-    if (!machines.empty()) {
-      return Settled(dev::kVerdictWaits,
-                     "is placed together with machine " + machines.front()->key.name +
-                         ", which has no place yet");
+    if (const ObjectRecord* machine = objects_.WaitsWith(record)) {
+      return Settled(
+          dev::kVerdictWaits,
+          "is placed together with machine " + machine->key.name + ", which has no place yet");
     }
   }
   std::vector<Request> unmade = TakeUnmadeVolumes(object, record);

@@ -459,12 +459,12 @@ void ObjectDirectory::Index(const ObjectRecord& record) {
   const bool has_class = record.kind == &kMachineKind || record.kind == &kReservationKind;
   if (has_class && record.shape == nullptr) without_class_[record.class_name].insert(&record);
   if (record.reserves != nullptr && !record.reserves->part_of.empty()) {
-    parts_.insert({{record.key.namespace_, record.reserves->part_of}, &record});
+    parts_.insert({{{record.key.namespace_, record.reserves->part_of}, record.uid}, &record});
   }
   if (record.kind != &kMachineKind) return;
   CountPreemptible(record, 1);
   if (!record.reservation.empty()) {
-    into_.insert({{record.key.namespace_, record.reservation}, &record});
+    into_.insert({{{record.key.namespace_, record.reservation}, record.uid}, &record});
   }
   if (record.is_deleting || PlaceOf(record) != nullptr) return;
   for (const std::string& name : record.volumes) {
@@ -476,10 +476,10 @@ void ObjectDirectory::Unindex(const ObjectRecord& record) {
   by_key_.erase(&record);
   if (record.kind == &kMachineKind) CountPreemptible(record, -1);
   if (!record.reservation.empty()) {
-    into_.erase({{record.key.namespace_, record.reservation}, &record});
+    into_.erase({{record.key.namespace_, record.reservation}, record.uid});
   }
   if (record.reserves != nullptr) {
-    parts_.erase({{record.key.namespace_, record.reserves->part_of}, &record});
+    parts_.erase({{record.key.namespace_, record.reserves->part_of}, record.uid});
   }
   if (const auto waiting = without_class_.find(record.class_name);
       waiting != without_class_.end()) {
@@ -523,7 +523,7 @@ void ObjectDirectory::JudgeRelated(const ObjectRecord& record, Effects& effects)
   if (record.reserves != nullptr) {
     for (const std::string& name : {record.key.name, record.reserves->part_of}) {
       const client::ObjectKey key{.namespace_ = record.key.namespace_, .name = name};
-      for (auto at = into_.lower_bound({key, nullptr}); at != into_.end() && at->first == key;
+      for (auto at = into_.lower_bound({key, ""}); at != into_.end() && at->first.first == key;
            ++at) {
         Judge(*at->second, effects);
       }

@@ -121,8 +121,6 @@ class ObjectDirectory {
   ObjectRecord Sketch(const meta::Object& object) { return Read(object); }
   // Where the store says the object is; null: nowhere, or its pool is gone.
   const PoolEntry* PlaceOf(const ObjectRecord& record) const;
-  // Machines without a place that name this volume.
-  std::vector<const ObjectRecord*> NamedBy(const ObjectRecord& volume) const;
   // The request for the board, or what it waits for.
   std::variant<Ask, NotYet> Prepare(const ObjectRecord& record) const;
 
@@ -189,6 +187,8 @@ class ObjectDirectory {
   // The pools that a reservation names.
   std::optional<NotYet> AddPools(const ObjectRecord& reservation, Ask& ask) const;
   std::vector<const ObjectRecord*> PartsOf(const ObjectRecord& reservation) const;
+  // Machines without a place that name this volume, in no order.
+  std::vector<const ObjectRecord*> NamedBy(const ObjectRecord& volume) const;
   void Index(const ObjectRecord& record);
   void Unindex(const ObjectRecord& record);
   void Judge(const ObjectRecord& record, Effects& effects) const;
@@ -211,9 +211,10 @@ class ObjectDirectory {
   // Thousands may name one volume, and each is found alone when it goes.
   std::unordered_map<uint64_t, std::unordered_set<const ObjectRecord*>> named_by_;
   // Machines that are to go into a reservation, and reservations that are parts of one, by its
-  // name. Few.
-  std::set<std::pair<client::ObjectKey, const ObjectRecord*>> into_;
-  std::set<std::pair<client::ObjectKey, const ObjectRecord*>> parts_;
+  // name and in the order of their own UIDs. Few.
+  using ByReservation = std::map<std::pair<client::ObjectKey, std::string>, const ObjectRecord*>;
+  ByReservation into_;
+  ByReservation parts_;
   std::map<ObjectKey, std::string> copies_;  // UID of the reservation, by key on the board
   std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
   // Machines and reservations whose class is not known, by its name.

@@ -110,8 +110,8 @@ const ObjectRecord* ObjectDirectory::ReservationAt(ObjectKey copy) const {
 std::vector<const ObjectRecord*> ObjectDirectory::PartsOf(const ObjectRecord& reservation) const {
   if (!reservation.reserves->is_for_all) return {&reservation};
   std::vector<const ObjectRecord*> parts;
-  for (auto at = parts_.lower_bound({reservation.key, nullptr});
-       at != parts_.end() && at->first == reservation.key;
+  for (auto at = parts_.lower_bound({reservation.key, ""});
+       at != parts_.end() && at->first.first == reservation.key;
        ++at) {
     parts.push_back(at->second);
   }
