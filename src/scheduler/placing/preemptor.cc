@@ -58,10 +58,7 @@ void Preemptor::Lift(const ObjectRecord& record, const Request& request) {
   const auto known = nominations_.find(record.uid);
   if (known != nominations_.end()) {
     const bool is_there = board_.PoolOf(known->second.stand_in.key) == known->second.pool;
-    if (!is_there || known->second.until <= loop_.Now()) {
-      REACHED("preempt.expired");
-      return End(record.uid);
-    }
+    if (!is_there || known->second.until <= loop_.Now()) return Expire(record.uid, request);
     board_.Forget(known->second.stand_in.key);
     return;
   }
@@ -98,6 +95,28 @@ void Preemptor::End(const std::string& uid) {
   if (found == nominations_.end()) return;
   board_.Forget(found->second.stand_in.key);
   nominations_.erase(found);
+}
+
+void Preemptor::Expire(const std::string& uid, Request request) {
+  REACHED("preempt.expired");
+  const PoolIndex pool = nominations_.at(uid).pool;
+  End(uid);
+  if (pools_.Find(pool) == nullptr) return;
+  request.pinned = pool;
+  request.refused.clear();
+  const Explanation why = board_.Explain(request, 1);
+  const bool had_room = why.passed > 0 || why.failed[static_cast<size_t>(Rule::kHostRoom)] > 0;
+  if (!had_room) return;  // its victims are still there, or something else speaks against the pool
+  REACHED("preempt.vain");
+  std::erase_if(vain_, [this](const auto& entry) { return entry.second <= loop_.Now(); });
+  if (vain_.size() < kVainMax) vain_[{uid, pool}] = loop_.Now() + kVainFor;
+}
+
+void Preemptor::LeaveOutVain(const std::string& uid, Request& request) {
+  for (auto at = vain_.lower_bound({uid, PoolIndex{}}); at != vain_.end() && at->first.first == uid;
+       ++at) {
+    if (at->second > loop_.Now()) request.refused.push_back(at->first.second);
+  }
 }
 
 void Preemptor::EndAll() {
@@ -152,6 +171,7 @@ bool Preemptor::IsHopeless(const Request& request) {
 // Plans on any pool, or on that one, and carries it out.
 bool Preemptor::Plan(const ObjectRecord& record, Request request, std::optional<PoolIndex> pool) {
   if (pool) request.pinned = pool;
+  LeaveOutVain(record.uid, request);
   const std::optional<Preemption> plan = board_.Preempt(request, objects_.BudgetsNow());
   if (!plan) return false;
   const PoolEntry* entry = pools_.Find(plan->pool);

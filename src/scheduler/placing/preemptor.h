@@ -9,9 +9,10 @@
 //   1. Nobody is asked to leave before the nomination is durable: a new leader goes on where the
 //      last one stopped (sequence 22).
 //   2. The room is taken on the board from the plan on, by a stand-in: nothing else goes there
-//   until
-//      the nomination ends, at the latest at `until`.
+//      until the nomination ends, at the latest at `until`.
 //   3. Victims are released by their hosts, as in a drain; nothing is deleted or unbound here.
+//   4. Where room was made and the host did not take the object all the same, nobody is stopped for
+//      it again for a while: else the victims would come back and be stopped in turn, for ever.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +60,9 @@ class Preemptor {
   static constexpr Duration kLookAgain = Duration::Seconds(15);
   static constexpr Duration kHopelessFor = Duration::Seconds(1);
   static constexpr size_t kHopelessMax = 1024;
+  // How long nobody is stopped for an object where it was in vain.
+  static constexpr Duration kVainFor = Duration::Minutes(30);
+  static constexpr size_t kVainMax = 1024;
 
   explicit Preemptor(Deps deps);
   Preemptor(const Preemptor&) = delete;
@@ -100,6 +104,11 @@ class Preemptor {
   void Keep(const std::string& uid, const Request& request, PoolIndex pool, Time until);
   // Whether nothing but room speaks against the pool.
   bool WaitsForRoom(Request request, PoolIndex pool);
+  // The time of a nomination is over. Remembers the pool if there was room and it was not to be
+  // had.
+  void Expire(const std::string& uid, Request request);
+  // Leaves out the pools where it was in vain.
+  void LeaveOutVain(const std::string& uid, Request& request);
   rt::Task<Status> Carry(client::ObjectKey key,
                          std::string uid,
                          apis::core::Nomination nomination,
@@ -120,8 +129,9 @@ class Preemptor {
   const std::function<void(const std::string& uid)> try_again_;
   metrics::Counter& plans_;
   metrics::Counter& victims_;
-  std::map<std::string, Nomination> nominations_;       // by UID of the object
-  std::map<std::pair<Shape, int32_t>, Time> hopeless_;  // until then
+  std::map<std::string, Nomination> nominations_;           // by UID of the object
+  std::map<std::pair<Shape, int32_t>, Time> hopeless_;      // until then
+  std::map<std::pair<std::string, PoolIndex>, Time> vain_;  // by UID of the object; until then
 };
 
 // What the object says while it waits.

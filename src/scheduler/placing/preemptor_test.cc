@@ -242,6 +242,29 @@ TEST_F(PreemptorTest, R8_4_APlanThatLeadsNowhereIsOverAndAnotherOneIsMade) {
   EXPECT_TRUE(world_.IsPlaced("vip"));
 }
 
+TEST_F(PreemptorTest, R8_4_WhoWasStoppedInVainIsNotStoppedAgainAndAgain) {
+  world_.StartScheduler();
+  const std::string alpha = world_.MakePool("alpha", 1);
+  world_.Join(alpha, 1);
+  world_.MakeRanked("a", "low");
+  ASSERT_TRUE(world_.IsPlaced("a"));
+  const std::string vip = world_.MakeRanked("vip", "high");
+  // Its host never takes the one for whom room is made, and nobody can know.
+  world_.fleet().Answers(alpha, [vip](const fleet::Offer& offer) -> std::optional<fleet::Answer> {
+    using Verdict = fleet::Answer::Verdict;
+    if (offer.item.uid != vip) return fleet::Answer{.verdict = Verdict::kAccepted};
+    return fleet::Answer{.verdict = Verdict::kRejected, .reason = "Unwilling"};
+  });
+  ASSERT_TRUE(world_.Until([&] { return !world_.ReleaseOf("a").empty(); }));
+  world_.LetGo("a", "Preempted");
+  ASSERT_TRUE(world_.Until([&] { return world_.PoolOf("a") == "alpha"; }, Duration::Minutes(5)));
+  world_.RunFor(Duration::Minutes(20));
+  EXPECT_EQ(world_.ReleaseOf("a"), "");
+  EXPECT_EQ(world_.PoolOf("vip"), "");
+  // Not for ever: what was wrong with the host may be over.
+  EXPECT_TRUE(world_.Until([&] { return !world_.ReleaseOf("a").empty(); }, Duration::Minutes(15)));
+}
+
 TEST_F(PreemptorTest, R2_4_22_ANewLeaderKeepsTheRoomThatWasBeingMade) {
   world_.StartScheduler();
   Fill("alpha", {"a", "b", "c", "d"});
