@@ -169,6 +169,21 @@ TEST_F(AssignTest, Seq16_WhatWasBoundWhileTheHostWasAwayIsAssignedOnItsReturn) {
   EXPECT_EQ(host_.assigns()[0].name(), "late");
 }
 
+TEST_F(AssignTest, AReportBeyondTheRateEndsTheSessionSoThatItComesAgain) {
+  const agent::Assign assign = Place(host_, "web", host_.Join("pool"));
+  host_.Say([&](agent::HostBatch& batch) {
+    for (int i = 0; i <= static_cast<int>(2 * kStatusesPerSecond); ++i) {
+      agent::ObjectStatus& status = *batch.add_statuses();
+      status.set_uid(assign.uid());
+      status.set_incarnation(assign.incarnation());
+      status.set_placement(assign.placement());
+      status.set_kind("Machine");
+      status.set_state("Running");
+    }
+  });
+  EXPECT_TRUE(world_.Until([&] { return host_.refused() == kLimits; }));
+}
+
 TEST_F(AssignTest, G3_AReportIsWrittenToTheStatusOnly) {
   const agent::Assign assign = Place(host_, "web", host_.Join("pool"));
   const Machine before = Now();

@@ -91,11 +91,14 @@ void Gateway::OnBatch(Session& session, const agent::HostBatch& batch) {
   for (const agent::AssignAck& ack : batch.acks()) OnAck(session, ack);
   for (const agent::AssignRefused& refused : batch.refusals()) OnAssignRefused(session, refused);
   for (const agent::ObjectStatus& status : batch.statuses()) {
-    if (session.AdmitStatus(now)) {
-      OnStatus(session, status);
-    } else {
-      session.Strike("statuses faster than allowed");
+    if (!session.AdmitStatus(now)) {
+      // The last word about an object must not be lost: a new session begins with all of them.
+      return session.End({.reason = std::string(kLimits),
+                          .message = "statuses faster than " +
+                                     std::to_string(static_cast<int>(kStatusesPerSecond)) +
+                                     " a second: connect again"});
     }
+    OnStatus(session, status);
   }
   for (const agent::Gone& gone : batch.gone()) OnGone(session, gone);
   for (const agent::PoolFacts& facts : batch.facts()) OnFacts(session, facts);

@@ -55,7 +55,8 @@ inline constexpr size_t kTunnelsMax = 64;  // of one host, at a time
 
 // Per session, refilled every second; a burst is twice as much. What is beyond is not acted upon
 // and is a strike, as is every word about what is not the host's own. Honest hosts earn a few, when
-// something was moved under their hands; who goes on loses the session.
+// something was moved under their hands; who goes on loses the session. A status beyond ends it at
+// once: the next one begins with every status anew, so that none is missed.
 inline constexpr double kMessagesPerSecond = 500;
 inline constexpr double kStatusesPerSecond = 2000;
 inline constexpr double kEventsPerSecond = 10;
