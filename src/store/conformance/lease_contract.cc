@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/conformance/blocking.h"
 #include "store/conformance/store_contract.h"
@@ -11,8 +12,10 @@ namespace berth::store {
 namespace {
 
 constexpr Duration kTtl = Duration::Seconds(10);
+// Of leases that are not to end by themselves, however slow the machine is.
+constexpr Duration kLongTtl = Duration::Minutes(30);
 
-LeaseId Grant(Blocking& store, Duration ttl = kTtl) {
+LeaseId Grant(Blocking& store, Duration ttl = kLongTtl) {
   const Result<LeaseId> lease = store.GrantLease(ttl);
   CHECK(lease.ok()) << lease.status();
   return *lease;
@@ -78,7 +81,13 @@ void ALargeLeaseEndsInChunks(StoreUnderTest& under_test) {
   Blocking store(under_test, under_test.first());
   const LeaseId lease = Grant(store);
   constexpr size_t kKeys = 3 * kMaxTxnKeys - 1;
-  for (size_t i = 0; i < kKeys; ++i) store.Put("k" + std::to_string(i), "1", lease);
+  for (size_t i = 0; i < kKeys;) {
+    std::vector<Op> ops;
+    for (; i < kKeys && ops.size() < kMaxTxnKeys; ++i) {
+      ops.push_back(Op::Put("k" + std::to_string(i), Bytes("1"), lease));
+    }
+    store.Apply(std::move(ops));
+  }
   const Revision before = store.revision();
   ASSERT_TRUE(store.RevokeLease(lease).ok());
   EXPECT_TRUE(store.GetAll("k").empty());
@@ -87,7 +96,7 @@ void ALargeLeaseEndsInChunks(StoreUnderTest& under_test) {
 
 void ALeaseEndsWhenItIsNotRenewed(StoreUnderTest& under_test) {
   Blocking store(under_test, under_test.first());
-  const LeaseId lease = Grant(store);
+  const LeaseId lease = Grant(store, kTtl);
   const Revision put =
       store.Apply({Op::Put("a", Bytes("1"), lease), Op::Put("b", Bytes("1"), lease)});
   auto watch = store.StartWatch(WatchPrefix("", put.Next()));
@@ -122,9 +131,9 @@ void AfterARestartALeaseHasItsWholeTtl(StoreUnderTest& under_test) {
   LeaseId lease;
   {
     Blocking store(under_test, under_test.first());
-    lease = Grant(store);
+    lease = Grant(store, kTtl);
     store.Put("a", "1", lease);
-    const LeaseId revoked = Grant(store);
+    const LeaseId revoked = Grant(store, kTtl);
     ASSERT_TRUE(store.RevokeLease(revoked).ok());
     under_test.Pass(kTtl - Duration::Millis(1));
   }
