@@ -13,10 +13,24 @@
 namespace berth::meta {
 namespace {
 
-constexpr const KindInfo* kKinds[] = {&testing::kWidget};
+constexpr std::string_view kSubresources[] = {
+    "binding", "console", "exec", "log", "portforward", "usage"};
+const KindInfo& Gadget() {
+  static const KindInfo gadget = [] {
+    KindInfo kind = testing::kWidget;
+    kind.kind = "Gadget";
+    kind.plural = "gadgets";
+    kind.singular = "gadget";
+    kind.short_names = {};
+    kind.subresources = kSubresources;
+    return kind;
+  }();
+  return gadget;
+}
 
 const Scheme& TestScheme() {
-  static const Scheme scheme(kKinds, {"ironcore.dev", "OpenKCM.dev"});
+  static const KindInfo* const kinds[] = {&testing::kWidget, &Gadget()};
+  static const Scheme scheme(kinds, {"ironcore.dev", "OpenKCM.dev"});
   return scheme;
 }
 
@@ -61,9 +75,16 @@ TEST(OpenApi, ADefinitionNamesItsKindUnderEveryDomain) {
   const Value* kinds =
       document.Get({"definitions", "test.v1.Widget", "x-kubernetes-group-version-kind"});
   ASSERT_NE(kinds, nullptr);
-  ASSERT_EQ(kinds->items().size(), 2U);
-  EXPECT_EQ(kinds->items()[0].GetString({"group"}), "test.ironcore.dev");
-  EXPECT_EQ(kinds->items()[1].GetString({"group"}), "test.OpenKCM.dev");
+  std::set<std::string> named;
+  for (const Value& kind : kinds->items()) {
+    named.insert(std::string(kind.GetString({"group"})) + ' ' +
+                 std::string(kind.GetString({"kind"})));
+  }
+  EXPECT_EQ(named,
+            (std::set<std::string>{"test.OpenKCM.dev Gadget",
+                                   "test.OpenKCM.dev Widget",
+                                   "test.ironcore.dev Gadget",
+                                   "test.ironcore.dev Widget"}));
   EXPECT_NE(document.Get({"definitions", "test.v1.Widget", "properties", "apiVersion"}), nullptr);
   const Value* power = document.Get({"definitions", "test.v1.WidgetSpec", "properties", "power"});
   ASSERT_NE(power, nullptr);
@@ -90,6 +111,17 @@ TEST(OpenApi, PatchOfEveryDomainSaysThatItCanDryRun) {
     }
     EXPECT_TRUE(names.contains("dryRun"));
     EXPECT_TRUE(names.contains("fieldValidation"));
+  }
+}
+
+TEST(OpenApi, EverySubresourceHasItsPath) {
+  for (const auto& served : TestScheme().groups()) {
+    const Value document = OpenApiV3(served, "0.1.0");
+    const std::string at =
+        "/apis/" + served.group + '/' + served.version + "/namespaces/{namespace}/gadgets/{name}/";
+    for (const std::string_view name : kSubresources) {
+      EXPECT_NE(document.Get({"paths", at + std::string(name)}), nullptr) << at << name;
+    }
   }
 }
 

@@ -42,7 +42,7 @@ struct Verb {
   std::string_view operation;  // first word of the operation's id
   std::span<const Parameter> parameters;
   std::string_view body;    // "": none, "kind": the kind, else a name below metav1
-  std::string_view answer;  // "kind", "list" or a name below metav1
+  std::string_view answer;  // "kind", "list", "string" or a name below metav1
 };
 
 constexpr Verb kCollection[] = {
@@ -63,6 +63,33 @@ constexpr Verb kSubresource[] = {{"get", "get", "read", kPretty, "", "kind"},
 constexpr Verb kUsageVerbs[] = {{"get", "get", "read", {}, "", "Usage"}};
 constexpr Verb kBindingVerbs[] = {{"post", "post", "create", {}, "Binding", "kind"},
                                   {"delete", "delete", "delete", {}, "Unbinding", "Status"}};
+
+// Streams of a guest: WebSockets, but for the log, which is text.
+constexpr Parameter kExecParameters[] = {{"command", "string", "What is to run, a word each time."},
+                                         {"stdin", "boolean", "There is input."},
+                                         {"stdout", "boolean", "Output is wanted."},
+                                         {"stderr", "boolean", "Errors are wanted apart."},
+                                         {"tty", "boolean", "On a terminal."}};
+constexpr Parameter kLogParameters[] = {
+    {"follow", "boolean", "Go on with what is still to come."},
+    {"tailLines", "integer", "Only so many lines of what there is."}};
+constexpr Parameter kPortParameters[] = {{"ports", "integer", "Port of the guest."}};
+constexpr Verb kExecVerbs[] = {{"get", "connect", "connectGet", kExecParameters, "", "string"}};
+constexpr Verb kConsoleVerbs[] = {{"get", "connect", "connectGet", {}, "", "string"}};
+constexpr Verb kLogVerbs[] = {{"get", "get", "read", kLogParameters, "", "string"}};
+constexpr Verb kPortVerbs[] = {{"get", "connect", "connectGet", kPortParameters, "", "string"}};
+
+struct SubresourcePaths {
+  std::string_view name;
+  std::string_view suffix;  // of operation ids
+  std::span<const Verb> verbs;
+};
+constexpr SubresourcePaths kSubresourcePaths[] = {{"binding", "Binding", kBindingVerbs},
+                                                  {"console", "Console", kConsoleVerbs},
+                                                  {"exec", "Exec", kExecVerbs},
+                                                  {"log", "Log", kLogVerbs},
+                                                  {"portforward", "Portforward", kPortVerbs},
+                                                  {"usage", "Usage", kUsageVerbs}};
 
 constexpr std::string_view kPatchTypes[] = {"application/json-patch+json",
                                             "application/merge-patch+json",
@@ -89,11 +116,9 @@ class PathBuilder {
     if (namespaced) Add(root + '/' + plural, kListOnly, "ForAllNamespaces");
     Add(scope + plural + "/{name}", kObject, "");
     if (kind_.has_status) Add(scope + plural + "/{name}/status", kSubresource, "Status");
-    if (std::ranges::find(kind_.subresources, "binding") != kind_.subresources.end()) {
-      Add(scope + plural + "/{name}/binding", kBindingVerbs, "Binding");
-    }
-    if (std::ranges::find(kind_.subresources, "usage") != kind_.subresources.end()) {
-      Add(scope + plural + "/{name}/usage", kUsageVerbs, "Usage");
+    for (const SubresourcePaths& one : kSubresourcePaths) {
+      if (std::ranges::find(kind_.subresources, one.name) == kind_.subresources.end()) continue;
+      Add(scope + plural + "/{name}/" + std::string(one.name), one.verbs, one.suffix);
     }
   }
 
@@ -180,9 +205,12 @@ class PathBuilder {
   }
 
   Value RefOf(std::string_view name) const {
+    if (name == "string") return TypeSchema(name);
     if (name == "kind") return refs_.Ref(kind_.type->name);
     if (name == "list") return refs_.Ref(std::string(kind_.type->name) + "List");
-    if (name.ends_with("inding")) return refs_.Ref("dev.berth.api.v1alpha1." + std::string(name));
+    if (name.ends_with("inding") || name == "Usage") {
+      return refs_.Ref("dev.berth.api.v1alpha1." + std::string(name));
+    }
     return refs_.Ref("io.k8s.apimachinery.pkg.apis.meta.v1." + std::string(name));
   }
 
