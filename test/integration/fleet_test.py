@@ -183,7 +183,11 @@ class Fleet(berth_fixture.ServerTestCase):
         self.create('guest')
         berth_fixture.eventually(60, self.runs('guest'), 'guest runs')
         with self.subTest('logs'):
-            self.assertIn('the guest runs', self.server.berth('logs', 'guest').stdout)
+            whole = self.server.berth('logs', 'guest').stdout
+            self.assertIn('the guest runs', whole)
+            last = self.server.berth('logs', 'guest', '--tail', '1').stdout
+            self.assertEqual(last, whole.splitlines(keepends=True)[-1])
+            self.assertEqual(self.server.berth('logs', 'guest', '--tail', '0').stdout, '')
         with self.subTest('exec: output, input, and the exit status is the command\'s'):
             self.assertEqual(self.server.berth('exec', 'guest', '--', 'uname', '-a').stdout, 'ran uname -a\n')
             echoed = self.server.berth('exec', '-i', 'machine/guest', '--', 'cat', input='hello')

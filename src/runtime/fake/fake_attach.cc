@@ -3,11 +3,26 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <span>
 #include <utility>
 
 namespace berth::runtime {
 
 using Channel = iri::AttachFrame::Channel;
+
+namespace {
+
+// How many lines of the log are asked for: all of them, unless the request says how many.
+size_t LinesWanted(const iri::AttachRequest& request, size_t there_are) {
+  const auto said = request.options.find("tailLines");
+  if (said == request.options.end()) return there_are;
+  size_t lines = there_are;
+  std::from_chars(said->second.data(), said->second.data() + said->second.size(), lines);
+  return std::min(lines, there_are);
+}
+
+}  // namespace
 
 bool IsFakeConversation(std::string_view what) {
   constexpr std::array<std::string_view, 4> kAll = {"console", "exec", "logs", "portforward"};
@@ -23,7 +38,7 @@ FakeConversation::FakeConversation(iri::AttachRequest request, const std::vector
   if (request_.what == "console") say("console of " + request_.machine_uid + "\r\n");
   if (request_.what == "logs") {
     std::string text;
-    for (const std::string& line : logs) {
+    for (const std::string& line : std::span(logs).last(LinesWanted(request_, logs.size()))) {
       if (text.size() + line.size() < iri::kAttachFrameBytesMax) text += line + "\n";
     }
     if (!text.empty()) say(std::move(text));
