@@ -22,6 +22,15 @@ die() {
   exit 1
 }
 
+# no_arguments SCRIPT ARGUMENT...: -h and --help show the comment at the script's head; nothing else is known.
+no_arguments() {
+  (($# > 1)) || return 0
+  case $2 in
+    -h | --help) sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$1" && exit 0 ;;
+    *) printf 'unknown argument: %s (see --help)\n' "$2" >&2 && exit 2 ;;
+  esac
+}
+
 # show_progress LOG: copies a build's output to LOG. On a terminal all of it is shown; elsewhere one
 # progress line per 15 seconds, and everything that is not a progress line (a warning, an error).
 show_progress() {
