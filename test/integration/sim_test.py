@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs seeds of the simulation, each twice, and wants every named branch to be reached.
+
+usage: sim_test.py FIRST..LAST [--scenario FILE] [--some-branches]
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+
+BINARY = os.environ['BERTH_BINARY']
+PROCESSES = 2
+PER_PROCESS = 10  # seeds: what has ended is shown, and both processors end at about the same time
+BRANCHES = 22
+SHOWN = 2000  # characters of what a process said that ended badly
+
+
+def run(first, last, scenario):
+    """The runs of a process, and why it ended badly without a word about a run ('' if it did not)."""
+    command = [BINARY, 'sim', '--seeds', f'{first}..{last}', '--scenario', scenario, '--twice', '-o', 'json']
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    runs = [json.loads(line) for line in ended.stdout.splitlines()]
+    if ended.returncode == 0 or any('violation' in one for one in runs) and len(runs) == last - first + 1:
+        return runs, ''
+    return runs, f'{" ".join(command)}\n  status {ended.returncode}: {ended.stderr[-SHOWN:]}'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('seeds', help='FIRST..LAST')
+    parser.add_argument('--scenario', default='test/scenarios/small.yaml')
+    parser.add_argument('--some-branches', action='store_true', help='too few seeds for all of them')
+    arguments = parser.parse_args()
+    first, last = (int(number) for number in arguments.seeds.split('..'))
+    problems = []
+    reached = set()
+    ended = 0
+    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
+        chunks = [pool.submit(run, begin, min(begin + PER_PROCESS - 1, last), arguments.scenario)
+                  for begin in range(first, last + 1, PER_PROCESS)]
+        for chunk in concurrent.futures.as_completed(chunks):
+            runs, why = chunk.result()
+            ended += len(runs)
+            for one in runs:
+                reached.update(one['reached'])
+                if 'violation' in one:
+                    problems.append('seed {seed}: {checker} at {atSeconds:.3f}s: {what}\n  replay: {replay}'.format(
+                        seed=one['seed'], **one['violation']))
+                    print(problems[-1], flush=True)
+            if why:
+                problems.append(why)
+                print(why, flush=True)
+            print(f'{ended} of {last - first + 1} seeds, {len(reached)} of {BRANCHES} branches', flush=True)
+    if len(reached) < BRANCHES and not arguments.some_branches:
+        problems.append('not every branch was reached')
+        print('only these branches were reached:', *sorted(reached), sep='\n  ')
+    if problems:
+        print(f'{len(problems)} problems:', *problems, sep='\n')
+    return 1 if problems else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
