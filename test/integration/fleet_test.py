@@ -59,6 +59,27 @@ metadata: {name: kept, namespace: default}
 spec: {classRef: {name: small}, pools: [alpha], count: 8}
 '''
 
+WITH_ADDRESS = '''
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {name: lan}
+---
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {name: addressed}
+spec:
+  machineClassRef: {name: small}
+  networkInterfaces:
+  - name: eth
+    ephemeral:
+      networkInterfaceTemplate:
+        spec:
+          networkRef: {name: lan}
+          ipFamilies: [IPv4]
+          ips:
+          - ephemeral: {prefixTemplate: {spec: {parentRef: {name: web}}}}
+'''
+
 
 class Fleet(berth_fixture.ServerTestCase):
     @classmethod
@@ -166,6 +187,21 @@ class Fleet(berth_fixture.ServerTestCase):
         self.assertEqual(volume['spec']['claimRef']['name'], 'db')
         self.delete('db')
         self.server.kubectl('delete', 'volume', 'data', '--timeout=60s', timeout=90)
+
+    def test_3_a_machine_gets_its_address_out_of_a_prefix(self):
+        with open(os.path.join(berth_fixture.ROOT, 'docs/guide/addresses.md'), encoding='utf-8') as guide:
+            self.server.kubectl('apply', '-f', '-', input=guide.read().split('```yaml\n')[1].split('```')[0])
+        self.server.kubectl('apply', '-f', '-', input=WITH_ADDRESS)
+        berth_fixture.eventually(60, self.runs('addressed'), 'addressed runs')
+        nic = self.get('networkinterface', 'addressed-eth')
+        self.assertEqual(nic['status']['state'], 'Available')
+        self.assertIn(nic['status']['ips'][0], ('10.20.0.0', '10.20.0.1'))
+        # Two of them: the guide's interface has the other.
+        berth_fixture.eventually(
+            30, lambda: self.get('prefix', 'web')['status'].get('used') == ['10.20.0.0/31'], 'the parent shows what is held')
+        self.delete('addressed')
+        self.server.kubectl('delete', 'networkinterface', 'web-1', '--timeout=60s', timeout=90)
+        self.server.kubectl('delete', 'prefix', 'web', 'corp', '--timeout=60s', timeout=90)
 
     def test_4_drain_moves_machines_to_the_other_host(self):
         self.create('mover')

@@ -17,6 +17,7 @@ rt::Task<Status> BuiltinControllers::Run() {
   tasks.push_back(machine_sets_.Run());
   tasks.push_back(ephemeral_.Run());
   tasks.push_back(claims_.Run());
+  tasks.push_back(ipam_.Run());
   tasks.push_back(taints_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
   co_return ends.front();

@@ -8,6 +8,7 @@
 #include "controller/class_protection/class_protection.h"
 #include "controller/ephemeral/ephemeral_maker.h"
 #include "controller/gc/garbage_collector.h"
+#include "controller/ipam/ipam.h"
 #include "controller/machine_sets/machine_sets.h"
 #include "controller/namespaces/namespace_deletion.h"
 #include "controller/quota/quota_count.h"
@@ -29,6 +30,7 @@ class BuiltinControllers {
         machine_sets_(loop, client),
         ephemeral_(loop, client, scheme),
         claims_(loop, client),
+        ipam_(loop, client, scheme),
         taints_(loop, client, scheme) {}
 
   // Machines of sets are made through it from now on; null: as anybody would.
@@ -38,7 +40,8 @@ class BuiltinControllers {
   // Nothing is left to do, as far as they have heard.
   bool idle() const {
     return gc_.idle() && namespaces_.idle() && classes_.idle() && quota_.idle() &&
-           machine_sets_.idle() && ephemeral_.idle() && claims_.idle() && taints_.idle();
+           machine_sets_.idle() && ephemeral_.idle() && claims_.idle() && ipam_.idle() &&
+           taints_.idle();
   }
 
  private:
@@ -49,6 +52,7 @@ class BuiltinControllers {
   MachineSets machine_sets_;
   EphemeralMaker ephemeral_;
   ClaimRelease claims_;
+  Ipam ipam_;
   TaintEviction taints_;
 };
 
