@@ -12,22 +12,35 @@
 #include "net/rpc.h"
 #include "net/url.h"
 #include "pki/entropy.h"
+#include "rt/scope.h"
+#include "rt/sleep.h"
 
 namespace berth::app {
+namespace {
+
+// How often a start looks whether everything was read, and for how long others wait for a scheduler
+// that cannot lead.
+constexpr Duration kLookForSync = Duration::Millis(1);
+constexpr Duration kPlacingLimit = Duration::Seconds(2);
+
+}  // namespace
 
 // Members are declared in the order in which they start; Stop() goes backwards.
 struct FleetServer::Parts {
   Parts(Deps the_deps, FleetServerOptions the_options)
-      : deps(the_deps), options(std::move(the_options)) {}
+      : deps(the_deps), options(std::move(the_options)), scope(the_deps.loop) {}
 
   Deps deps;
   const FleetServerOptions options;
   std::string address;
   std::unique_ptr<FleetParts> fleet;
   std::unique_ptr<net::H2Server> server;
+  rt::Event placing;
+  rt::TaskScope scope;
 
   rt::Task<Status> StartAll(client::ClusterIdentity cluster);
   Result<net::H2ServerOptions> ServerOptions() const;
+  rt::Task<Status> OpenDoors();
   rt::Task<Status> StopAll();
 };
 
@@ -42,6 +55,7 @@ Result<net::H2ServerOptions> FleetServer::Parts::ServerOptions() const {
   net::H2ServerOptions server_options;
   server_options.address = options.host;
   server_options.port = options.port;
+  server_options.doors = net::Acceptor::Doors::kWhenOpened;
   TRY(server_options.tls, net::NewH2ServerTls(std::move(tls)));
   return server_options;
 }
@@ -74,10 +88,25 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
   }
   if (servers.empty()) servers.push_back(address);
   fleet->gateway().SetServers(std::move(servers));
+  scope.Spawn("fleet.doors", OpenDoors());
+  co_return OkStatus();
+}
+
+// A handshake is 2 ms of the loop. Those of a whole fleet that returns would only keep the gateway
+// from reading what it has to know before it can welcome anybody.
+rt::Task<Status> FleetServer::Parts::OpenDoors() {
+  while (!fleet->gateway().synced()) CO_TRY_STATUS(co_await rt::Sleep(kLookForSync));
+  server->Open();
+  const Time limit = deps.loop.Now() + kPlacingLimit;
+  while (!fleet->scheduler().ready() && deps.loop.Now() < limit) {
+    CO_TRY_STATUS(co_await rt::Sleep(kLookForSync));
+  }
+  placing.Set();
   co_return OkStatus();
 }
 
 rt::Task<Status> FleetServer::Parts::StopAll() {
+  CO_TRY_STATUS(co_await scope.Close());
   if (fleet != nullptr) {
     CO_TRY_STATUS(co_await fleet->StopPlacing());
     // Sessions end first, and with them the calls that the server waits for.
@@ -105,6 +134,7 @@ FleetServer::~FleetServer() = default;
 
 rt::Task<Status> FleetServer::Stop() { co_return co_await parts_->StopAll(); }
 const std::string& FleetServer::address() const { return parts_->address; }
+rt::Event& FleetServer::placing() { return parts_->placing; }
 fleet::Fleet& FleetServer::fleet() { return parts_->fleet->gateway(); }
 client::BulkCreator& FleetServer::bulk() { return parts_->fleet->scheduler().bulk(); }
 client::PlacementAdvice& FleetServer::advice() { return parts_->fleet->scheduler().advice(); }

@@ -20,6 +20,7 @@
 #include "meta/scheme.h"
 #include "pki/certificate_authority.h"
 #include "rt/asio/asio_loop.h"
+#include "rt/event.h"
 #include "rt/task.h"
 
 namespace berth::app {
@@ -44,7 +45,8 @@ class FleetServer {
     // Served to controllers on the port of the hosts.
     apiserver::SchedulingService& scheduling;
   };
-  // Hosts can connect when it returns; nothing is left running if it fails.
+  // Hosts can connect when it returns, and are let in once the gateway knows what it needs. Nothing
+  // is left running if it fails.
   static rt::Task<Result<std::unique_ptr<FleetServer>>> Start(Deps deps,
                                                               client::ClusterIdentity cluster,
                                                               FleetServerOptions options);
@@ -54,6 +56,8 @@ class FleetServer {
 
   // "host:port" where poollets connect.
   const std::string& address() const;
+  // Set when hosts are let in and the scheduler leads, or has had enough time to.
+  rt::Event& placing();
   fleet::Fleet& fleet();
   // Creates copies bound. Valid until this is destroyed, of use until Stop().
   client::BulkCreator& bulk();

@@ -39,6 +39,7 @@
 #include "pki/certificate_authority.h"
 #include "pki/kubeconfig.h"
 #include "rt/scope.h"
+#include "rt/sleep.h"
 #include "rt/thread_pool.h"
 #include "store/rocks/auto_recovery.h"
 #include "store/rocks/rocks_store.h"
@@ -60,6 +61,9 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
                                                         : std::string("localhost");
 }
+
+// What controllers leave to the first hosts and the first placements after a start.
+constexpr Duration kControllersPause = Duration::Millis(300);
 
 bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
@@ -121,6 +125,7 @@ struct Server::Parts {
   rt::Task<Status> StartRegistry();
   rt::Task<Status> StartPolicy();
   void StartControllers();
+  rt::Task<Status> RunControllers();
   Status StartHttp();
   Status LoadAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
@@ -166,10 +171,16 @@ void Server::Parts::StartControllers() {
       .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
   client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
   controllers = std::make_unique<controller::BuiltinControllers>(loop, *client, scheme);
-  scope.Spawn("controllers", controllers->Run());
   compactor = std::make_unique<apiserver::Compactor>(*handle);
   scope.Spawn("compactor", compactor->Run());
   scope.Spawn("store.recovery", store::RecoverAfterFullDisk(store.get()));
+}
+
+// They read everything too, which can wait until the first hosts are back.
+rt::Task<Status> Server::Parts::RunControllers() {
+  CO_TRY_STATUS(co_await fleet->placing().Wait());
+  CO_TRY_STATUS(co_await rt::Sleep(kControllersPause));
+  co_return co_await controllers->Run();
 }
 
 Status Server::Parts::LoadAuthority() {
@@ -221,6 +232,7 @@ rt::Task<Status> Server::Parts::StartFleet() {
                                .scheduling = *scheduling};
   CO_TRY(fleet, co_await FleetServer::Start(deps, std::move(cluster), std::move(fleet_options)));
   controllers->UseBulk(&fleet->bulk());
+  scope.Spawn("controllers", RunControllers());
   co_return OkStatus();
 }
 

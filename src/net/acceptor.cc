@@ -24,13 +24,14 @@ bool IsOutOfResources(int error) {
 
 }  // namespace
 
-Acceptor::Acceptor(rt::AsioLoop& loop, int listener, Take take)
+Acceptor::Acceptor(rt::AsioLoop& loop, int listener, Take take, Doors doors)
     : take_(std::move(take)),
       listener_(std::make_unique<Socket>(loop, listener)),
       address_(LocalAddress(listener)),
       accepting_(loop) {
   const auto where = ParseHostPort(address_, 0);
   port_ = where.ok() ? where->port : 0;
+  if (doors == Doors::kOpen) open_.Set();
   accepting_.Spawn("net.accept", AcceptAll());
 }
 
@@ -41,6 +42,7 @@ rt::Task<Status> Acceptor::Stop() {
 }
 
 rt::Task<Status> Acceptor::AcceptAll() {
+  CO_TRY_STATUS(co_await open_.Wait());
   for (;;) {
     CO_TRY_STATUS(co_await listener_->Readable());
     for (int taken = 0; taken < kAcceptBatch; ++taken) {

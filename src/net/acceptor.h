@@ -10,6 +10,7 @@
 
 #include "net/socket.h"
 #include "rt/asio/asio_loop.h"
+#include "rt/event.h"
 #include "rt/scope.h"
 #include "rt/task.h"
 
@@ -20,8 +21,11 @@ class Acceptor {
   // Gets a new, non-blocking descriptor and owns it from then on.
   using Take = std::function<void(int fd)>;
 
-  // Takes `listener` over and begins at once.
-  Acceptor(rt::AsioLoop& loop, int listener, Take take);
+  // kWhenOpened: connections wait with the kernel until Open().
+  enum class Doors : uint8_t { kOpen, kWhenOpened };
+
+  // Takes `listener` over.
+  Acceptor(rt::AsioLoop& loop, int listener, Take take, Doors doors = Doors::kOpen);
   // REQUIRES: Stop() was awaited.
   ~Acceptor() = default;
   Acceptor(const Acceptor&) = delete;
@@ -31,6 +35,7 @@ class Acceptor {
   const std::string& address() const { return address_; }
   uint16_t port() const { return port_; }
 
+  void Open() { open_.Set(); }
   // Stops listening; nothing is taken after that.
   rt::Task<Status> Stop();
 
@@ -41,6 +46,7 @@ class Acceptor {
   std::unique_ptr<Socket> listener_;
   std::string address_;
   uint16_t port_ = 0;
+  rt::Event open_;
   rt::TaskScope accepting_;
 };
 

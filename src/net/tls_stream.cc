@@ -156,11 +156,11 @@ Status TlsStream::SetServerName(const std::string& name) {
 }
 
 // One attempt to get on with the handshake: what SSL_get_error says of it, errno kept.
-rt::Task<Result<int>> TlsStream::HandshakeStep(HandshakeLane* lane) {
-  std::optional<HandshakeLane::Permit> permit;
-  if (lane != nullptr) {
-    CO_TRY(HandshakeLane::Permit mine, co_await lane->Enter());
-    permit.emplace(std::move(mine));
+rt::Task<Result<int>> TlsStream::HandshakeStep(HandshakeLane::Passage* passage) {
+  std::optional<HandshakeLane::Turn> turn;
+  if (passage != nullptr) {
+    CO_TRY(HandshakeLane::Turn mine, co_await passage->Next());
+    turn.emplace(std::move(mine));
     CO_TRY_STATUS(co_await rt::Yield());
   }
   ERR_clear_error();
@@ -172,19 +172,25 @@ rt::Task<Status> TlsStream::Handshake(Duration limit, HandshakeLane* lane) {
   const Time deadline = loop().Now() + limit;
   socket().SetReadDeadline(deadline);
   socket().SetWriteDeadline(deadline);
+  std::optional<HandshakeLane::Passage> passage;
+  if (lane != nullptr) passage.emplace(*lane);
+  // In a lane the client has the first word: before it has come, there is nothing to compute.
+  int want = lane != nullptr ? SSL_ERROR_WANT_READ : SSL_ERROR_NONE;
   for (;;) {
-    CO_TRY(const int error, co_await HandshakeStep(lane));
-    if (error == SSL_ERROR_NONE) break;
-    if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
-      broken_ = true;
-      co_return HandshakeError();
+    Status ready;
+    if (want != SSL_ERROR_NONE) {
+      ready = co_await WaitFor(want == SSL_ERROR_WANT_READ ? Io::kWantRead : Io::kWantWrite);
     }
-    const Status ready =
-        co_await WaitFor(error == SSL_ERROR_WANT_READ ? Io::kWantRead : Io::kWantWrite);
     if (!ready.ok()) {
       broken_ = true;
       if (!ready.Is(Reason::kTimeout)) co_return ready;
       co_return Timeout("tls handshake: no answer within " + FormatDuration(limit));
+    }
+    CO_TRY(want, co_await HandshakeStep(passage ? &*passage : nullptr));
+    if (want == SSL_ERROR_NONE) break;
+    if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE) {
+      broken_ = true;
+      co_return HandshakeError();
     }
   }
   socket().SetReadDeadline(std::nullopt);

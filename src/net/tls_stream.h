@@ -6,18 +6,13 @@
 #include <memory>
 #include <string>
 
+#include "net/handshake_lane.h"
 #include "net/stream.h"
 #include "net/tls.h"
-#include "rt/gate.h"
 
 struct ssl_st;  // OpenSSL's SSL
 
 namespace berth::net {
-
-// Handshakes take turns in a lane of one: each step of a handshake is 1 to 2 ms of computing, and
-// between two steps everybody else on the loop gets a turn. A peer that does not answer does not
-// hold the lane.
-using HandshakeLane = rt::Gate;
 
 class TlsStream final : public Stream {
  public:
@@ -47,7 +42,7 @@ class TlsStream final : public Stream {
   TlsStream(rt::AsioLoop& loop, int fd, std::shared_ptr<const TlsContext> context);
   Status SetServerName(const std::string& name);
   rt::Task<Status> Handshake(Duration limit, HandshakeLane* lane);
-  rt::Task<Result<int>> HandshakeStep(HandshakeLane* lane);
+  rt::Task<Result<int>> HandshakeStep(HandshakeLane::Passage* passage);
   Status HandshakeError();
   IoResult TryRead(std::span<char> into) override;
   IoResult TryWrite(std::span<const std::string_view> parts, size_t offset) override;

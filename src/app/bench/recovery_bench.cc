@@ -105,6 +105,10 @@ rt::Task<Status> MeasureRestarts(Run& run, BenchWorld& world) {
     first.push_back((world.watch().Find("new-0")->bound - start).to_seconds() * 1e3);
     CO_TRY(const double seconds, co_await WaitForAll(run, start, syncs));
     all.push_back(seconds);
+    run.options.progress(fmt::format("ready after {:.0f} ms, placed after {:.0f}, all after {:.0f}",
+                                     world.server().ready_ms(),
+                                     first.back(),
+                                     seconds * 1e3));
   }
   const std::map<std::string, std::string> params = {
       {"machines", std::to_string(run.options.machines)},

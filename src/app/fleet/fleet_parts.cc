@@ -3,7 +3,15 @@
 
 #include <utility>
 
+#include "rt/sleep.h"
+
 namespace berth::app {
+namespace {
+
+constexpr Duration kLookForPlacing = Duration::Millis(10);
+constexpr Duration kPlacingLimit = Duration::Seconds(2);
+
+}  // namespace
 
 FleetParts::FleetParts(Deps deps, const client::ClusterIdentity& cluster, FleetPartsOptions options)
     : gateway_(gateway::Gateway::Deps{.loop = deps.loop,
@@ -39,13 +47,22 @@ FleetParts::FleetParts(Deps deps, const client::ClusterIdentity& cluster, FleetP
                                                                         .binder = deps.binder,
                                                                         .fleet = fleet,
                                                                         .scheme = deps.scheme});
-  scope_.Spawn("pool loss", pool_loss_->Run());
+  scope_.Spawn("pool loss", RunPoolLoss(deps.loop));
   reservations_ = std::make_unique<controller::Reservations>(controller::Reservations::Deps{
       .loop = deps.loop, .client = deps.client, .binder = deps.binder, .scheme = deps.scheme});
   scope_.Spawn("reservations", reservations_->Run());
 }
 
 FleetParts::~FleetParts() = default;
+
+// It reads every machine, and has nothing to decide for seconds: placing goes first.
+rt::Task<Status> FleetParts::RunPoolLoss(rt::Loop& loop) {
+  const Time limit = loop.Now() + kPlacingLimit;
+  while (!scheduler_->ready() && loop.Now() < limit) {
+    CO_TRY_STATUS(co_await rt::Sleep(kLookForPlacing));
+  }
+  co_return co_await pool_loss_->Run();
+}
 
 net::RpcRoutes FleetParts::routes() {
   net::RpcRoutes routes;

@@ -69,6 +69,8 @@ class FleetParts {
   rt::Task<Status> StopSessions() { return gateway_.Close(); }
 
  private:
+  rt::Task<Status> RunPoolLoss(rt::Loop& loop);
+
   gateway::Gateway gateway_;
   std::unique_ptr<scheduler::Scheduler> scheduler_;
   std::unique_ptr<controller::PoolLoss> pool_loss_;

@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "net/acceptor.h"
 #include "net/call/call_service.h"
 #include "net/h2/h2_connection.h"
 #include "net/owned_fd.h"
@@ -102,9 +101,9 @@ class H2Server::Body {
       : loop_(loop),
         options_(std::move(options)),
         routes_(std::move(routes)),
-        lane_(1),
+        lane_(loop),
         connections_(loop),
-        acceptor_(loop, listener, [this](int fd) { Take(fd); }) {}
+        acceptor_(loop, listener, [this](int fd) { Take(fd); }, options_.doors) {}
   ~Body() { CHECK(stopped_) << "an H2Server is destroyed before Stop() was awaited"; }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
@@ -113,6 +112,7 @@ class H2Server::Body {
   uint16_t port() const { return acceptor_.port(); }
   size_t connections() const { return connections_.size(); }
   void SetTls(std::shared_ptr<const TlsContext> tls) { options_.tls = std::move(tls); }
+  void Open() { acceptor_.Open(); }
 
   rt::Task<Status> Stop() {
     if (std::exchange(stopped_, true)) co_return OkStatus();
@@ -234,6 +234,7 @@ const std::string& H2Server::address() const { return body_->address(); }
 uint16_t H2Server::port() const { return body_->port(); }
 size_t H2Server::connections() const { return body_->connections(); }
 void H2Server::SetTls(std::shared_ptr<const TlsContext> tls) { body_->SetTls(std::move(tls)); }
+void H2Server::Open() { body_->Open(); }
 rt::Task<Status> H2Server::Stop() { return body_->Stop(); }
 
 }  // namespace berth::net

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "net/acceptor.h"
 #include "net/h2/h2_limits.h"
 #include "net/rpc.h"
 #include "net/tls.h"
@@ -34,6 +35,8 @@ struct H2ServerOptions {
   // A host has one connection, and a new one before the old is noticed to be dead.
   size_t connections_per_identity_max = 64;
   Duration handshake_timeout = Duration::Seconds(10);
+  // kWhenOpened: who connects waits with the kernel, at no cost, until Open().
+  Acceptor::Doors doors = Acceptor::Doors::kOpen;
   Duration drain_timeout = Duration::Seconds(5);  // how long Stop() waits for unary calls
 };
 
@@ -53,6 +56,7 @@ class H2Server final : public RpcServer {
   const std::string& address() const override;
   uint16_t port() const;
   size_t connections() const override;
+  void Open();
   // New connections use this context; those in progress keep theirs.
   void SetTls(std::shared_ptr<const TlsContext> tls);
   rt::Task<Status> Stop() override;

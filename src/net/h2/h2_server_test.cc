@@ -13,6 +13,7 @@
 #include "net/socket.h"
 #include "net/tls_stream.h"
 #include "rt/deadline.h"
+#include "rt/scope.h"
 
 namespace berth::net {
 namespace {
@@ -34,6 +35,29 @@ rt::Task<Result<std::string>> CallOnce(H2World* world,
   Result<std::string> answer = co_await channel->Call(method, "hello", options);
   CO_TRY_STATUS(co_await channel->Close());
   co_return answer;
+}
+
+// Opens the doors once somebody waits in front of them, and says what that one heard.
+rt::Task<Status> WaitAtTheDoor(H2World* world) {
+  rt::TaskScope opening(world->loop);
+  size_t inside = 1;
+  opening.Spawn("open", [](H2World* w, size_t* seen) -> rt::Task<Status> {
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(20)));
+    *seen = w->server->connections();
+    w->server->Open();
+    co_return OkStatus();
+  }(world, &inside));
+  CO_TRY(const std::string answer,
+         co_await CallOnce(world, world->Client("host-1"), H2World::kEcho));
+  EXPECT_EQ(answer, "hello");
+  EXPECT_EQ(inside, 0U);
+  co_return co_await opening.Join();
+}
+TEST(H2Server, WhoComesBeforeTheDoorsAreOpenIsServedThen) {
+  H2World world;
+  H2ServerOptions options;
+  options.doors = Acceptor::Doors::kWhenOpened;
+  EXPECT_EQ(world.Run(options, WaitAtTheDoor), OkStatus());
 }
 
 rt::Task<Status> ExpiredIsMarked(H2World* world) {

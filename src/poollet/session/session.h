@@ -101,9 +101,10 @@ struct SessionOptions {
   Duration coalesce = Duration::Millis(50);
   Duration batch_pause = Duration::Millis(10);  // between batches that follow each other
   Duration farewell_limit = Duration::Seconds(2);
-  // The first retry comes within 50 ms.
+  // The first retry comes within 50 ms, and many while a server starts again. A wide jitter spreads
+  // the hosts of a cluster: somebody always comes at once, and never everybody.
   rt::BackoffOptions backoff = {
-      .initial = Duration::Millis(40), .max = Duration::Seconds(2), .factor = 2.0, .jitter = 0.2};
+      .initial = Duration::Millis(32), .max = Duration::Seconds(2), .factor = 1.5, .jitter = 0.5};
 };
 
 class Session {
