@@ -38,21 +38,22 @@ void Informer::OnEvent(WatchEvent event) {
 
 void Informer::Put(meta::Object object) {
   ObjectKey key = KeyOf(object);
-  const auto found = objects_.find(key);
+  auto found = objects_.find(key);
   if (found == objects_.end()) {
-    const auto placed = objects_.emplace(std::move(key), std::move(object)).first;
-    on_change_(nullptr, &placed->second);
-    return;
-  }
-  if (found->second.metadata().resource_version == object.metadata().resource_version) return;
-  const meta::Object before = std::exchange(found->second, std::move(object));
-  // Another object of the same name: the first one is gone, which somebody may wait for.
-  if (before.metadata().uid != found->second.metadata().uid) {
-    on_change_(&before, nullptr);
+    found = objects_.emplace(std::move(key), std::move(object)).first;
     on_change_(nullptr, &found->second);
   } else {
-    on_change_(&before, &found->second);
+    if (found->second.metadata().resource_version == object.metadata().resource_version) return;
+    const meta::Object before = std::exchange(found->second, std::move(object));
+    // Another object of the same name: the first one is gone, which somebody may wait for.
+    if (before.metadata().uid != found->second.metadata().uid) {
+      on_change_(&before, nullptr);
+      on_change_(nullptr, &found->second);
+    } else {
+      on_change_(&before, &found->second);
+    }
   }
+  if (forget_) forget_(found->second);
 }
 
 void Informer::Remove(const ObjectKey& key) {

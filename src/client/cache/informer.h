@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An Informer keeps the objects of one kind in memory and tells what changes: for kinds with few
-// objects (namespaces, classes, quotas).
+// objects (namespaces, classes, quotas), or of which little is kept.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,18 @@ class Informer final : private Sink {
   // `before` is null for a new object, `now` for one that is gone.
   using OnChange = std::function<void(const meta::Object* before, const meta::Object* now)>;
 
-  Informer(rt::Loop& loop, Client& client, const meta::KindInfo& kind, OnChange on_change)
-      : on_change_(std::move(on_change)), reflector_(loop, client, kind, *this, {}) {}
+  // Takes out of an object what its owner does not need; not its metadata.
+  using Forget = std::function<void(meta::Object& object)>;
+
+  // A change shows `now` whole. What was forgotten is missing in `before`, in objects() and Find().
+  Informer(rt::Loop& loop,
+           Client& client,
+           const meta::KindInfo& kind,
+           OnChange on_change,
+           Forget forget = nullptr)
+      : on_change_(std::move(on_change)),
+        forget_(std::move(forget)),
+        reflector_(loop, client, kind, *this, {}) {}
 
   rt::Task<Status> Run() { return reflector_.Run(); }
   bool synced() const { return reflector_.synced(); }
@@ -36,7 +46,8 @@ class Informer final : private Sink {
   void Put(meta::Object object);
   void Remove(const ObjectKey& key);
 
-  OnChange on_change_;
+  const OnChange on_change_;
+  const Forget forget_;
   Objects objects_;
   std::set<ObjectKey> unseen_;  // during a list: what it has not told yet
   Reflector reflector_;

@@ -21,6 +21,12 @@ constexpr char kZoneLabel[] = "topology.ironcore.dev/zone";
 constexpr char kMassLossEntry[] = "massLoss";
 constexpr char kOverrideEntry[] = "override";
 
+// Only labels are asked for. Whole, a pool is 8 KB.
+void ForgetBody(meta::Object& pool) {
+  pool.ClearField("spec");
+  pool.ClearField("status");
+}
+
 PoolSight SightOf(const fleet::PoolHealth& health) {
   PoolSight sight;
   sight.uid = health.pool_uid;
@@ -44,7 +50,11 @@ PoolLoss::PoolLoss(Deps deps, LossOptions options)
       events_(deps.loop, deps.client, deps.scheme, "berth-lifecycle"),
       judge_(options),
       pools_(
-          deps.loop, deps.client, apis::compute::kMachinePoolKind, [](const auto*, const auto*) {}),
+          deps.loop,
+          deps.client,
+          apis::compute::kMachinePoolKind,
+          [](const auto*, const auto*) {},
+          ForgetBody),
       machines_(deps.loop,
                 deps.client,
                 apis::compute::kMachineKind,

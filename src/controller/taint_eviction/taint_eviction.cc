@@ -29,6 +29,14 @@ bool HasNoExecute(const meta::Object& pool) {
   });
 }
 
+// Of what the host reports, only who it is matters here. Whole, a pool is 8 KB.
+void ForgetReports(meta::Object& pool) {
+  auto& status = pool.as<MachinePool>().status;
+  apis::compute::MachinePoolStatus kept;
+  kept.agent = std::move(status.agent);
+  status = std::move(kept);
+}
+
 }  // namespace
 
 class TaintEviction::Guests final : public client::Sink {
@@ -103,10 +111,12 @@ TaintEviction::TaintEviction(rt::Loop& loop, client::Client& client, const meta:
       client_(client),
       events_(loop, client, scheme, "berth-lifecycle"),
       runner_(loop, "taint eviction", *this, 1),
-      pools_(loop,
-             client,
-             kMachinePoolKind,
-             [this](const meta::Object* before, const meta::Object* now) { OnPool(before, now); }),
+      pools_(
+          loop,
+          client,
+          kMachinePoolKind,
+          [this](const meta::Object* before, const meta::Object* now) { OnPool(before, now); },
+          ForgetReports),
       scope_(loop) {}
 
 TaintEviction::~TaintEviction() = default;

@@ -2,6 +2,7 @@
 #include "net/h2/h2_connection.h"
 
 #include <fmt/core.h>
+#include <malloc.h>
 #include <nghttp2/nghttp2.h>
 #include <sys/mman.h>
 
@@ -11,10 +12,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutex.h"
+#include "base/thread_annotations.h"
 #include "rt/sleep.h"
 
 namespace berth::net {
@@ -81,43 +85,66 @@ class FrameMemory {
 
  private:
   static constexpr size_t kMappedMin = 16 * 1024;
-  // In front of every block.
-  struct alignas(std::max_align_t) Head {
+  // In front of a mapped block. Others have none: nghttp2 asks for powers of two, which would need
+  // the next larger class of the allocator.
+  struct alignas(64) Head {
     size_t bytes = 0;
-    bool is_mapped = false;
   };
+  static constexpr uintptr_t kPage = 4'096;
+
+  // The mapped blocks, of all threads.
+  struct Mapped {
+    Mutex mutex;
+    std::unordered_set<const void*> blocks GUARDED_BY(mutex);
+  };
+  static Mapped& AllMapped() {
+    static auto* all = new Mapped();
+    return *all;
+  }
+  static bool IsMapped(const void* memory) {
+    if (reinterpret_cast<uintptr_t>(memory) % kPage != sizeof(Head)) return false;
+    Mapped& all = AllMapped();
+    const MutexLock lock(all.mutex);
+    return all.blocks.contains(memory);
+  }
+  static size_t SizeOf(void* memory) {
+    return IsMapped(memory) ? (static_cast<Head*>(memory) - 1)->bytes
+                            : ::malloc_usable_size(memory);
+  }
 
   static void* Allocate(size_t bytes, void*) {
-    const size_t whole = sizeof(Head) + bytes;
-    const bool is_mapped = bytes >= kMappedMin;
-    void* block =
-        is_mapped
-            ? ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-            : std::malloc(whole);
-    if (block == nullptr || block == MAP_FAILED) return nullptr;
-    return new (block) Head{.bytes = bytes, .is_mapped = is_mapped} + 1;
+    if (bytes < kMappedMin) return std::malloc(bytes);
+    void* block = ::mmap(
+        nullptr, sizeof(Head) + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) return nullptr;
+    void* memory = new (block) Head{.bytes = bytes} + 1;
+    Mapped& all = AllMapped();
+    const MutexLock lock(all.mutex);
+    all.blocks.insert(memory);
+    return memory;
   }
   static void Free(void* memory, void*) {
     if (memory == nullptr) return;
+    if (!IsMapped(memory)) return std::free(memory);
     Head* head = static_cast<Head*>(memory) - 1;
-    if (head->is_mapped) {
-      ::munmap(head, sizeof(Head) + head->bytes);
-    } else {
-      std::free(head);
+    {
+      Mapped& all = AllMapped();
+      const MutexLock lock(all.mutex);
+      all.blocks.erase(memory);
     }
+    ::munmap(head, sizeof(Head) + head->bytes);
   }
   static void* AllocateZeroed(size_t count, size_t bytes, void*) {
     if (bytes != 0 && count > SIZE_MAX / 2 / bytes) return nullptr;
-    void* memory = Allocate(count * bytes, nullptr);
-    if (memory != nullptr && !(static_cast<Head*>(memory) - 1)->is_mapped) {
-      std::memset(memory, 0, count * bytes);
-    }
-    return memory;
+    return count * bytes < kMappedMin ? std::calloc(count, bytes)
+                                      : Allocate(count * bytes, nullptr);
   }
   static void* Reallocate(void* memory, size_t bytes, void*) {
+    if (memory == nullptr) return Allocate(bytes, nullptr);
+    if (bytes < kMappedMin && !IsMapped(memory)) return std::realloc(memory, bytes);
     void* fresh = Allocate(bytes, nullptr);
-    if (fresh == nullptr || memory == nullptr) return fresh;
-    std::memcpy(fresh, memory, std::min(bytes, (static_cast<Head*>(memory) - 1)->bytes));
+    if (fresh == nullptr) return nullptr;
+    std::memcpy(fresh, memory, std::min(bytes, SizeOf(memory)));
     Free(memory, nullptr);
     return fresh;
   }

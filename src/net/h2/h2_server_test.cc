@@ -60,6 +60,20 @@ TEST(H2Server, WhoComesBeforeTheDoorsAreOpenIsServedThen) {
   EXPECT_EQ(world.Run(options, WaitAtTheDoor), OkStatus());
 }
 
+rt::Task<Status> CertificateIsShown(H2World* world) {
+  const RpcCredentials credentials = world->Client("host-1");
+  const std::string der = *CertificateDer(credentials.certificate_pem);
+  CO_TRY(const std::string seen, co_await CallOnce(world, credentials, H2World::kCertificate));
+  EXPECT_EQ(seen, der);
+  CO_TRY(const std::string again, co_await CallOnce(world, credentials, H2World::kCertificate));
+  EXPECT_EQ(again, der);
+  co_return OkStatus();
+}
+TEST(H2Server, ShowsTheCertificateOfAPeerAsItCame) {
+  H2World world;
+  EXPECT_EQ(world.Run({}, CertificateIsShown), OkStatus());
+}
+
 rt::Task<Status> ExpiredIsMarked(H2World* world) {
   const TestIdentity expired =
       world->pki.IssueClient("host-1", {.from = Duration::Hours(-2), .until = Duration::Hours(-1)});

@@ -25,6 +25,7 @@ struct H2World {
   static constexpr char kWait[] = "/test/Wait";
   static constexpr char kDeaf[] = "/test/Deaf";
   static constexpr char kState[] = "/test/State";
+  static constexpr char kCertificate[] = "/test/Certificate";
   static constexpr Duration kDialLimit = Duration::Seconds(20);
 
   static rt::Task<Result<std::string>> Echo(RpcCall, std::string request) { co_return request; }
@@ -33,6 +34,9 @@ struct H2World {
   }
   static rt::Task<Result<std::string>> State(RpcCall call, std::string) {
     co_return std::to_string(static_cast<int>(call.peer.certificate_state));
+  }
+  static rt::Task<Result<std::string>> Certificate(RpcCall call, std::string) {
+    co_return call.peer.certificate_der;
   }
   rt::Task<Result<std::string>> Wait() {
     ++waiting;
@@ -47,6 +51,7 @@ struct H2World {
     routes.unary[kEcho] = {.handler = Echo};
     routes.unary[kHuge] = {.handler = Huge};
     routes.unary[kState] = {.handler = State};
+    routes.unary[kCertificate] = {.handler = Certificate};
     routes.unary[kWait] = {.handler = [this](RpcCall, std::string) { return Wait(); }};
     routes.streams[kDeaf] = {.handler = [](RpcCall, MessageStream&) { return Deaf(); }};
     return routes;
