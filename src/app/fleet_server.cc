@@ -55,6 +55,7 @@ Result<net::H2ServerOptions> FleetServer::Parts::ServerOptions() const {
   net::H2ServerOptions server_options;
   server_options.address = options.host;
   server_options.port = options.port;
+  server_options.listener = options.listener;
   server_options.doors = net::Acceptor::Doors::kWhenOpened;
   TRY(server_options.tls, net::NewH2ServerTls(std::move(tls)));
   return server_options;

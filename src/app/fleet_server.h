@@ -18,6 +18,7 @@
 #include "client/cluster.h"
 #include "fleet/fleet.h"
 #include "meta/scheme.h"
+#include "net/owned_fd.h"
 #include "pki/certificate_authority.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/event.h"
@@ -28,7 +29,9 @@ namespace berth::app {
 struct FleetServerOptions {
   std::string host = "127.0.0.1";  // numeric
   uint16_t port = 0;               // 0: the kernel chooses
-  std::string certificate_pem;     // of the server; the authority's is added
+  // Listens already, so that hosts wait instead of knocking again; null: host and port.
+  std::shared_ptr<net::OwnedFd> listener;
+  std::string certificate_pem;  // of the server; the authority's is added
   std::string key_pem;
   std::vector<std::string> names;  // by which hosts reach the server, the first is shown
 };

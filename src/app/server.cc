@@ -34,6 +34,8 @@
 #include "controller/builtin/builtin_controllers.h"
 #include "meta/scheme.h"
 #include "net/http_server.h"
+#include "net/owned_fd.h"
+#include "net/socket.h"
 #include "net/tls.h"
 #include "net/url.h"
 #include "pki/certificate_authority.h"
@@ -97,6 +99,7 @@ struct Server::Parts {
   const meta::Scheme scheme;
   rt::ThreadPool blocking{{.threads = 1, .queue_max = 1024, .name = "blocking"}};
 
+  std::shared_ptr<net::OwnedFd> gateway_listener;
   std::unique_ptr<CommitTrace> commit_trace;
   std::optional<pki::CertificateAuthority> authority;
   pki::Credentials credentials;
@@ -121,6 +124,7 @@ struct Server::Parts {
   std::unique_ptr<net::HttpServer> http;
   rt::TaskScope scope;  // controllers
 
+  Status ListenForHosts();
   Status OpenStore();
   rt::Task<Status> StartRegistry();
   rt::Task<Status> StartPolicy();
@@ -133,6 +137,14 @@ struct Server::Parts {
   rt::Task<Status> StartAll();
   rt::Task<Status> StopAll();
 };
+
+// First of all: a thousand hosts that are refused try again every few milliseconds, while those who
+// are connected wait.
+Status Server::Parts::ListenForHosts() {
+  TRY(const int fd, net::ListenTcp(options.gateway_host, options.gateway_port));
+  gateway_listener = std::make_shared<net::OwnedFd>(fd);
+  return OkStatus();
+}
 
 Status Server::Parts::OpenStore() {
   if (!options.commit_trace.empty()) {
@@ -210,6 +222,7 @@ rt::Task<Status> Server::Parts::StartFleet() {
   FleetServerOptions fleet_options;
   fleet_options.host = options.gateway_host;
   fleet_options.port = options.gateway_port;
+  fleet_options.listener = gateway_listener;
   fleet_options.certificate_pem = credentials.certificate_pem;
   fleet_options.key_pem = credentials.key_pem;
   fleet_options.names = options.names;
@@ -264,6 +277,7 @@ Status Server::Parts::StartHttp() {
 
 rt::Task<Status> Server::Parts::StartAll() {
   CO_TRY_STATUS(MakeFolder(options.data_dir));
+  CO_TRY_STATUS(ListenForHosts());
   CO_TRY_STATUS(OpenStore());
   CO_TRY_STATUS(co_await StartRegistry());
   CO_TRY_STATUS(co_await StartPolicy());

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "net/call/call_service.h"
 #include "net/h2/h2_connection.h"
-#include "net/owned_fd.h"
 #include "net/socket.h"
 #include "net/stream.h"
 #include "net/tls_stream.h"
@@ -225,7 +224,12 @@ Result<std::unique_ptr<H2Server>> H2Server::Start(rt::AsioLoop& loop,
                                                   RpcRoutes routes) {
   loop.Assert();
   if (options.tls == nullptr) return BadRequest("an H2Server needs a TLS context");
-  TRY(const int fd, ListenTcp(options.address, options.port));
+  int fd = -1;
+  if (options.listener != nullptr) {
+    fd = options.listener->Release();
+  } else {
+    TRY(fd, ListenTcp(options.address, options.port));
+  }
   auto body = std::make_unique<Body>(loop, std::move(options), std::move(routes), fd);
   return std::unique_ptr<H2Server>(new H2Server(std::move(body)));
 }

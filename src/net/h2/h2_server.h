@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "net/acceptor.h"
 #include "net/h2/h2_limits.h"
+#include "net/owned_fd.h"
 #include "net/rpc.h"
 #include "net/tls.h"
 #include "rt/asio/asio_loop.h"
@@ -21,6 +22,8 @@ namespace berth::net {
 struct H2ServerOptions {
   std::string address = "127.0.0.1";  // numeric
   uint16_t port = 0;                  // 0: the kernel chooses
+  // A socket that listens already (net/socket.h), instead of address and port.
+  std::shared_ptr<OwnedFd> listener;
   // Made by NewH2ServerTls, or with "h2" as its only ALPN name.
   std::shared_ptr<const TlsContext> tls;
   H2Limits limits;
