@@ -100,23 +100,18 @@ void ReplacesAnnotationsAsAWhole(RuntimeUnderTest& t) {
   EXPECT_EQ(GetMachine(t, made->metadata.id)->metadata.annotations, annotations);
 }
 
-MachineVolume Connected(const std::string& name, int64_t bytes) {
+MachineVolume Connected(RuntimeUnderTest& t, const std::string& name, int64_t bytes) {
   MachineVolume volume;
   volume.name = name;
   volume.device = "oda";
-  volume.connection = VolumeConnection{.driver = "fake",
-                                       .handle = "h-" + name,
-                                       .attributes = {{"a", "b"}},
-                                       .secret_data = {{"key", "secret"}},
-                                       .encryption_data = {},
-                                       .effective_storage_bytes = bytes};
+  volume.connection = t.Connection(name, bytes);
   return volume;
 }
 
 void AttachesAndDetachesVolumes(RuntimeUnderTest& t) {
   MachineRuntime& runtime = *t.runtimes().machine;
   const std::string id = Running(t, "u-1").metadata.id;
-  const MachineVolume data = Connected("data", 100);
+  const MachineVolume data = Connected(t, "data", 100);
   EXPECT_EQ(Await(t, runtime.AttachVolume(id, data)), OkStatus());
   EXPECT_EQ(Await(t, runtime.AttachVolume(id, data)).reason(), Reason::kAlreadyExists);
   ASSERT_EQ(GetMachine(t, id)->spec.volumes.size(), 1U);
@@ -125,9 +120,10 @@ void AttachesAndDetachesVolumes(RuntimeUnderTest& t) {
     const auto volumes = GetMachine(t, id)->status.volumes;
     return volumes.size() == 1 && volumes[0].state == AttachmentState::kAttached;
   }));
-  EXPECT_EQ(Await(t, runtime.UpdateVolume(id, Connected("data", 200))), OkStatus());
+  EXPECT_EQ(Await(t, runtime.UpdateVolume(id, Connected(t, "data", 200))), OkStatus());
   EXPECT_EQ(GetMachine(t, id)->spec.volumes[0].connection->effective_storage_bytes, 200);
-  EXPECT_EQ(Await(t, runtime.UpdateVolume(id, Connected("other", 1))).reason(), Reason::kNotFound);
+  EXPECT_EQ(Await(t, runtime.UpdateVolume(id, Connected(t, "other", 1))).reason(),
+            Reason::kNotFound);
   EXPECT_EQ(Await(t, runtime.DetachVolume(id, "data")), OkStatus());
   EXPECT_EQ(Await(t, runtime.DetachVolume(id, "data")).reason(), Reason::kNotFound);
   EXPECT_TRUE(GetMachine(t, id)->spec.volumes.empty());
@@ -155,9 +151,9 @@ void DoesNotKnowUnknownIds(RuntimeUnderTest& t) {
       Await(t, runtime.DeleteMachine(id)),
       Await(t, runtime.UpdateMachineAnnotations(id, StringMap())),
       Await(t, runtime.UpdateMachinePower(id, Power::kOff)),
-      Await(t, runtime.AttachVolume(id, Connected("v", 1))),
+      Await(t, runtime.AttachVolume(id, Connected(t, "v", 1))),
       Await(t, runtime.DetachVolume(id, "v")),
-      Await(t, runtime.UpdateVolume(id, Connected("v", 1))),
+      Await(t, runtime.UpdateVolume(id, Connected(t, "v", 1))),
       Await(t, runtime.AttachNetworkInterface(id, MachineNic())),
       Await(t, runtime.DetachNetworkInterface(id, "n")),
       Await(t, runtime.Exec(id)).status(),

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
@@ -26,6 +27,16 @@ class RuntimeUnderTest {
   virtual void Pass(Duration duration) = 0;
   // The monotonic clock of the host.
   virtual Time Now() = 0;
+  // How a volume of its own that takes this many bytes is connected to a machine there.
+  virtual VolumeConnection Connection(const std::string& name, int64_t bytes) {
+    VolumeConnection connection;
+    connection.driver = "fake";
+    connection.handle = "h-" + name;
+    connection.attributes = {{"a", "b"}};
+    connection.secret_data = {{"key", "secret"}};
+    connection.effective_storage_bytes = bytes;
+    return connection;
+  }
 };
 using RuntimeFactory = std::function<std::unique_ptr<RuntimeUnderTest>()>;
 

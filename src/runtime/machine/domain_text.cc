@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/machine/domain_text.h"
+
+namespace berth::runtime {
+namespace {
+
+std::string_view Between(std::string_view text, std::string_view begin, std::string_view end) {
+  const size_t from = text.find(begin);
+  if (from == std::string_view::npos) return {};
+  text.remove_prefix(from + begin.size());
+  const size_t to = text.find(end);
+  return to == std::string_view::npos ? std::string_view() : text.substr(0, to);
+}
+
+// The values of an attribute in all elements with this beginning; libvirt quotes with ', we with ".
+void Collect(std::string_view xml,
+             std::string_view element,
+             std::string_view attribute,
+             std::set<std::string>& found) {
+  for (size_t at = xml.find(element); at != std::string_view::npos;
+       at = xml.find(element, at + 1)) {
+    const std::string_view tag = xml.substr(at, xml.find('>', at) - at);
+    const size_t value = tag.find(attribute);
+    if (value == std::string_view::npos) continue;
+    const std::string_view quoted = tag.substr(value + attribute.size());
+    if (quoted.empty()) continue;
+    const size_t end = quoted.find(quoted.front(), 1);
+    if (end != std::string_view::npos) found.emplace(quoted.substr(1, end - 1));
+  }
+}
+
+}  // namespace
+
+std::string DomainNameIn(std::string_view xml) {
+  return std::string(Between(xml, "<name>", "</name>"));
+}
+
+std::string UuidIn(std::string_view xml) { return std::string(Between(xml, "<uuid>", "</uuid>")); }
+
+std::set<std::string> DevicesIn(std::string_view xml) {
+  std::set<std::string> found;
+  std::set<std::string> targets;
+  Collect(xml, "<target ", "dev=", targets);
+  for (const std::string& target : targets) {
+    if (target.starts_with("vd")) found.insert(target);
+  }
+  Collect(xml, "<mac ", "address=", found);
+  return found;
+}
+
+std::string_view MetadataIn(std::string_view xml) {
+  const size_t begin = xml.find("<berth:machine");
+  const size_t end = xml.find("</berth:machine>");
+  if (begin == std::string_view::npos || end == std::string_view::npos) return {};
+  constexpr std::string_view kEnd = "</berth:machine>";
+  return xml.substr(begin, end + kEnd.size() - begin);
+}
+
+}  // namespace berth::runtime

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/machine/guest_folders.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "base/strings.h"
+#include "pki/private_file.h"
+#include "runtime/volume/file_status.h"
+
+namespace berth::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Others may pass through, and see nothing.
+constexpr mode_t kPassThrough = 0711;
+constexpr std::string_view kSecretsName = "/secrets.json";
+// A command line is a line.
+constexpr size_t kCommandLineMax = 2048;
+
+Status MakeFolder(const std::string& path) {
+  std::error_code failed;
+  fs::create_directories(path, failed);
+  if (failed) return Internal("make folder " + path + ": " + failed.message());
+  // Whatever the umask says.
+  if (chmod(path.c_str(), kPassThrough) != 0) return FileFailed("set the mode of", path);
+  return OkStatus();
+}
+
+Result<int> Lock(const std::string& path) {
+  constexpr mode_t kOwnerOnly = 0600;
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
+  if (fd < 0) return FileFailed("open", path);
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  close(fd);
+  return Conflict(path + " is locked: another machine runtime uses the folder");
+}
+
+Status RemoveAll(const std::string& path) {
+  std::error_code failed;
+  fs::remove_all(path, failed);
+  return failed ? Internal("remove " + path + ": " + failed.message()) : OkStatus();
+}
+
+Status Unlink(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return OkStatus();
+  return FileFailed("remove", path);
+}
+
+Status GiveTo(const std::string& user, const std::string& path) {
+  if (user.empty() || geteuid() != 0) return OkStatus();
+  std::array<char, 4096> buffer{};
+  passwd entry = {};
+  passwd* found = nullptr;
+  if (getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr) {
+    return NotFound("user " + Quote(user) + " does not exist");
+  }
+  if (lchown(path.c_str(), found->pw_uid, found->pw_gid) == 0) return OkStatus();
+  return FileFailed("give away", path);
+}
+
+Status PutOrRemove(const std::string& path, const std::string& content) {
+  if (content.empty()) return Unlink(path);
+  return AsFullDisk(pki::WritePrivateFile(path, content));
+}
+
+bool IsFile(const std::string& path) {
+  struct stat status = {};
+  return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+GuestFolders::GuestFolders(Places places, int lock, rt::BlockingPool& pool)
+    : places_(std::move(places)), lock_(lock), pool_(pool) {}
+
+GuestFolders::~GuestFolders() { close(lock_); }
+
+Result<std::unique_ptr<GuestFolders>> GuestFolders::Open(Places places, rt::BlockingPool& pool) {
+  TRY_STATUS(MakeFolder(places.folder));
+  TRY_STATUS(MakeFolder(places.run_folder));
+  TRY(const int lock, Lock(places.folder + "/lock"));
+  return std::unique_ptr<GuestFolders>(new GuestFolders(std::move(places), lock, pool));
+}
+
+DiskFile GuestFolders::LocalDisk(std::string_view id, std::string_view volume) const {
+  return {.path = Stay(id) + "/" + SerialOf(volume) + ".qcow2", .format = DiskFormat::kQcow2};
+}
+
+rt::Task<Status> GuestFolders::Prepare(std::string id, Content content) {
+  const auto job = [this, &id, &content]() -> Status {
+    TRY_STATUS(MakeFolder(Stay(id)));
+    TRY_STATUS(MakeFolder(Run(id)));
+    TRY_STATUS(PutOrRemove(Run(id) + std::string(kSecretsName), content.secrets));
+    TRY_STATUS(PutOrRemove(IgnitionFile(id), content.ignition));
+    return content.ignition.empty() ? OkStatus() : GiveTo(places_.guest_user, IgnitionFile(id));
+  };
+  co_return co_await pool_.Run("guests.prepare", job);
+}
+
+rt::Task<Result<std::optional<std::string>>> GuestFolders::Secrets(std::string id) {
+  const auto job = [this, &id]() -> Result<std::optional<std::string>> {
+    Result<std::string> text = pki::ReadPrivateFile(Run(id) + std::string(kSecretsName));
+    if (text.status().Is(Reason::kNotFound)) return std::optional<std::string>();
+    if (!text.ok()) return text.status();
+    return std::optional<std::string>(*std::move(text));
+  };
+  co_return co_await pool_.Run("guests.secrets", job);
+}
+
+rt::Task<Result<bool>> GuestFolders::Exists(std::string path) {
+  const auto job = [&path]() -> Result<bool> { return IsFile(path); };
+  co_return co_await pool_.Run("guests.look", job);
+}
+
+rt::Task<Status> GuestFolders::Settle(std::string part, std::string whole) {
+  const auto job = [&part, &whole]() -> Status {
+    TRY_STATUS(SyncFile(part));
+    if (rename(part.c_str(), whole.c_str()) != 0) return FileFailed("rename", part);
+    return SyncFolder(fs::path(whole).parent_path().string());
+  };
+  co_return co_await pool_.Run("guests.settle", job);
+}
+
+rt::Task<Status> GuestFolders::RemoveFile(std::string path) {
+  const auto job = [&path] { return Unlink(path); };
+  co_return co_await pool_.Run("guests.remove_file", job);
+}
+
+rt::Task<Status> GuestFolders::Remove(std::string id) {
+  const auto job = [this, &id]() -> Status {
+    TRY_STATUS(RemoveAll(Run(id)));
+    return RemoveAll(Stay(id));
+  };
+  co_return co_await pool_.Run("guests.remove", job);
+}
+
+rt::Task<Result<std::optional<KernelBoot>>> GuestFolders::FindKernel(std::string folder) {
+  const auto job = [&folder]() -> Result<std::optional<KernelBoot>> {
+    KernelBoot boot;
+    boot.kernel = folder + "/vmlinuz";
+    if (!IsFile(boot.kernel)) return std::optional<KernelBoot>();
+    boot.initramfs = folder + "/initramfs";
+    if (!IsFile(boot.initramfs)) boot.initramfs.clear();
+    boot.command_line = "console=ttyS0";
+    std::ifstream line(folder + "/cmdline");
+    if (std::string text; std::getline(line, text)) boot.command_line = Trim(text);
+    if (boot.command_line.size() > kCommandLineMax) {
+      return BadRequest(folder + "/cmdline is longer than a command line");
+    }
+    return std::optional(std::move(boot));
+  };
+  co_return co_await pool_.Run("guests.kernel", job);
+}
+
+}  // namespace berth::runtime

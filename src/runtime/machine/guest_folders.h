@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of guests: one folder each for what stays (local disks, the log of the console), and
+// one each below a folder that a reboot empties (the console's socket, secrets, ignition).
+//
+// Folders may be passed through but not listed by others: QEMU is another user.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "rt/blocking_pool.h"
+#include "rt/task.h"
+#include "runtime/machine/domain_xml.h"
+#include "runtime/volume/disk_file.h"
+
+namespace berth::runtime {
+
+class GuestFolders {
+ public:
+  struct Places {
+    std::string folder;
+    std::string run_folder;
+    std::string guest_user;  // who QEMU is, and owns what only it reads; "": who we are
+  };
+  // Makes both folders and locks the first: one runtime each. The pool outlives this.
+  static Result<std::unique_ptr<GuestFolders>> Open(Places places, rt::BlockingPool& pool);
+  ~GuestFolders();
+  GuestFolders(const GuestFolders&) = delete;
+  GuestFolders& operator=(const GuestFolders&) = delete;
+
+  // The guest's folders, and what its first moments need. "" removes the file.
+  struct Content {
+    std::string secrets;
+    std::string ignition;
+  };
+  rt::Task<Status> Prepare(std::string id, Content content);
+  // nullopt: there are none, or the host was rebooted since.
+  rt::Task<Result<std::optional<std::string>>> Secrets(std::string id);
+  rt::Task<Result<bool>> Exists(std::string path);
+  // A disk that is whole gets its name.
+  rt::Task<Status> Settle(std::string part, std::string whole);
+  rt::Task<Status> RemoveFile(std::string path);
+  // Everything of the guest. Ok if there is nothing.
+  rt::Task<Status> Remove(std::string id);
+  // The kernel and its memory disk in `folder`: vmlinuz, initramfs, and perhaps cmdline. nullopt if
+  // there is none.
+  rt::Task<Result<std::optional<KernelBoot>>> FindKernel(std::string folder);
+
+  std::string ConsoleSocket(std::string_view id) const { return Run(id) + "/console.sock"; }
+  std::string ConsoleLog(std::string_view id) const { return Stay(id) + "/console.log"; }
+  std::string IgnitionFile(std::string_view id) const { return Run(id) + "/ignition"; }
+  std::string EfiVariables(std::string_view id) const { return Stay(id) + "/efi-variables.fd"; }
+  DiskFile LocalDisk(std::string_view id, std::string_view volume) const;
+  const std::string& folder() const { return places_.folder; }
+
+ private:
+  GuestFolders(Places places, int lock, rt::BlockingPool& pool);
+  std::string Stay(std::string_view id) const { return places_.folder + "/" + std::string(id); }
+  std::string Run(std::string_view id) const { return places_.run_folder + "/" + std::string(id); }
+
+  const Places places_;
+  const int lock_;
+  rt::BlockingPool& pool_;
+};
+
+}  // namespace berth::runtime

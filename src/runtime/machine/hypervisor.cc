@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/machine/hypervisor.h"
+
+namespace berth::runtime {
+
+std::string_view GuestStateName(GuestState state) {
+  switch (state) {
+    case GuestState::kOff: return "Off";
+    case GuestState::kRunning: return "Running";
+    case GuestState::kPaused: return "Paused";
+    case GuestState::kStopping: return "Stopping";
+  }
+  return "Unknown";
+}
+
+std::string_view OffReasonName(OffReason reason) {
+  switch (reason) {
+    case OffReason::kUnknown: return "Unknown";
+    case OffReason::kShutDown: return "ShutDown";
+    case OffReason::kDestroyed: return "Destroyed";
+    case OffReason::kFailed: return "Failed";
+  }
+  return "Unknown";
+}
+
+}  // namespace berth::runtime

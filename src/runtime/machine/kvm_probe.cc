@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/machine/kvm_probe.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <utility>
+
+#include "base/strings.h"
+#include "pki/private_file.h"
+
+namespace berth::runtime {
+namespace {
+
+constexpr size_t kFloppyBytes = 1440 * 1024;
+constexpr size_t kSectorEnd = 510;
+// What QEMU's debug exit makes of kSign.
+constexpr int kSign = 0x10;
+constexpr int kExitCode = kSign * 2 + 1;
+constexpr size_t kErrorBytesMax = 300;
+
+std::string Floppy() {
+  // mov al, kSign; out 0xf4, al; halt: hlt; jmp halt
+  constexpr std::array<unsigned char, 7> kCode = {0xB0, kSign, 0xE6, 0xF4, 0xF4, 0xEB, 0xFD};
+  std::string bytes(kFloppyBytes, '\0');
+  std::copy(kCode.begin(), kCode.end(), bytes.begin());
+  bytes[kSectorEnd] = '\x55';
+  bytes[kSectorEnd + 1] = '\xAA';
+  return bytes;
+}
+
+}  // namespace
+
+rt::Task<Status> RunProbe(rt::ProcessRunner* processes, Probe probe) {
+  if (probe.floppy.find(',') != std::string::npos) {
+    co_return BadRequest("a probe cannot have a disk at " + Quote(probe.floppy));
+  }
+  CO_TRY_STATUS(pki::WritePrivateFile(probe.floppy, Floppy()));
+  const bool is_kvm = probe.acceleration == Acceleration::kKvm;
+  rt::ProcessRequest request;
+  request.argv = {probe.qemu,
+                  "-accel",
+                  is_kvm ? "kvm" : "tcg",
+                  "-cpu",
+                  is_kvm ? "host" : "max",
+                  "-machine",
+                  "pc",
+                  "-m",
+                  "16",
+                  "-nodefaults",
+                  "-no-user-config",
+                  "-no-reboot",
+                  "-display",
+                  "none",
+                  "-sandbox",
+                  "on",
+                  "-device",
+                  "isa-debug-exit,iobase=0xf4,iosize=0x04",
+                  "-drive",
+                  "if=floppy,format=raw,readonly=on,file=" + probe.floppy};
+  request.limit = probe.limit;
+  const Result<rt::ProcessEnd> end = co_await processes->Run(std::move(request));
+  if (end.status().Is(Reason::kTimeout)) {
+    co_return Timeout(fmt::format("a probe guest hangs for {}", FormatDuration(probe.limit)));
+  }
+  if (!end.ok()) co_return end.status();
+  if (end->exit_code == kExitCode) co_return OkStatus();
+  const std::string_view said = Trim(end->errors).substr(0, kErrorBytesMax);
+  co_return Unavailable(
+      "a probe guest does not run: " +
+      (said.empty() ? fmt::format("exit status {}", end->exit_code) : Printable(said)));
+}
+
+}  // namespace berth::runtime

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/machine/libvirt_error.h"
+
+#include <fmt/core.h>
+#include <libvirt/virterror.h>
+
+#include <string>
+
+#include "base/strings.h"
+
+namespace berth::runtime {
+namespace {
+
+constexpr size_t kTextMax = 400;
+
+Reason ReasonOf(int code, std::string_view text) {
+  // Of a connection that ended while the call waited.
+  if (text.find("client socket is closed") != std::string_view::npos) return Reason::kUnavailable;
+  switch (code) {
+    case VIR_ERR_NO_DOMAIN:
+    case VIR_ERR_NO_SECRET:
+    case VIR_ERR_DEVICE_MISSING: return Reason::kNotFound;
+    case VIR_ERR_OPERATION_INVALID:
+    case VIR_ERR_RESOURCE_BUSY: return Reason::kConflict;
+    case VIR_ERR_XML_ERROR:
+    case VIR_ERR_XML_DETAIL:
+    case VIR_ERR_XML_INVALID_SCHEMA:
+    case VIR_ERR_CONFIG_UNSUPPORTED:
+    case VIR_ERR_INVALID_ARG: return Reason::kBadRequest;
+    case VIR_ERR_AUTH_FAILED:
+    case VIR_ERR_ACCESS_DENIED: return Reason::kForbidden;
+    case VIR_ERR_NO_CONNECT:
+    case VIR_ERR_INVALID_CONN:
+    case VIR_ERR_SYSTEM_ERROR:
+    case VIR_ERR_RPC: return Reason::kUnavailable;
+    case VIR_ERR_OPERATION_TIMEOUT:
+    case VIR_ERR_AGENT_UNRESPONSIVE: return Reason::kTimeout;
+    default: return Reason::kInternal;
+  }
+}
+
+}  // namespace
+
+Status LibvirtFailure(std::string_view doing) {
+  const virErrorPtr error = virGetLastError();
+  if (error == nullptr) return Internal(fmt::format("{}: libvirt does not say why", doing));
+  const std::string_view text = error->message == nullptr ? "" : error->message;
+  return {ReasonOf(error->code, text),
+          fmt::format("{}: {}", doing, Printable(text.substr(0, kTextMax)))};
+}
+
+}  // namespace berth::runtime

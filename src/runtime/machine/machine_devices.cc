@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Disks and interfaces of machines, also while their guests run.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "iri/labels.h"
+#include "rt/deadline.h"
+#include "runtime/machine/machine_host.h"
+#include "runtime/volume/plan.h"
+
+namespace berth::runtime {
+namespace {
+
+template <class Parts>
+auto PartNamed(Parts& parts, std::string_view name) {
+  return std::ranges::find_if(parts, [&](const auto& part) { return part.name == name; });
+}
+
+}  // namespace
+
+rt::Task<Status> MachineHost::SetKey(std::string machine_id, iri::MachineVolume volume) {
+  CO_TRY(const DomainDisk disk, DiskOf(machine_id, volume, deps_.folders));
+  if (disk.secret_uuid.empty()) co_return OkStatus();
+  const std::string where = "volume " + Quote(volume.name);
+  if (volume.connection->encryption_data.empty()) {
+    co_return Forbidden(where + " is encrypted, and its key is not known on this host any more");
+  }
+  CO_TRY(std::string key, KeyOf(volume.connection->encryption_data));
+  // libvirt hands a wrong one to QEMU, which says little.
+  const Status opens = co_await deps_.disks.Unlock(disk.file, key);
+  if (!opens.ok()) co_return opens.Wrap(where);
+  co_return co_await deps_.hypervisor.SetSecret(
+      disk.secret_uuid, machine_id + "/" + volume.name, std::move(key));
+}
+
+rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume volume) {
+  CO_TRY(const Pointer entry, Find(id));
+  CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  if (entry->record.is_deleted()) co_return Conflict("machine " + Quote(id) + " is being deleted");
+  MachineRecord next = entry->record;
+  if (PartNamed(next.object.spec.volumes, volume.name) != next.object.spec.volumes.end()) {
+    co_return AlreadyExists("machine " + Quote(id) + " has a volume " + Quote(volume.name));
+  }
+  iri::MachineSpec part;
+  part.volumes = {volume};
+  const iri::MachineSpec secrets = TakeSecrets(part);
+  next.object.spec.volumes.push_back(part.volumes[0]);
+  CO_TRY_STATUS(CheckSpec(next.object.spec));
+  if (volume.local_disk.has_value()) {
+    const iri::ResourceVector more = {{std::string(iri::kStorage), volume.local_disk->size_bytes}};
+    const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);
+    CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
+    AddTo(next.resources, more);
+    CO_TRY_STATUS(co_await MakeDisk(id, volume));
+  }
+  CO_TRY(const DomainDisk disk, DiskOf(id, volume, deps_.folders));
+  CO_TRY_STATUS(co_await SetKey(id, volume));
+  const MachineRecord before = entry->record;
+  ++next.object.metadata.generation;
+  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  if (entry->observed.alive()) {
+    const Status attached = co_await deps_.hypervisor.AttachDevice(DomainNameOf(id), DiskXml(disk));
+    if (!attached.ok()) {
+      CO_TRY_STATUS(co_await SaveInside(entry, before));
+      co_return attached.Wrap("volume " + Quote(volume.name));
+    }
+    entry->live.insert(disk.target);
+  }
+  for (const iri::MachineVolume& secret : secrets.volumes) entry->secrets.volumes.push_back(secret);
+  CO_TRY_STATUS(co_await PutSecrets(entry));
+  Changed(*entry, "volumes");
+  co_return OkStatus();
+}
+
+rt::Task<Status> MachineHost::Unplug(Pointer entry, std::string device, std::string xml) {
+  const std::string name = DomainNameOf(entry->record.object.metadata.id);
+  constexpr Duration kAgain = Duration::Seconds(2);  // a guest that boots does not listen yet
+  const Time limit = deps_.loop.Now() + options_.detach_limit;
+  for (;;) {
+    entry->device_event.Reset();
+    if (!entry->observed.alive()) co_return OkStatus();
+    const Result<std::set<std::string>> live = co_await deps_.hypervisor.LiveDevices(name);
+    if (live.status().Is(Reason::kConflict)) co_return OkStatus();  // it has ended
+    if (!live.ok()) co_return live.status();
+    entry->live = *live;
+    if (!live->contains(device)) co_return OkStatus();
+    if (deps_.loop.Now() >= limit) {
+      co_return Conflict("the guest does not let go of " + device);
+    }
+    // An error: it is being let go of already. What counts is that it is gone.
+    const Status asked = co_await deps_.hypervisor.DetachDevice(name, xml);
+    if (asked.Is(Reason::kUnavailable) || asked.Is(Reason::kTimeout)) co_return asked;
+    const Status waited = co_await rt::WithDeadline(entry->device_event.Wait(), kAgain);
+    if (waited.Is(Reason::kCancelled)) co_return waited;
+  }
+}
+
+rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
+  CO_TRY(const Pointer entry, Find(id));
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  MachineRecord next = entry->record;
+  const auto found = PartNamed(next.object.spec.volumes, name);
+  if (found == next.object.spec.volumes.end()) {
+    co_return NotFound("machine " + Quote(id) + " has no volume " + Quote(name));
+  }
+  const iri::MachineVolume volume = *found;
+  CO_TRY(const DomainDisk disk, DiskOf(id, volume, deps_.folders));
+  const Status unplugged = co_await Unplug(entry, disk.target, DiskXml(disk));
+  if (!unplugged.ok()) co_return unplugged.Wrap("volume " + Quote(name));
+  next.object.spec.volumes.erase(found);
+  if (volume.local_disk.has_value()) {
+    next.resources[std::string(iri::kStorage)] -= volume.local_disk->size_bytes;
+  }
+  ++next.object.metadata.generation;
+  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  std::erase_if(entry->secrets.volumes, [&](const auto& part) { return part.name == name; });
+  if (!disk.secret_uuid.empty()) {
+    CO_TRY_STATUS(co_await deps_.hypervisor.RemoveSecret(disk.secret_uuid));
+  }
+  if (volume.local_disk.has_value()) {
+    CO_TRY_STATUS(co_await deps_.folders.RemoveFile(disk.file.path));
+  }
+  CO_TRY_STATUS(co_await PutSecrets(entry));
+  Changed(*entry, "volumes");
+  co_return OkStatus();
+}
+
+rt::Task<Status> MachineHost::UpdateVolume(std::string id, iri::MachineVolume volume) {
+  CO_TRY(const Pointer entry, Find(id));
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  MachineRecord next = entry->record;
+  const auto found = PartNamed(next.object.spec.volumes, volume.name);
+  if (found == next.object.spec.volumes.end()) {
+    co_return NotFound("machine " + Quote(id) + " has no volume " + Quote(volume.name));
+  }
+  const bool same = found->connection.has_value() && volume.connection.has_value() &&
+                    found->connection->driver == volume.connection->driver &&
+                    found->connection->handle == volume.connection->handle;
+  if (!same) {
+    co_return BadRequest("volume " + Quote(volume.name) +
+                         ": only the size of a connected volume can change");
+  }
+  const int64_t bytes = volume.connection->effective_storage_bytes;
+  if (bytes < found->connection->effective_storage_bytes) {
+    co_return BadRequest("volume " + Quote(volume.name) + ": a disk never shrinks");
+  }
+  CO_TRY(const DomainDisk disk, DiskOf(id, *found, deps_.folders));
+  if (entry->observed.alive() && entry->live.contains(disk.target)) {
+    CO_TRY_STATUS(
+        co_await deps_.hypervisor.ResizeDisk(DomainNameOf(id), disk.target, WholeSectors(bytes)));
+  }
+  if (found->connection->effective_storage_bytes == bytes) co_return OkStatus();
+  found->connection->effective_storage_bytes = bytes;
+  ++next.object.metadata.generation;
+  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  Changed(*entry, "volumes");
+  co_return OkStatus();
+}
+
+rt::Task<Status> MachineHost::AttachNetworkInterface(std::string id, iri::MachineNic nic) {
+  CO_TRY(const Pointer entry, Find(id));
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  if (entry->record.is_deleted()) co_return Conflict("machine " + Quote(id) + " is being deleted");
+  MachineRecord next = entry->record;
+  if (PartNamed(next.object.spec.nics, nic.name) != next.object.spec.nics.end()) {
+    co_return AlreadyExists("machine " + Quote(id) + " has a network interface " + Quote(nic.name));
+  }
+  next.object.spec.nics.push_back(nic);
+  CO_TRY_STATUS(CheckSpec(next.object.spec));
+  CO_TRY(const DomainNic described, deps_.networks.Describe(id, nic));
+  CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
+  const MachineRecord before = entry->record;
+  ++next.object.metadata.generation;
+  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  if (entry->observed.alive()) {
+    const Status attached =
+        co_await deps_.hypervisor.AttachDevice(DomainNameOf(id), NicXml(described));
+    if (!attached.ok()) {
+      CO_TRY_STATUS(co_await SaveInside(entry, before));
+      CO_TRY_STATUS(co_await deps_.networks.Unplug(id, nic));
+      co_return attached.Wrap("network interface " + Quote(nic.name));
+    }
+    entry->live.insert(described.mac);
+  }
+  Changed(*entry, "network interfaces");
+  co_return OkStatus();
+}
+
+rt::Task<Status> MachineHost::DetachNetworkInterface(std::string id, std::string name) {
+  CO_TRY(const Pointer entry, Find(id));
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  MachineRecord next = entry->record;
+  const auto found = PartNamed(next.object.spec.nics, name);
+  if (found == next.object.spec.nics.end()) {
+    co_return NotFound("machine " + Quote(id) + " has no network interface " + Quote(name));
+  }
+  const iri::MachineNic nic = *found;
+  CO_TRY(const DomainNic described, deps_.networks.Describe(id, nic));
+  const Status unplugged = co_await Unplug(entry, described.mac, NicXml(described));
+  if (!unplugged.ok()) co_return unplugged.Wrap("network interface " + Quote(name));
+  next.object.spec.nics.erase(found);
+  ++next.object.metadata.generation;
+  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  CO_TRY_STATUS(co_await deps_.networks.Unplug(id, nic));
+  Changed(*entry, "network interfaces");
+  co_return OkStatus();
+}
+
+}  // namespace berth::runtime

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guests as processes, for whoever kills them at their deadline, and what they said.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "base/strings.h"
+#include "iri/labels.h"
+#include "runtime/machine/machine_host.h"
+
+namespace berth::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using Channel = iri::AttachFrame::Channel;
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// 0: it is gone.
+uint64_t StartTicks(const fs::path& process) {
+  const std::string stat = ReadAll(process / "stat");
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return 0;
+  const auto fields = Split(std::string_view(stat).substr(name_end + 2), ' ');
+  constexpr size_t kStartField = 22 - 3;  // the state, behind the name, is field 3
+  return fields.size() > kStartField ? ParseUint(fields[kStartField]).value_or(0) : 0;
+}
+
+struct Process {
+  int64_t pid = 0;
+  uint64_t start_ticks = 0;
+};
+
+// Processes of QEMU by the UUID that libvirt gives them as an argument.
+std::map<std::string, Process> ProcessesByUuid() {
+  constexpr std::string_view kUuidArgument("\0-uuid\0", 7);
+  constexpr size_t kUuidBytes = 36;
+  std::map<std::string, Process> processes;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator("/proc", failed)) {
+    const auto pid = ParseInt(entry.path().filename().string());
+    if (!pid.has_value()) continue;
+    const std::string words = ReadAll(entry.path() / "cmdline");
+    const size_t at = words.find(kUuidArgument);
+    if (at == std::string::npos) continue;
+    const uint64_t ticks = StartTicks(entry.path());
+    if (ticks == 0) continue;
+    processes[words.substr(at + kUuidArgument.size(), kUuidBytes)] = {.pid = *pid,
+                                                                      .start_ticks = ticks};
+  }
+  return processes;
+}
+
+// The last part of a file, as frames. A guest writes what it likes: it is cut, never kept whole.
+std::vector<iri::AttachFrame> TailOf(const std::string& path) {
+  constexpr off_t kTailMax = off_t{1} << 20;
+  std::vector<iri::AttachFrame> frames;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return frames;
+  const off_t end = lseek(fd, 0, SEEK_END);
+  off_t at = std::max<off_t>(end - kTailMax, 0);
+  while (at < end) {
+    std::string part(iri::kAttachFrameBytesMax, '\0');
+    const ssize_t count = pread(fd, part.data(), part.size(), at);
+    if (count <= 0) break;
+    part.resize(static_cast<size_t>(count));
+    at += count;
+    frames.push_back({.channel = Channel::kOut, .data = std::move(part)});
+  }
+  close(fd);
+  return frames;
+}
+
+class LogStream final : public iri::AttachStream {
+ public:
+  explicit LogStream(std::vector<iri::AttachFrame> frames) : frames_(std::move(frames)) {
+    frames_.push_back({.channel = Channel::kEnd, .data = "0"});
+  }
+  rt::Task<Result<std::optional<iri::AttachFrame>>> Read() override {
+    if (next_ >= frames_.size()) co_return std::optional<iri::AttachFrame>();
+    co_return std::optional<iri::AttachFrame>(frames_[next_++]);
+  }
+  rt::Task<Status> Write(iri::AttachFrame /*frame*/) override {
+    co_return Unavailable("a log is only read");
+  }
+  rt::Task<Status> Close() override {
+    next_ = frames_.size();
+    co_return OkStatus();
+  }
+
+ private:
+  std::vector<iri::AttachFrame> frames_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+rt::Task<Result<std::vector<iri::GuestProcess>>> MachineHost::ListGuests() {
+  const auto look = [] { return ProcessesByUuid(); };
+  CO_TRY(const auto processes, co_await deps_.files.Run("machines.processes", look));
+  std::vector<iri::GuestProcess> guests;
+  for (const auto& [id, entry] : machines_) {
+    const Result<DomainPlan> plan = Plan(*entry, entry->record);
+    if (!plan.ok()) continue;
+    const auto found = processes.find(plan->uuid);
+    if (found == processes.end()) continue;
+    iri::GuestProcess guest;
+    guest.machine_uid = LabelOf(entry->record.object.metadata, iri::kMachineUidLabel);
+    guest.pid = found->second.pid;
+    guest.start_ticks = found->second.start_ticks;
+    guest.held =
+        MovesOnPoolLoss(entry->record.object) && entry->observed.state == GuestState::kPaused;
+    guests.push_back(std::move(guest));
+  }
+  co_return guests;
+}
+
+rt::Task<Status> MachineHost::ResumeGuest(std::string machine_uid) {
+  const Pointer entry = OfUid(machine_uid);
+  if (entry == nullptr || !entry->observed.alive()) {
+    co_return NotFound("no guest of machine uid " + Quote(machine_uid) + " is alive");
+  }
+  if (entry->observed.state == GuestState::kRunning) co_return OkStatus();
+  const std::string name = DomainNameOf(entry->record.object.metadata.id);
+  CO_TRY_STATUS(co_await deps_.hypervisor.Resume(name));
+  entry->observed.state = GuestState::kRunning;
+  Changed(*entry, "resumed");
+  co_return OkStatus();
+}
+
+rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::Attach(
+    iri::AttachRequest request) {
+  if (request.what != "logs") {
+    co_return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
+  }
+  const Pointer entry = OfUid(request.machine_uid);
+  if (entry == nullptr) {
+    co_return NotFound("no machine of uid " + Quote(request.machine_uid));
+  }
+  const std::string log = deps_.folders.ConsoleLog(entry->record.object.metadata.id);
+  const auto read = [&log] { return TailOf(log); };
+  CO_TRY(std::vector<iri::AttachFrame> frames, co_await deps_.files.Run("machines.log", read));
+  std::unique_ptr<iri::AttachStream> stream = std::make_unique<LogStream>(std::move(frames));
+  co_return stream;
+}
+
+}  // namespace berth::runtime

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start, stop, what libvirt tells, and what the host tells about itself.
+#include "runtime/machine/machine_host.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "iri/labels.h"
+#include "iri/wire/json.h"
+
+namespace berth::runtime {
+namespace {
+
+constexpr int kEpochLength = 8;
+constexpr std::string_view kRuntimeName = "berth-machine";
+
+}  // namespace
+
+MachineHost::MachineHost(Deps deps, Options options)
+    : deps_(deps),
+      options_(std::move(options)),
+      changes_(deps.loop.random().NameSuffix(kEpochLength)),
+      work_(deps.loop) {}
+
+rt::Task<Result<std::unique_ptr<MachineHost>>> MachineHost::Start(Deps deps, Options options) {
+  auto host = std::unique_ptr<MachineHost>(new MachineHost(deps, std::move(options)));
+  MachineHost* const raw = host.get();
+  deps.hypervisor.Listen([raw](const DomainEvent& event) { raw->OnEvent(event); });
+  const Status found = co_await host->Resync();
+  if (!found.ok()) {
+    CO_TRY_STATUS(co_await host->Stop());
+    co_return found;
+  }
+  co_return host;
+}
+
+rt::Task<Status> MachineHost::Stop() {
+  deps_.hypervisor.Listen(nullptr);
+  changes_.End();
+  co_return co_await work_.Close();
+}
+
+rt::Task<Status> MachineHost::Resync() {
+  CO_TRY(std::vector<Domain> domains, co_await deps_.hypervisor.List());
+  std::set<std::string> there;
+  for (Domain& domain : domains) {
+    there.insert(domain.name);
+    const Pointer known = OfDomain(domain.name);
+    if (known == nullptr) {
+      const Status taken = co_await TakeIn(std::move(domain));
+      if (!taken.ok()) co_return taken;
+      continue;
+    }
+    const bool same = known->observed.state == domain.state;
+    known->observed = {.state = domain.state, .off_reason = domain.off_reason};
+    if (!same) Changed(*known, "state");
+    Tend(known);
+  }
+  for (const auto& [id, entry] : machines_) {
+    if (there.contains(DomainNameOf(id)) || !entry->observed.alive()) continue;
+    entry->observed = Observed();
+    Changed(*entry, "state");
+    Tend(entry);
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> MachineHost::TakeIn(Domain domain) {
+  if (domain.record.empty()) co_return OkStatus();  // somebody else's
+  Result<MachineRecord> record = MachineRecordOf(domain.record);
+  if (!record.ok()) {
+    // It stays as it is, and is for a person to look at.
+    LOG_ERROR("the record of domain {} cannot be read and is left alone: {}",
+              Printable(domain.name),
+              record.status().message());
+    co_return OkStatus();
+  }
+  const std::string id = record->object.metadata.id;
+  if (record->owner != deps_.folders.folder() || domain.name != DomainNameOf(id)) {
+    co_return OkStatus();
+  }
+  auto entry = std::make_shared<Entry>(options_.retry);
+  entry->record = *std::move(record);
+  entry->observed = {.state = domain.state, .off_reason = domain.off_reason};
+  CO_TRY(const std::optional<std::string> secrets, co_await deps_.folders.Secrets(id));
+  if (secrets.has_value()) {
+    Result<iri::Machine> kept = iri::MachineFromJson(*secrets);
+    if (kept.ok()) entry->secrets = std::move(kept->spec);
+  }
+  if (entry->observed.alive()) {
+    Result<std::set<std::string>> live = co_await deps_.hypervisor.LiveDevices(domain.name);
+    if (live.ok()) entry->live = *std::move(live);
+  }
+  if (machines_.contains(id)) co_return OkStatus();
+  machines_.emplace(id, entry);
+  Tend(entry);
+  co_return OkStatus();
+}
+
+MachineHost::Pointer MachineHost::OfDomain(std::string_view name) const {
+  for (const auto& [id, entry] : machines_) {
+    if (DomainNameOf(id) == name) return entry;
+  }
+  return nullptr;
+}
+
+void MachineHost::OnEvent(const DomainEvent& event) {
+  using Kind = DomainEvent::Kind;
+  if (event.kind == Kind::kConnected) {
+    work_.Spawn("machines.resync", Resync());
+    return;
+  }
+  const Pointer entry = OfDomain(event.name);
+  if (entry == nullptr) return;
+  switch (event.kind) {
+    case Kind::kStarted:
+      // A held guest is paused from its first moment, and said to be so before this.
+      if (!entry->observed.alive()) entry->observed.state = GuestState::kRunning;
+      break;
+    case Kind::kResumed: entry->observed.state = GuestState::kRunning; break;
+    case Kind::kPaused:
+      entry->observed.state = GuestState::kPaused;
+      Say(entry->record.object.metadata,
+          iri::EventType::kWarning,
+          "Paused",
+          "Run",
+          "the guest is paused: " + event.detail);
+      break;
+    case Kind::kStopped:
+      entry->observed = {.state = GuestState::kOff, .off_reason = event.reason};
+      entry->live.clear();
+      entry->device_event.Set();
+      break;
+    case Kind::kDeviceRemoved: entry->device_event.Set(); return;
+    case Kind::kLost:
+    case Kind::kConnected: return;
+  }
+  Changed(*entry, "state");
+  Tend(entry);
+}
+
+rt::Task<Result<iri::RuntimeVersion>> MachineHost::Version() {
+  iri::RuntimeVersion version;
+  version.runtime_name = kRuntimeName;
+  version.runtime_version = std::string(kVersion);
+  co_return version;
+}
+
+rt::Task<Result<std::vector<iri::Event>>> MachineHost::ListEvents(iri::EventFilter filter) {
+  co_return events_.List(filter);
+}
+
+rt::Task<Result<std::vector<iri::MachineClassStatus>>> MachineHost::ClassStatus() {
+  std::vector<iri::MachineClassStatus> classes;
+  for (const OfferedMachineClass& offered : options_.classes) {
+    const int64_t quantity = TimesIn(ToResourceVector(offered.machine_class), options_.total);
+    classes.push_back({.machine_class = offered.machine_class, .quantity = quantity});
+  }
+  co_return classes;
+}
+
+rt::Task<Result<std::unique_ptr<iri::ChangeStream>>> MachineHost::Watch(std::string cursor) {
+  co_return changes_.Watch(cursor);
+}
+
+rt::Task<Result<iri::HostCapacity>> MachineHost::Capacity() {
+  iri::HostCapacity capacity;
+  capacity.total = options_.total;
+  for (const auto& [id, entry] : machines_) AddTo(capacity.used, entry->record.resources);
+  capacity.facts = options_.facts;
+  capacity.facts["machine-acceleration"] = AccelerationName(options_.acceleration);
+  capacity.boot_id = options_.boot_id;
+  const Result<std::vector<DomainStatistics>> all = co_await deps_.hypervisor.Statistics();
+  // What it promises is known without libvirt.
+  const std::string trouble = all.ok() ? std::string() : std::string(all.status().message());
+  if (!trouble.empty()) capacity.facts["machine-trouble"] = trouble;
+  if (!all.ok()) co_return capacity;
+  for (const DomainStatistics& one : *all) {
+    const Pointer entry = OfDomain(one.name);
+    if (entry == nullptr) continue;
+    iri::InstanceStatistics statistics;
+    statistics.kind = iri::ObjectKind::kMachine;
+    statistics.id = entry->record.object.metadata.id;
+    statistics.uid = LabelOf(entry->record.object.metadata, iri::kMachineUidLabel);
+    statistics.cpu_time = one.cpu_time;
+    statistics.memory_bytes = one.memory_bytes;
+    statistics.disk_bytes = one.disk_bytes;
+    statistics.disk_read_bytes = one.disk_read_bytes;
+    statistics.disk_written_bytes = one.disk_written_bytes;
+    statistics.network_received_bytes = one.network_received_bytes;
+    statistics.network_sent_bytes = one.network_sent_bytes;
+    capacity.load[std::string(iri::kMemory)] += one.memory_bytes;
+    capacity.instances.push_back(std::move(statistics));
+  }
+  co_return capacity;
+}
+
+rt::Task<Result<std::vector<iri::LeaseState>>> MachineHost::RenewLease(iri::LeaseRenewal) {
+  co_return Status(Reason::kMethodNotSupported,
+                   "guests are processes: leases are kept by the poollet's fencer");
+}
+
+rt::Task<Status> MachineHost::SetReservations(std::vector<iri::Reservation> reservations) {
+  iri::ResourceVector used;
+  for (const auto& [id, entry] : machines_) {
+    const std::string_view uid = LabelOf(entry->record.object.metadata, iri::kMachineUidLabel);
+    const bool has_own = std::ranges::any_of(reservations, [&](const iri::Reservation& one) {
+      return !one.machine_uid.empty() && one.machine_uid == uid;
+    });
+    if (!has_own) AddTo(used, entry->record.resources);
+  }
+  for (const iri::Reservation& reservation : reservations) {
+    const Status fits = CheckFits(reservation.resources, used, options_.total);
+    if (!fits.ok()) {
+      co_return Conflict("reservation " + Quote(reservation.id) + ": " +
+                         std::string(fits.message()));
+    }
+    AddTo(used, reservation.resources);
+  }
+  reservations_ = std::move(reservations);
+  co_return OkStatus();
+}
+
+rt::Task<Result<std::vector<iri::Reservation>>> MachineHost::ListReservations() {
+  co_return reservations_;
+}
+
+void MachineHost::Say(const iri::ObjectMetadata& metadata,
+                      iri::EventType type,
+                      std::string_view reason,
+                      std::string_view action,
+                      std::string message) {
+  constexpr size_t kMessageMax = 1024;
+  LOG_INFO("machine {}: {}: {}", metadata.id, reason, message);
+  iri::Event event;
+  event.involved = metadata;
+  event.type = type;
+  event.reason = reason;
+  event.action = action;
+  event.message = message.substr(0, kMessageMax);
+  event.time = deps_.loop.WallNow();
+  events_.Add(std::move(event));
+}
+
+void MachineHost::Changed(const Entry& entry, std::string_view what) {
+  changes_.Add(
+      iri::ObjectKind::kMachine, iri::ChangeType::kChanged, entry.record.object.metadata, what);
+}
+
+}  // namespace berth::runtime

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine runtime on a hypervisor that does what the test says: the contract of all runtimes,
+// and what guests, hosts and libvirt do at the worst moment.
+#include "runtime/machine/machine_host.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "iri/conformance/blocking.h"
+#include "iri/labels.h"
+#include "iri/local_disk.h"
+#include "rt/asio/loop_thread.h"
+#include "rt/sleep.h"
+#include "rt/thread_pool.h"
+#include "runtime/machine/fake_hypervisor.h"
+#include "runtime/volume/fake_disks.h"
+#include "runtime/volume/local_images.h"
+
+namespace berth::runtime {
+namespace {
+
+using iri::MachineState;
+
+class FakeNetworks final : public HostNetworks {
+ public:
+  Result<DomainNic> Describe(std::string_view machine_id,
+                             const iri::MachineNic& nic) const override {
+    DomainNic described;
+    described.source = "br0";
+    described.mac = MacOf(std::string(machine_id) + nic.name);
+    return described;
+  }
+  rt::Task<Status> Plug(std::string machine_id, iri::MachineNic nic) override {
+    plugged.insert(machine_id + "/" + nic.name);
+    co_return OkStatus();
+  }
+  rt::Task<Status> Unplug(std::string machine_id, iri::MachineNic nic) override {
+    plugged.erase(machine_id + "/" + nic.name);
+    co_return OkStatus();
+  }
+  std::set<std::string> plugged;
+};
+
+class MachineWorld final : public iri::RuntimeUnderTest {
+ public:
+  MachineWorld() {
+    std::string pattern = std::filesystem::temp_directory_path() / "berth-machine-XXXXXX";
+    CHECK(mkdtemp(pattern.data()) != nullptr);
+    root = pattern;
+    options.classes = *ParseMachineClasses(
+        "classes:\n- {name: small, capabilities: {cpu: 1, memory: 64Mi}}\n"
+        "- {name: large, capabilities: {cpu: 4, memory: 256Mi}}\n");
+    options.total = {{"cpu", 4000}, {"memory", 1 << 30}, {"storage", 1 << 20}};
+    options.boot_id = "boot-1";
+    options.image_folder = root + "/images";
+    options.retry = {.initial = Duration::Millis(5), .max = Duration::Millis(20)};
+    options.shutdown_grace = Duration::Millis(50);
+    options.detach_limit = Duration::Millis(50);
+    std::filesystem::create_directories(root + "/images");
+    std::ofstream(root + "/volume.raw") << "disk";
+    Start();
+  }
+  ~MachineWorld() override {
+    Stop();
+    std::filesystem::remove_all(root);
+  }
+  MachineWorld(const MachineWorld&) = delete;
+  MachineWorld& operator=(const MachineWorld&) = delete;
+
+  void Start() {
+    GuestFolders::Places places;
+    places.folder = root + "/machines";
+    places.run_folder = root + "/run";
+    auto folders = GuestFolders::Open(places, files_);
+    CHECK(folders.ok()) << folders.status();
+    folders_ = *std::move(folders);
+    const MachineHost::Deps deps = {.loop = loop_.loop(),
+                                    .hypervisor = hypervisor,
+                                    .folders = *folders_,
+                                    .disks = disks,
+                                    .images = images_,
+                                    .networks = networks,
+                                    .files = files_};
+    auto host = loop_.Await(Begin(deps, options));
+    CHECK(host.ok()) << host.status();
+    host_ = *std::move(host);
+  }
+  void Stop() {
+    if (host_ == nullptr) return;
+    CHECK(loop_.Await(host_->Stop()).ok());
+    host_.reset();
+    folders_.reset();
+  }
+  void Restart() {
+    Stop();
+    Start();
+  }
+
+  iri::Runtimes runtimes() override {
+    iri::Runtimes runtimes;
+    runtimes.machine = host_.get();
+    runtimes.host = host_.get();
+    return runtimes;
+  }
+  Status Run(rt::Task<Status> task) override { return loop_.Await(std::move(task)); }
+  void Pass(Duration duration) override { CHECK(loop_.Await(rt::Sleep(duration)).ok()); }
+  Time Now() override { return loop_.loop().Now(); }
+  iri::VolumeConnection Connection(const std::string& name, int64_t bytes) override {
+    iri::VolumeConnection connection;
+    connection.driver = iri::kFileDriver;
+    connection.handle = "h-" + name;
+    connection.attributes = {{std::string(iri::kPathAttribute), root + "/volume.raw"},
+                             {std::string(iri::kFormatAttribute), std::string(iri::kRawFormat)}};
+    connection.secret_data = {{"key", "secret"}};
+    connection.effective_storage_bytes = bytes;
+    return connection;
+  }
+
+  MachineHost& host() { return *host_; }
+  template <class T>
+  T Await(rt::Task<T> task) {
+    return iri::Await(*this, std::move(task));
+  }
+  iri::Machine Wanted(const std::string& uid) { return iri::NewMachine(*this, uid); }
+  iri::MachineVolume Volume(const std::string& name, const std::string& device) {
+    iri::MachineVolume volume;
+    volume.name = name;
+    volume.device = device;
+    volume.connection = Connection(name, 512);
+    return volume;
+  }
+  iri::Machine Get(const std::string& id) { return *iri::GetMachine(*this, id); }
+  bool Becomes(const std::string& id, MachineState state) {
+    return iri::BecomesState(*this, id, state);
+  }
+  // Of the guest of this machine, on the loop.
+  void End(const std::string& id, OffReason reason) {
+    CHECK(Run(Ending(DomainNameOf(id), reason)).ok());
+  }
+  const FakeHypervisor::Guest& Guest(const std::string& id) {
+    return hypervisor.guests.at(DomainNameOf(id));
+  }
+  std::string ReasonOf(const std::string& id) {
+    const auto conditions = Get(id).status.conditions;
+    return conditions.empty() ? "" : conditions[0].reason;
+  }
+  std::string Events() {
+    std::string text;
+    for (const iri::Event& event : *Await(host_->ListEvents(iri::EventFilter()))) {
+      text += event.reason + ": " + event.message + "\n";
+    }
+    return text;
+  }
+
+ private:
+  static rt::Task<Result<std::unique_ptr<MachineHost>>> Begin(MachineHost::Deps deps,
+                                                              MachineHost::Options options) {
+    return MachineHost::Start(deps, std::move(options));
+  }
+  rt::Task<Status> Ending(std::string name, OffReason reason) {
+    hypervisor.End(name, reason);
+    co_return OkStatus();
+  }
+
+ public:
+  std::string root;
+  MachineHost::Options options;
+
+ private:
+  rt::LoopThread loop_{"loop"};
+  rt::ThreadPool files_{{.threads = 2, .queue_max = 1024, .name = "files"}};
+
+ public:
+  FakeHypervisor hypervisor{loop_.loop()};
+  FakeDisks disks;
+  FakeNetworks networks;
+
+ private:
+  LocalImages images_{"", files_};
+  std::unique_ptr<GuestFolders> folders_;
+  std::unique_ptr<MachineHost> host_;
+};
+
+TEST(MachineHost, KeepsTheContractOfMachineRuntimes) {
+  for (const iri::RuntimeContract& contract : iri::MachineContracts()) {
+    // Consoles are reached through Attach; there is no server of its own behind a URL.
+    if (std::string_view(contract.name) == "OpensAConsoleOnceItRuns") continue;
+    SCOPED_TRACE(contract.name);
+    MachineWorld world;
+    contract.run(world);
+  }
+}
+
+TEST(MachineHost, KeepsTheContractOfHostsAsFarAsItHasNoVolumesAndNoLeases) {
+  int ran = 0;
+  for (const iri::RuntimeContract& contract : iri::HostContracts()) {
+    const std::string_view name = contract.name;
+    if (name != "WatchAnswersALostCursorWithAResync" && name != "KeepsRoomForReservations")
+      continue;
+    SCOPED_TRACE(contract.name);
+    MachineWorld world;
+    contract.run(world);
+    ++ran;
+  }
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(MachineHost, P6_4_CreatesOnlyOnceByUid) {
+  MachineWorld world;
+  const auto first = world.Await(world.host().CreateMachine(world.Wanted("u-1")));
+  const auto second = world.Await(world.host().CreateMachine(world.Wanted("u-1")));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->metadata.id, second->metadata.id);
+  EXPECT_EQ(world.hypervisor.guests.size(), 1U);
+}
+
+TEST(MachineHost, FindsEverythingAgainFromTheHypervisorAlone) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.metadata.annotations = {{"note", "<&>\x1b"}};
+  wanted.spec.ignition_data = std::string("\0ignition", 9);
+  wanted.spec.volumes = {world.Volume("data", "oda")};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  const iri::Machine before = world.Get(id);
+  world.Restart();
+  EXPECT_EQ(world.Get(id), before) << "with its secrets, which are in a file for this boot";
+  EXPECT_EQ(world.Guest(id).starts, 1);
+
+  // P9: a reboot forgets secrets, and the record never had them.
+  EXPECT_EQ(world.Guest(id).domain.record.find("ignition\""), std::string::npos);
+  world.Stop();
+  std::filesystem::remove_all(world.root + "/run");
+  world.Start();
+  EXPECT_EQ(world.Get(id).spec.ignition_data, "");
+  EXPECT_EQ(world.Get(id).metadata, before.metadata);
+}
+
+TEST(MachineHost, P6_8_AGuestThatEndsStaysOffUntilItIsSwitchedOnAgain) {
+  const struct {
+    OffReason reason;
+    MachineState state;
+    std::string_view says;
+  } kCases[] = {{OffReason::kShutDown, MachineState::kStopped, ""},
+                {OffReason::kFailed, MachineState::kTerminated, "Crashed"},
+                {OffReason::kDestroyed, MachineState::kTerminated, "Destroyed"}};
+  for (const auto& c : kCases) {
+    MachineWorld world;
+    const std::string id = iri::Running(world, "u-1").metadata.id;
+    world.End(id, c.reason);
+    ASSERT_TRUE(world.Becomes(id, c.state)) << c.says;
+    EXPECT_EQ(world.ReasonOf(id), c.says);
+    world.Restart();
+    EXPECT_EQ(world.Get(id).status.state, c.state) << "also after a restart";
+    EXPECT_EQ(world.Guest(id).starts, 1);
+    EXPECT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+    EXPECT_TRUE(world.Becomes(id, MachineState::kRunning));
+    EXPECT_EQ(world.Guest(id).starts, 2);
+    EXPECT_EQ(world.ReasonOf(id), "");
+  }
+}
+
+TEST(MachineHost, P6_7_AfterARebootItSaysThatTheHostLostPower) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.Stop();
+  world.hypervisor.guests.at(DomainNameOf(id)).domain.state = GuestState::kOff;
+  world.options.boot_id = "boot-2";
+  world.Start();
+  ASSERT_TRUE(world.Becomes(id, MachineState::kTerminated));
+  EXPECT_EQ(world.ReasonOf(id), "HostLostPower");
+}
+
+TEST(MachineHost, WhatHappenedWhileItWasAwayIsNoticed) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.Stop();
+  FakeHypervisor::Guest& guest = world.hypervisor.guests.at(DomainNameOf(id));
+  guest.domain.state = GuestState::kOff;
+  guest.domain.off_reason = OffReason::kFailed;
+  world.Start();
+  ASSERT_TRUE(world.Becomes(id, MachineState::kTerminated));
+  EXPECT_EQ(world.ReasonOf(id), "Crashed");
+}
+
+TEST(MachineHost, AGuestThatDoesNotHearItsPowerButtonLosesItsPlug) {
+  MachineWorld world;
+  world.hypervisor.heeds_power_button = false;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)), OkStatus());
+  EXPECT_TRUE(world.Becomes(id, MachineState::kStopped));
+  EXPECT_EQ(world.Guest(id).domain.off_reason, OffReason::kDestroyed);
+}
+
+TEST(MachineHost, DeletionLeavesNothing) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume scratch;
+  scratch.name = "scratch <&";
+  scratch.device = "odb";
+  scratch.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = ""};
+  wanted.spec.volumes = {scratch};
+  iri::MachineNic nic;
+  nic.name = "primary";
+  wanted.spec.nics = {nic};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  EXPECT_EQ(world.networks.plugged.size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(world.root + "/machines/" + id));
+  ASSERT_EQ(world.Await(world.host().DeleteMachine(id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return !iri::GetMachine(world, id).has_value(); }));
+  EXPECT_TRUE(world.hypervisor.guests.empty());
+  EXPECT_TRUE(world.networks.plugged.empty());
+  EXPECT_FALSE(std::filesystem::exists(world.root + "/machines/" + id));
+  EXPECT_FALSE(std::filesystem::exists(world.root + "/run/" + id));
+}
+
+TEST(MachineHost, ADeletionThatWasBegunIsFinishedAfterARestart) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.Stop();
+  Result<MachineRecord> record = MachineRecordOf(world.Guest(id).domain.record);
+  ASSERT_TRUE(record.ok());
+  record->object.metadata.deleted_at = WallTime::FromSeconds(1);
+  world.hypervisor.guests.at(DomainNameOf(id)).domain.record = ToText(*record);
+  world.Start();
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+}
+
+TEST(MachineHost, P9_AnEncryptedVolumeNeedsItsKeyAndTheRightOne) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes = {world.Volume("data", "oda")};
+  iri::VolumeConnection& connection = *wanted.spec.volumes[0].connection;
+  connection.secret_data.clear();
+  connection.attributes[std::string(iri::kFormatAttribute)] = iri::kLuksFormat;
+  EXPECT_EQ(world.Await(world.host().CreateMachine(wanted)).status().reason(), Reason::kBadRequest);
+  connection.encryption_data = {{std::string(iri::kEncryptionKeyEntry), "wrong"}};
+  const auto made = world.Await(world.host().CreateMachine(wanted));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(
+      iri::Eventually(world, [&] { return world.ReasonOf(made->metadata.id) == "Failed"; }));
+  EXPECT_NE(world.Events().find("the key does not open the disk"), std::string::npos);
+  world.disks.right_key = "wrong";  // the cause goes
+  EXPECT_TRUE(world.Becomes(made->metadata.id, MachineState::kRunning));
+  EXPECT_EQ(world.hypervisor.secrets.begin()->second, "wrong");
+  ASSERT_EQ(world.Await(world.host().DeleteMachine(made->metadata.id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+  EXPECT_TRUE(world.hypervisor.secrets.empty());
+}
+
+TEST(MachineHost, P3_3_AGuestThatMayMoveStartsHeld) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.metadata.annotations = {
+      {std::string(iri::kOnPoolLossAnnotation), std::string(iri::kOnPoolLossMove)}};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(iri::Eventually(world, [&] { return world.Guest(id).starts == 1; }));
+  world.Pass(Duration::Millis(20));
+  EXPECT_EQ(world.Guest(id).domain.state, GuestState::kPaused);
+  EXPECT_EQ(world.Get(id).status.state, MachineState::kPending);
+  EXPECT_EQ(world.Await(world.host().ResumeGuest("u-2")).reason(), Reason::kNotFound);
+  EXPECT_EQ(world.Await(world.host().ResumeGuest("u-1")), OkStatus());
+  EXPECT_EQ(world.Await(world.host().ResumeGuest("u-1")), OkStatus());
+  EXPECT_TRUE(world.Becomes(id, MachineState::kRunning));
+  EXPECT_EQ(world.Await(world.host().RenewLease(iri::LeaseRenewal())).status().reason(),
+            Reason::kMethodNotSupported);
+}
+
+TEST(MachineHost, AGuestThatDoesNotLetGoKeepsItsDisk) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  ASSERT_EQ(world.Await(world.host().AttachVolume(id, world.Volume("data", "oda"))), OkStatus());
+  world.hypervisor.lets_go = false;
+  EXPECT_EQ(world.Await(world.host().DetachVolume(id, "data")).reason(), Reason::kConflict);
+  EXPECT_EQ(world.Get(id).spec.volumes.size(), 1U);
+  world.hypervisor.lets_go = true;
+  EXPECT_EQ(world.Await(world.host().DetachVolume(id, "data")), OkStatus());
+  EXPECT_FALSE(world.Guest(id).devices.contains("vda"));
+}
+
+TEST(MachineHost, WhatCannotBeAttachedIsNotKept) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.hypervisor.attach_failure = Internal("no");
+  EXPECT_FALSE(world.Await(world.host().AttachVolume(id, world.Volume("data", "oda"))).ok());
+  EXPECT_TRUE(world.Get(id).spec.volumes.empty());
+  world.hypervisor.attach_failure = OkStatus();
+  EXPECT_EQ(world.Await(world.host().AttachVolume(id, world.Volume("data", "oda"))), OkStatus());
+  EXPECT_EQ(world.Await(world.host().AttachVolume(id, world.Volume("more", "oda"))).reason(),
+            Reason::kBadRequest)
+      << "the device is taken";
+}
+
+TEST(MachineHost, D2_ClassesShareOneHost) {
+  MachineWorld world;
+  iri::Machine large = world.Wanted("u-1");
+  large.spec.class_name = "large";
+  ASSERT_TRUE(world.Await(world.host().CreateMachine(large)).ok());
+  const auto full = world.Await(world.host().CreateMachine(world.Wanted("u-2")));
+  EXPECT_EQ(full.status().reason(), Reason::kTooManyRequests);
+  EXPECT_NE(full.status().message().find("1000 of cpu needed, 0 of 4000 left"),
+            std::string_view::npos)
+      << full.status();
+  const auto capacity = world.Await(world.host().Capacity());
+  EXPECT_EQ(capacity->used.at("cpu"), 4000);
+  EXPECT_EQ(capacity->facts.at("machine-acceleration"), "tcg");
+}
+
+TEST(MachineHost, AHypervisorInTroubleIsSaidAndNothingIsLost) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.hypervisor.trouble = "libvirt is gone";
+  EXPECT_EQ(world.Get(id).status.state, MachineState::kRunning);
+  EXPECT_EQ(world.Await(world.host().Capacity())->facts.at("machine-trouble"), "libvirt is gone");
+  EXPECT_EQ(world.Await(world.host().DeleteMachine(id)).reason(), Reason::kUnavailable);
+  EXPECT_EQ(world.Await(world.host().CreateMachine(world.Wanted("u-2"))).status().reason(),
+            Reason::kUnavailable);
+  world.hypervisor.trouble.clear();
+  EXPECT_EQ(world.Await(world.host().DeleteMachine(id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+}
+
+TEST(MachineHost, BadSpecsAreRefusedWithTheReason) {
+  MachineWorld world;
+  const struct {
+    std::string_view says;
+    std::function<void(iri::Machine&)> spoil;
+  } kCases[] = {
+      {"is not offered", [](iri::Machine& m) { m.spec.class_name = "none"; }},
+      {"driver \"ceph\"", [](iri::Machine& m) { m.spec.volumes[0].connection->driver = "ceph"; }},
+      {"absolute path",
+       [](iri::Machine& m) { m.spec.volumes[0].connection->attributes["path"] = "x"; }},
+      {"expected qcow2, raw or luks",
+       [](iri::Machine& m) { m.spec.volumes[0].connection->attributes["format"] = "vmdk"; }},
+      {"from oda to ody", [](iri::Machine& m) { m.spec.volumes[0].device = "sda"; }},
+      {"is there twice", [](iri::Machine& m) { m.spec.volumes.push_back(m.spec.volumes[0]); }},
+      {"a local disk or a connection",
+       [](iri::Machine& m) { m.spec.volumes[0].connection.reset(); }},
+      {"has no name", [](iri::Machine& m) { m.spec.volumes[0].name = ""; }},
+      {"expected an absolute path of text",
+       [](iri::Machine& m) { m.spec.volumes[0].connection->attributes["path"] = "/a\nb"; }},
+  };
+  for (const auto& c : kCases) {
+    iri::Machine wanted = world.Wanted("u-1");
+    wanted.spec.volumes = {world.Volume("data", "oda")};
+    c.spoil(wanted);
+    const auto made = world.Await(world.host().CreateMachine(wanted));
+    EXPECT_EQ(made.status().reason(), Reason::kBadRequest) << c.says;
+    EXPECT_NE(made.status().message().find(c.says), std::string_view::npos) << made.status();
+  }
+  EXPECT_TRUE(world.hypervisor.guests.empty());
+}
+
+TEST(MachineHost, AHostWithoutNetworksSaysSo) {
+  const NoNetworks none;
+  iri::MachineNic nic;
+  nic.name = "primary";
+  const auto refused = none.Describe("m-1", nic);
+  EXPECT_EQ(refused.status().reason(), Reason::kBadRequest);
+  EXPECT_NE(refused.status().message().find("no networks are configured"), std::string_view::npos);
+}
+
+TEST(MachineHost, AnImageThatIsAKernelIsBootedAndItsDiskIsEmpty) {
+  MachineWorld world;
+  std::filesystem::create_directories(world.root + "/images/demo");
+  std::ofstream(world.root + "/images/demo/vmlinuz") << "kernel";
+  std::ofstream(world.root + "/images/demo/cmdline") << "console=ttyS0 a&b\n";
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "demo"};
+  wanted.spec.volumes = {disk};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  const std::string& xml = world.Guest(id).xml;
+  EXPECT_NE(xml.find("/images/demo/vmlinuz</kernel>"), std::string::npos) << xml;
+  EXPECT_NE(xml.find("<cmdline>console=ttyS0 a&amp;b</cmdline>"), std::string::npos) << xml;
+  EXPECT_EQ(world.Get(id).status.image_ref, "demo");
+  EXPECT_EQ(std::filesystem::file_size(world.root + "/machines/" + id + "/root.qcow2"), 4096U);
+}
+
+TEST(MachineClasses, AreReadFromYamlAndErrorsNameThem) {
+  const auto classes = ParseMachineClasses(
+      "classes:\n- {name: a, capabilities: {cpu: 2, memory: 1Gi, gpu: 1}, firmware: efi}\n");
+  ASSERT_TRUE(classes.ok()) << classes.status();
+  EXPECT_EQ(classes->front().machine_class.capabilities.at("gpu"), 1);
+  EXPECT_EQ(classes->front().firmware, OfferedMachineClass::Firmware::kEfi);
+  const struct {
+    std::string_view yaml;
+    std::string_view says;
+  } kCases[] = {{"classes: []", "at least one class"},
+                {"classes:\n- {name: a}", "capabilities"},
+                {"classes:\n- {name: a, capabilities: {cpu: 1}}", "capabilities.memory is missing"},
+                {"classes:\n- {name: a, capabilities: {cpu: 0, memory: 1}}", "capabilities.cpu"},
+                {"classes:\n- {name: a, capabilities: {cpu: 1, memory: 1}, firmware: x}",
+                 "expected bios or efi"},
+                {"classes:\n- {name: a, more: 1}", "unknown field \"more\""}};
+  for (const auto& c : kCases) {
+    const auto refused = ParseMachineClasses(c.yaml);
+    EXPECT_EQ(refused.status().reason(), Reason::kBadRequest) << c.yaml;
+    EXPECT_NE(refused.status().message().find(c.says), std::string_view::npos) << refused.status();
+  }
+  EXPECT_EQ(PromisedAmount(100, 20, 1.5), 120);
+  EXPECT_EQ(PromisedAmount(10, 20, 1.5), 0);
+}
+
+}  // namespace
+}  // namespace berth::runtime

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be done next with a machine, and what it looks like from outside. Pure: the record and
+// what is known beside it decide, so a runtime that was killed anywhere goes on where it was.
+//
+//   created -> off --start--> alive --ends by itself--> noted (waits to be switched on again)
+//               ^               |
+//               +-- power off --+            deleted: destroy -> files -> domain -> gone
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/machine/domain_xml.h"
+#include "runtime/machine/guest_folders.h"
+#include "runtime/machine/host_networks.h"
+#include "runtime/machine/hypervisor.h"
+#include "runtime/machine/machine_classes.h"
+#include "runtime/machine/machine_record.h"
+
+namespace berth::runtime {
+
+enum class MachineStep : uint8_t {
+  kNone,
+  kNote,    // how its guest ended
+  kStart,   // files, disks, keys, then the guest
+  kStop,    // its power button, and after a while its plug
+  kRemove,  // everything
+};
+
+// What is observed of a guest.
+struct Observed {
+  GuestState state = GuestState::kOff;
+  OffReason off_reason = OffReason::kUnknown;
+  bool alive() const { return state != GuestState::kOff; }
+};
+
+MachineStep NextStep(const MachineRecord& record, const Observed& observed);
+
+// How a guest ended that was started in `started_in` and is off now, in boot `boot_id`.
+GuestEnd EndOf(const MachineRecord& record, const Observed& observed, std::string_view boot_id);
+
+// "Move": it starts held.
+bool MovesOnPoolLoss(const iri::Machine& machine);
+
+// Names are there and unique, devices are possible and free, files and keys are named. BadRequest
+// names the part.
+Status CheckSpec(const iri::MachineSpec& spec);
+// What a machine takes of the host: of its class, and its local disks.
+iri::ResourceVector NeedsOf(const iri::MachineClass& machine_class, const iri::MachineSpec& spec);
+
+// The secret of an encrypted volume.
+std::string SecretUuid(std::string_view machine_id, std::string_view volume);
+std::string DomainNameOf(std::string_view machine_id);
+
+struct PlanContext {
+  const GuestFolders& folders;
+  const HostNetworks& networks;
+  Acceleration acceleration = Acceleration::kTcg;
+  std::string emulator;
+  std::string efi_code;
+  std::string efi_variables;
+  OfferedMachineClass::Firmware firmware = OfferedMachineClass::Firmware::kBios;
+  std::optional<KernelBoot> kernel;
+  bool has_ignition = false;
+};
+// REQUIRES: CheckSpec is ok.
+Result<DomainPlan> PlanOf(const MachineRecord& record, const PlanContext& context);
+Result<DomainDisk> DiskOf(std::string_view machine_id,
+                          const iri::MachineVolume& volume,
+                          const GuestFolders& folders);
+
+}  // namespace berth::runtime

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written down of a machine: in the metadata of its domain, so that libvirt alone knows
+// everything. Secrets are never in it; they are in memory and in a file that a reboot forgets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "iri/machine.h"
+
+namespace berth::runtime {
+
+// How a guest ended that nobody switched off.
+struct GuestEnd {
+  enum class Kind : uint8_t {
+    kNone,      // it has not
+    kShutDown,  // by itself, from inside
+    kFailed,    // it crashed, was killed, or could not be started
+  };
+  Kind kind = Kind::kNone;
+  std::string reason;  // one word
+  std::string message;
+  WallTime time;
+  bool operator==(const GuestEnd&) const = default;
+};
+
+struct MachineRecord {
+  std::string owner;              // which runtime's it is
+  iri::Machine object;            // without secrets and status
+  iri::ResourceVector resources;  // of its class when it was created: what it takes of the host
+  // The boot of the host in which its guest was last started; "" if it was not since it was
+  // switched on.
+  std::string started_in;
+  GuestEnd end;
+  bool is_deleted() const { return !object.metadata.deleted_at.is_zero(); }
+  bool operator==(const MachineRecord&) const = default;
+};
+
+// REQUIRES: no secrets, no status.
+std::string ToText(const MachineRecord& record);
+// BadRequest for anything else than such a text.
+Result<MachineRecord> MachineRecordOf(std::string_view text);
+
+// The secrets of a machine's spec: a spec without anything else; and back into the parts
+// that are still there.
+iri::MachineSpec TakeSecrets(iri::MachineSpec& spec);
+iri::MachineSpec WithSecrets(iri::MachineSpec spec, const iri::MachineSpec& secrets);
+bool HasSecrets(const iri::MachineSpec& spec);
+
+}  // namespace berth::runtime

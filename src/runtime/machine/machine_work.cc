@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to guests behind the calls: one task per machine.
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/strings.h"
+#include "iri/labels.h"
+#include "rt/deadline.h"
+#include "runtime/machine/machine_host.h"
+#include "runtime/volume/image_reference.h"
+
+namespace berth::runtime {
+
+using iri::EventType;
+
+namespace {
+
+std::string_view ActionOf(MachineStep step) {
+  switch (step) {
+    case MachineStep::kStart: return "Start";
+    case MachineStep::kStop: return "Stop";
+    case MachineStep::kRemove: return "Remove";
+    case MachineStep::kNote:
+    case MachineStep::kNone: break;
+  }
+  return "Watch";
+}
+
+}  // namespace
+
+void MachineHost::Tend(const Pointer& entry) {
+  entry->nudge.Set();
+  if (entry->is_tended || entry->is_gone) return;
+  entry->is_tended = true;
+  work_.Spawn("machine.tend", TendMachine(entry));
+}
+
+rt::Task<Status> MachineHost::TendMachine(Pointer entry) {
+  rt::Context& context = co_await rt::CurrentContext();
+  for (;;) {
+    entry->nudge.Reset();  // whatever it was about is looked at now
+    const MachineStep step = NextStep(entry->record, entry->observed);
+    if (entry->is_gone || step == MachineStep::kNone) break;
+    const Status done = co_await Perform(entry, step);
+    if (context.cancelled()) co_return Cancelled();
+    if (done.ok()) {
+      entry->error.clear();
+      entry->backoff.Reset();
+      continue;
+    }
+    if (entry->error != done.message()) {
+      entry->error = done.message();
+      const iri::ObjectMetadata& metadata = entry->record.object.metadata;
+      Say(metadata, EventType::kWarning, "Failed", ActionOf(step), entry->error);
+      Changed(*entry, "state");
+    }
+    const Duration pause = entry->backoff.Next(deps_.loop.random());
+    const Status waited = co_await rt::WithDeadline(entry->nudge.Wait(), pause);
+    if (waited.Is(Reason::kCancelled)) co_return waited;
+  }
+  entry->is_tended = false;
+  co_return OkStatus();
+}
+
+rt::Task<Status> MachineHost::Perform(Pointer entry, MachineStep step) {
+  switch (step) {
+    case MachineStep::kNote: return NoteEnd(std::move(entry));
+    case MachineStep::kStart: return StartGuest(std::move(entry));
+    case MachineStep::kStop: return StopGuest(std::move(entry));
+    default: return RemoveMachine(std::move(entry));
+  }
+}
+
+rt::Task<Status> MachineHost::NoteEnd(Pointer entry) {
+  GuestEnd end = EndOf(entry->record, entry->observed, options_.boot_id);
+  end.time = deps_.loop.WallNow();
+  const auto change = [&end](MachineRecord& record) { record.end = end; };
+  CO_TRY_STATUS(co_await Save(entry, change));
+  const bool failed = end.kind == GuestEnd::Kind::kFailed;
+  Say(entry->record.object.metadata,
+      failed ? EventType::kWarning : EventType::kNormal,
+      end.reason,
+      "Run",
+      end.message);
+  Changed(*entry, "state");
+  co_return OkStatus();
+}
+
+// A disk that is made elsewhere and gets its name when it is whole.
+rt::Task<Status> MachineHost::MakeDisk(std::string machine_id, iri::MachineVolume volume) {
+  const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
+  CO_TRY(const bool there, co_await deps_.folders.Exists(whole.path));
+  if (there) co_return OkStatus();
+  const DiskFile part = {.path = whole.path + ".part", .format = whole.format};
+  int64_t bytes = WholeSectors(volume.local_disk->size_bytes);
+  const std::string& image = volume.local_disk->image;
+  std::optional<KernelBoot> kernel;
+  if (!image.empty()) {
+    iri::MachineSpec spec;
+    spec.volumes = {volume};
+    CO_TRY(kernel, co_await KernelOf(std::move(spec)));
+  }
+  if (image.empty() || kernel.has_value()) {
+    CO_TRY_STATUS(co_await deps_.disks.Create(part, std::max(bytes, kSectorBytes), std::string()));
+  } else {
+    ImageRequest request;
+    request.reference = image;
+    CO_TRY(const std::unique_ptr<ImageDisk> source,
+           co_await deps_.images.Fetch(std::move(request)));
+    CO_TRY(const int64_t has, co_await deps_.disks.ForeignVirtualBytes(source->file()));
+    if (bytes == 0) bytes = has;
+    DiskCopy copy;
+    copy.source = source->file();
+    copy.target = part;
+    copy.bytes = bytes;
+    CO_TRY_STATUS(co_await deps_.disks.Copy(std::move(copy)));
+    CO_TRY_STATUS(co_await deps_.disks.Grow(part, bytes));
+  }
+  co_return co_await deps_.folders.Settle(part.path, whole.path);
+}
+
+rt::Task<Result<std::optional<KernelBoot>>> MachineHost::KernelOf(iri::MachineSpec spec) {
+  for (const iri::MachineVolume& volume : spec.volumes) {
+    if (!volume.local_disk.has_value() || volume.local_disk->image.empty()) continue;
+    if (options_.image_folder.empty()) break;
+    CO_TRY(const ImageReference reference, ParseImageReference(volume.local_disk->image));
+    CO_TRY(std::optional<KernelBoot> found,
+           co_await deps_.folders.FindKernel(options_.image_folder + "/" + reference.name));
+    if (found.has_value()) co_return found;
+  }
+  co_return std::optional<KernelBoot>();
+}
+
+rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  if (NextStep(entry->record, entry->observed) != MachineStep::kStart) co_return OkStatus();
+  const std::string id = entry->record.object.metadata.id;
+  const iri::MachineSpec spec = WithSecrets(entry->record.object.spec, entry->secrets);
+  CO_TRY_STATUS(co_await PutSecrets(entry));
+  CO_TRY(entry->kernel, co_await KernelOf(spec));
+  for (const iri::MachineVolume& volume : spec.volumes) {
+    if (volume.local_disk.has_value()) CO_TRY_STATUS(co_await MakeDisk(id, volume));
+    CO_TRY_STATUS(co_await SetKey(id, volume));
+  }
+  for (const iri::MachineNic& nic : spec.nics) {
+    CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
+  }
+  MachineRecord next = entry->record;
+  next.started_in = options_.boot_id;
+  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  const StartMode mode = MovesOnPoolLoss(entry->record.object) ? StartMode::kHeld : StartMode::kRun;
+  const Status started = co_await deps_.hypervisor.Start(DomainNameOf(id), mode);
+  if (!started.ok()) {
+    // Of an unknown outcome the next look at libvirt tells; else it is as if nothing was tried.
+    if (started.Is(Reason::kTimeout) || started.Is(Reason::kUnavailable)) co_return started;
+    MachineRecord back = entry->record;
+    back.started_in.clear();
+    CO_TRY_STATUS(co_await SaveInside(entry, std::move(back)));
+    co_return started;
+  }
+  entry->observed.state = mode == StartMode::kHeld ? GuestState::kPaused : GuestState::kRunning;
+  const Result<std::set<std::string>> live =
+      co_await deps_.hypervisor.LiveDevices(DomainNameOf(id));
+  if (live.ok()) entry->live = *live;
+  const bool held = mode == StartMode::kHeld;
+  Say(entry->record.object.metadata,
+      EventType::kNormal,
+      held ? "Held" : "Started",
+      "Start",
+      held ? "the guest waits for its lease" : "the guest runs");
+  Changed(*entry, "state");
+  co_return OkStatus();
+}
+
+rt::Task<Status> MachineHost::StopGuest(Pointer entry) {
+  const std::string name = DomainNameOf(entry->record.object.metadata.id);
+  const bool hears = entry->observed.state == GuestState::kRunning;
+  if (hears) {
+    const Status pressed = co_await deps_.hypervisor.PressPower(name);
+    if (pressed.Is(Reason::kUnavailable) || pressed.Is(Reason::kTimeout)) co_return pressed;
+    const Time limit = deps_.loop.Now() + options_.shutdown_grace;
+    for (;;) {
+      entry->nudge.Reset();
+      // It went, or somebody wants something else by now.
+      if (NextStep(entry->record, entry->observed) != MachineStep::kStop) co_return OkStatus();
+      const Duration left = limit - deps_.loop.Now();
+      if (left <= Duration()) break;
+      const Status waited = co_await rt::WithDeadline(entry->nudge.Wait(), left);
+      if (waited.Is(Reason::kCancelled)) co_return waited;
+    }
+  }
+  CO_TRY_STATUS(co_await deps_.hypervisor.Destroy(name));
+  entry->observed = {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed};
+  entry->live.clear();
+  Changed(*entry, "state");
+  co_return OkStatus();
+}
+
+// The domain goes last: it is what remembers that something is left to do.
+rt::Task<Status> MachineHost::RemoveMachine(Pointer entry) {
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  const iri::ObjectMetadata metadata = entry->record.object.metadata;
+  const iri::MachineSpec spec = entry->record.object.spec;
+  const std::string name = DomainNameOf(metadata.id);
+  const Status destroyed = co_await deps_.hypervisor.Destroy(name);
+  if (!destroyed.ok() && !destroyed.Is(Reason::kNotFound)) co_return destroyed;
+  entry->observed = {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed};
+  for (const iri::MachineNic& nic : spec.nics) {
+    CO_TRY_STATUS(co_await deps_.networks.Unplug(metadata.id, nic));
+  }
+  for (const iri::MachineVolume& volume : spec.volumes) {
+    CO_TRY_STATUS(co_await deps_.hypervisor.RemoveSecret(SecretUuid(metadata.id, volume.name)));
+  }
+  // With its EFI variables, which are in the folder.
+  CO_TRY_STATUS(co_await deps_.folders.Remove(metadata.id));
+  CO_TRY_STATUS(co_await deps_.hypervisor.Undefine(name));
+  entry->is_gone = true;
+  machines_.erase(metadata.id);
+  Say(metadata, EventType::kNormal, "Removed", "Remove", "nothing of it is left");
+  changes_.Add(iri::ObjectKind::kMachine, iri::ChangeType::kDeleted, metadata, "deleted");
+  co_return OkStatus();
+}
+
+}  // namespace berth::runtime
