@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/object_references.h"
 
+#include <algorithm>
+
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/well_known.h"
 #include "apis/ipam/prefix.h"
 #include "apis/ipam/prefix_allocation.h"
+#include "apis/k8s/priority_class.h"
 #include "apis/k8s/secret.h"
 #include "apis/networking/load_balancer.h"
 #include "apis/networking/nat_gateway.h"
@@ -14,6 +17,7 @@
 #include "apis/networking/network_interface.h"
 #include "apis/networking/network_policy.h"
 #include "apis/networking/virtual_ip.h"
+#include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_class.h"
 #include "apis/storage/bucket_pool.h"
@@ -212,11 +216,66 @@ std::vector<Reference> ReferencesOf(const meta::Object& object) {
   return out.Take();
 }
 
+std::vector<Reference> EphemeralsOf(const meta::Object& object) {
+  Collector out(object.metadata().namespace_);
+  if (&object.kind() != &compute::kMachineKind) return {};
+  const auto& machine = object.as<compute::Machine>();
+  const std::string prefix = machine.metadata.name + "-";
+  for (const auto& volume : machine.spec.volumes) {
+    if (!volume.ephemeral) continue;
+    out.Add(storage::kVolumeKind, prefix + volume.name, "spec.volumes[" + volume.name + "]");
+  }
+  for (const auto& nic : machine.spec.network_interfaces) {
+    if (!nic.ephemeral) continue;
+    out.Add(networking::kNetworkInterfaceKind,
+            prefix + nic.name,
+            "spec.networkInterfaces[" + nic.name + "]");
+  }
+  return out.Take();
+}
+
+std::optional<core::LocalUidReference> ClaimOf(const meta::Object& part) {
+  if (&part.kind() == &storage::kVolumeKind) return part.as<storage::Volume>().spec.claim_ref;
+  if (&part.kind() == &networking::kNetworkInterfaceKind) {
+    return part.as<networking::NetworkInterface>().spec.machine_ref;
+  }
+  return std::nullopt;
+}
+
+bool NamesPart(const meta::Object& machine, const meta::Object& part) {
+  const std::string& name = part.metadata().name;
+  const auto is_part = [&](const Reference& reference) {
+    return reference.kind == &part.kind() && reference.name == name;
+  };
+  if (std::ranges::any_of(ReferencesOf(machine), is_part)) return true;
+  if (std::ranges::any_of(EphemeralsOf(machine), is_part)) return true;
+  const auto& status = machine.as<compute::Machine>().status;
+  if (&part.kind() == &storage::kVolumeKind) {
+    return std::ranges::any_of(status.volumes,
+                               [&](const auto& item) { return item.volume_ref.name == name; });
+  }
+  return std::ranges::any_of(status.network_interfaces, [&](const auto& item) {
+    return item.network_interface_ref.name == name;
+  });
+}
+
+bool IsGone(const meta::ObjectMeta& metadata) {
+  if (!metadata.deletion_timestamp) return false;
+  return std::ranges::none_of(metadata.finalizers, [](const std::string& finalizer) {
+    return finalizer == kPlacementFinalizer || finalizer == core::kMachineFinalizer ||
+           finalizer == core::kVolumeFinalizer || finalizer == core::kInUseFinalizer;
+  });
+}
+
 std::string_view InUseFinalizer(const meta::KindInfo& kind) {
   if (&kind == &compute::kMachineClassKind) return core::kMachineClassFinalizer;
   if (&kind == &storage::kVolumeClassKind) return core::kVolumeClassFinalizer;
   if (&kind == &storage::kBucketClassKind) return core::kBucketClassFinalizer;
-  if (&kind == &networking::kNetworkKind) return core::kNetworkFinalizer;
+  if (&kind == &k8s::kPriorityClassKind) return core::kPriorityClassFinalizer;
+  if (&kind == &storage::kVolumeKind || &kind == &networking::kNetworkInterfaceKind ||
+      &kind == &networking::kNetworkKind || &kind == &k8s::kSecretKind) {
+    return core::kInUseFinalizer;
+  }
   if (&kind == &ipam::kPrefixKind) return core::kPrefixFinalizer;
   return "";
 }

@@ -9,7 +9,9 @@
 #include "apis/core/well_known.h"
 #include "apis/ipam/prefix_allocation.h"
 #include "apis/networking/network.h"
+#include "apis/networking/network_interface.h"
 #include "apis/networking/network_policy.h"
+#include "apis/placement.h"
 #include "apis/registry.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
@@ -95,8 +97,47 @@ TEST(ObjectReferences, PoliciesDoNotKeepANetwork) {
 
 TEST(ObjectReferences, FinalizersKeepWhatIsInUse) {
   EXPECT_EQ(InUseFinalizer(compute::kMachineClassKind), core::kMachineClassFinalizer);
-  EXPECT_EQ(InUseFinalizer(networking::kNetworkKind), core::kNetworkFinalizer);
+  EXPECT_EQ(InUseFinalizer(networking::kNetworkKind), core::kInUseFinalizer);
+  EXPECT_EQ(InUseFinalizer(storage::kVolumeKind), core::kInUseFinalizer);
   EXPECT_EQ(InUseFinalizer(compute::kMachineKind), "");
+}
+
+TEST(ObjectReferences, R4_6_AMachineHasThePartsThatItAsksForOrStillReports) {
+  const auto machine = meta::Object::Of(compute::kMachineKind, testing::Parse<compute::Machine>(R"({
+      "metadata": {"namespace": "ns", "name": "m"},
+      "spec": {"volumes": [{"name": "a", "volumeRef": {"name": "data"}},
+                           {"name": "root", "ephemeral": {}}],
+               "networkInterfaces": [{"name": "x", "networkInterfaceRef": {"name": "nic"}},
+                                     {"name": "eth0", "ephemeral": {}}]},
+      "status": {"volumes": [{"name": "old", "volumeRef": {"name": "unplugged"}}]}})"));
+  const auto names = [&](const meta::KindInfo& kind, const std::string& name) {
+    meta::Object part(kind);
+    part.metadata().name = name;
+    return NamesPart(machine, part);
+  };
+  for (const char* name : {"data", "m-root", "unplugged"}) {
+    EXPECT_TRUE(names(storage::kVolumeKind, name)) << name;
+    EXPECT_FALSE(names(networking::kNetworkInterfaceKind, name)) << name;
+  }
+  for (const char* name : {"nic", "m-eth0"}) {
+    EXPECT_TRUE(names(networking::kNetworkInterfaceKind, name)) << name;
+    EXPECT_FALSE(names(storage::kVolumeKind, name)) << name;
+  }
+}
+
+TEST(ObjectReferences, R4_6_GoneIsWhatIsDeletedAndNoHostHas) {
+  meta::ObjectMeta metadata;
+  EXPECT_FALSE(IsGone(metadata)) << "it is not even deleted";
+  metadata.deletion_timestamp = WallTime::FromSeconds(1);
+  metadata.finalizers = {"foregroundDeletion", "example.com/hold"};
+  EXPECT_TRUE(IsGone(metadata));
+  for (const std::string_view finalizer : {kPlacementFinalizer,
+                                           core::kMachineFinalizer,
+                                           core::kVolumeFinalizer,
+                                           core::kInUseFinalizer}) {
+    metadata.finalizers = {"foregroundDeletion", std::string(finalizer)};
+    EXPECT_FALSE(IsGone(metadata)) << finalizer;
+  }
 }
 
 }  // namespace

@@ -13,6 +13,10 @@
 
 namespace berth::controller {
 
+// Set by the server for the garbage collector, which works them off.
+constexpr std::string_view kOrphanFinalizer = "orphan";
+constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
+
 // Reads the object, lets `change` edit its metadata, writes it on the state read. Ok without a
 // write if `change` says false, or if the object is gone or has another UID. Conflict if someone
 // was faster.

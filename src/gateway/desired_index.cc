@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/desired_index.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apis/adoption.h"
@@ -58,7 +59,11 @@ DesiredEntry EntryOf(const meta::Object& object) {
     entry.placement = static_cast<uint64_t>(placement->epoch);
     if (!placement->pool_uid.empty()) entry.release = placement->release;
   }
-  entry.is_deleting = object.metadata().deletion_timestamp.has_value();
+  // What a machine still uses stays where it is: R4_6.
+  const auto& finalizers = object.metadata().finalizers;
+  entry.is_deleting =
+      object.metadata().deletion_timestamp.has_value() &&
+      std::ranges::find(finalizers, apis::core::kInUseFinalizer) == finalizers.end();
   entry.is_managed_elsewhere =
       object.metadata().annotations.contains(std::string(apis::core::kManagedByAnnotation));
   entry.fingerprint = FingerprintOf(object);

@@ -29,7 +29,7 @@ struct DesiredEntry {
   std::string uid;
   std::string pool_uid;  // "": bound nowhere
   uint64_t placement = 0;
-  bool is_deleting = false;
+  bool is_deleting = false;  // and nobody uses it
   // Somebody else looks after it: its host keeps what it has, and is not told of changes.
   bool is_managed_elsewhere = false;
   std::string release;  // why it has to leave its pool; "" if it has not

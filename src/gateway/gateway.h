@@ -219,6 +219,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   bool AssignAtOnce(Session& session, const DesiredEntry& entry, const meta::Object& object);
   rt::Task<Status> AssignOne(Session& session, std::string uid, std::optional<meta::Object> object);
   rt::Task<Result<Parts>> CollectParts(const meta::Object* object);
+  rt::Task<Status> ClaimInterfaces(const meta::Object* machine, Parts* parts);
   // What is there already is only confirmed. `assign` may be empty if its hash is known.
   void SendAssign(Session& session,
                   const DesiredEntry& entry,

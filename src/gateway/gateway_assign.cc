@@ -2,6 +2,7 @@
 // What hosts are told about objects. Everything comes out of the store (G1): the index says what
 // has changed, and the pump of each session brings it to its host, one body at a time.
 #include "apis/compute/machine_pool.h"
+#include "apis/networking/network_interface.h"
 #include "apis/placement.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -224,7 +225,8 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
     if (object->metadata().uid != uid || epoch > placement) co_return OkStatus();
     if (epoch < placement || !apis::IsBound(*object))
       co_return Unavailable("an old state was read");
-    CO_TRY(const Parts parts, co_await CollectParts(&*object));
+    CO_TRY(Parts parts, co_await CollectParts(&*object));
+    CO_TRY_STATUS(co_await ClaimInterfaces(&*object, &parts));
     assign = AssembleAssign(*object, parts, cluster_.incarnation);
     hash = assign.hash();
     index_.SetHash(uid, touches, hash);
@@ -304,6 +306,29 @@ rt::Task<Result<Parts>> Gateway::CollectParts(const meta::Object* object) {
     }
   }
   co_return parts;
+}
+
+// Claims end with their machine: controller/claims.
+rt::Task<Status> Gateway::ClaimInterfaces(const meta::Object* machine, Parts* parts) {
+  std::vector<apis::networking::NetworkInterface> free = InterfacesToClaim(*machine, *parts);
+  for (apis::networking::NetworkInterface& nic : free) {
+    const std::string name = nic.metadata.name;
+    meta::Object wanted = meta::Object::Of(apis::networking::kNetworkInterfaceKind, std::move(nic));
+    const client::WriteOptions options;
+    auto claimed = co_await deps_.client.Update(std::move(wanted), options);
+    if (claimed.ok()) {
+      parts->interfaces[name] = std::move(claimed->as<apis::networking::NetworkInterface>());
+      continue;
+    }
+    const Status& why = claimed.status();
+    // Somebody was faster, whose change comes back here, or a rule is against it, which the machine
+    // waits for; others are tried again.
+    const bool waits = why.Is(Reason::kConflict) || why.Is(Reason::kNotFound) ||
+                       why.Is(Reason::kForbidden) || why.Is(Reason::kInvalid);
+    if (!waits) co_return why;
+    LOG_INFO("claiming network interface {}: {}", name, why.ToString());
+  }
+  co_return OkStatus();
 }
 
 void Gateway::CheckDrained(Session& session) {

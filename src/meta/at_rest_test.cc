@@ -90,6 +90,7 @@ TEST(AtRest, TheHeaderTellsWithoutDecoding) {
   EXPECT_EQ(view.FieldValue(0), "pool-1");
   EXPECT_EQ(view.FieldValue(1), "Ready");
   EXPECT_EQ(view.FieldValue(2), "");
+  EXPECT_EQ(view.FieldValue(2).data(), nullptr) << "not empty: not there";
 }
 
 TEST(AtRest, SelectsByLabelsAndFields) {

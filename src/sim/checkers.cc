@@ -202,6 +202,11 @@ void AskedChecker::OnHost(HostProcess& host) {
     const PlacedFact* fact = sight_.truth().Find(uid);
     if (fact == nullptr || sight_.HostOf(fact->pool_uid) != &host) continue;
     const bool must_go = fact->is_deleting || !fact->release.empty() || fact->epoch != placement;
+    if (fact->is_used && fact->release.empty() && fact->epoch == placement &&
+        !sight_.WasRewound(uid)) {
+      Fail(
+          fmt::format("{} was removed from {} though a machine uses it", Show(*fact), host.name()));
+    }
     if (must_go || sight_.WasDeletionAsked(uid) || sight_.WasRewound(uid)) continue;
     Fail(fmt::format("{} was removed from {}, where it belongs", Show(*fact), host.name()));
   }

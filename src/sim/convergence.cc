@@ -54,6 +54,16 @@ bool WaitsWithItsMachine(const World& world, const PlacedFact& fact) {
   });
 }
 
+// Its deletion waits for the machine that uses it (PROTOCOL 4.6), which is judged itself.
+bool WaitsForItsMachine(const World& world, const PlacedFact& fact) {
+  if (!fact.is_used) return false;
+  return std::ranges::any_of(world.truth().placed(), [&fact](const auto& other) {
+    const PlacedFact& machine = other.second;
+    return machine.kind == &kMachineKind && machine.key.namespace_ == fact.key.namespace_ &&
+           std::ranges::find(machine.volumes, fact.key.name) != machine.volumes.end();
+  });
+}
+
 std::string WhyNotPlaced(const World& world, const Troubles& troubles, const PlacedFact& fact) {
   // A group needs room for all of it at once.
   const bool may_wait = fact.is_picky || !fact.group.empty() || !HasItsVolumes(world, fact) ||
@@ -67,6 +77,7 @@ std::string WhyNotPlaced(const World& world, const Troubles& troubles, const Pla
 }
 
 std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const PlacedFact& fact) {
+  if (WaitsForItsMachine(world, fact)) return "";
   if (fact.pool_uid.empty() && fact.is_deleting) return fact.key.name + " is still being deleted";
   if (fact.pool_uid.empty()) return WhyNotPlaced(world, troubles, fact);
   HostProcess* host = world.HostOf(fact.pool_uid);

@@ -7,6 +7,7 @@
 #include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/well_known.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "apiserver/cache/keys.h"
@@ -37,6 +38,9 @@ void FillCommon(const meta::Object& object, PlacedFact& fact) {
   fact.key = {metadata.namespace_, metadata.name};
   fact.uid = metadata.uid;
   fact.is_deleting = metadata.deletion_timestamp.has_value();
+  fact.is_used =
+      fact.is_deleting && std::ranges::find(metadata.finalizers, apis::core::kInUseFinalizer) !=
+                              metadata.finalizers.end();
   if (const auto edit = metadata.annotations.find(std::string(kEditAnnotation));
       edit != metadata.annotations.end()) {
     fact.edit = std::atoll(edit->second.c_str());

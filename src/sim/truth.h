@@ -34,6 +34,7 @@ struct PlacedFact {
   enum class OnLoss : uint8_t { kKeep, kMove, kReplace } on_loss = OnLoss::kKeep;
   std::string set_uid;
   bool is_deleting = false;
+  bool is_used = false;  // it is deleted and has to wait for its machine
   bool is_on = true;
   bool is_picky = false;             // it asks for labels of a pool
   std::string group;                 // that it is placed with

@@ -274,6 +274,19 @@ class Sessions(berth_fixture.ServerTestCase):
             30, lambda: self.kubectl('get', 'machineclass', 'small', check=False).returncode != 0,
             'removal of the class after its last machine')
 
+    def test_r4_6_an_ignition_in_use_is_not_removed_and_says_why(self):
+        self.kubectl('create', 'secret', 'generic', 'boot', '-n', 'shop', '--from-literal=ignition.yaml=x')
+        self.kubectl('apply', '-f', '-', input=json.dumps({
+            'apiVersion': 'compute.ironcore.dev/v1alpha1', 'kind': 'Machine',
+            'metadata': {'name': 'booted', 'namespace': 'shop'},
+            'spec': {'machineClassRef': {'name': 'small'}, 'ignitionRef': {'name': 'boot'}}}))
+        self.kubectl('delete', 'secret', 'boot', '-n', 'shop', '--wait=false')
+        self.assertIn('machine booted', self.kubectl('describe', 'secret', 'boot', '-n', 'shop').stdout)
+        self.kubectl('delete', 'machine', 'booted', '-n', 'shop')
+        berth_fixture.eventually(
+            30, lambda: self.kubectl('get', 'secret', 'boot', '-n', 'shop', check=False).returncode != 0,
+            'removal of the secret after its last machine')
+
     # Errors
 
     def test_errors_name_every_wrong_field_at_once(self):

@@ -234,7 +234,8 @@ constexpr std::string_view kSubresources[] = {
 constexpr std::string_view kSelectors[] = {"spec.machinePoolRef.name",
                                            "spec.machineClassRef.name",
                                            "status.placement.poolUID",
-                                           "spec.placement.priorityClassName"};
+                                           "spec.placement.priorityClassName",
+                                           "spec.ignitionRef.name"};
 
 }  // namespace
 

@@ -23,14 +23,17 @@ inline constexpr std::string_view kEphemeralManagedByAnnotation =
 inline constexpr std::string_view kEphemeralManager = "ephemeral-manager";
 inline constexpr std::string_view kReplenishQuotaAnnotation =
     "core.ironcore.dev/replenish-resourcequota";
+// On a deleted object that waits: who uses it, "machine web".
+inline constexpr std::string_view kUsedByAnnotation = "berth.dev/used-by";
 
 // Finalizers.
 inline constexpr std::string_view kMachineClassFinalizer = "compute.ironcore.dev/machineclass";
 inline constexpr std::string_view kVolumeClassFinalizer = "storage.ironcore.dev/volumeclass";
 inline constexpr std::string_view kBucketClassFinalizer = "storage.ironcore.dev/bucketclass";
 inline constexpr std::string_view kPriorityClassFinalizer = "berth.dev/priorityclass";
+// Of volumes, network interfaces, networks and secrets; only while they are deleted and in use.
+inline constexpr std::string_view kInUseFinalizer = "berth.dev/in-use";
 inline constexpr std::string_view kPrefixFinalizer = "ipam.ironcore.dev/prefix";
-inline constexpr std::string_view kNetworkFinalizer = "networking.ironcore.dev/network";
 inline constexpr std::string_view kMachineFinalizer = "machinepoollet.ironcore.dev/machine";
 inline constexpr std::string_view kVolumeFinalizer = "volumepoollet.ironcore.dev/volume";
 inline constexpr std::string_view kVolumeSnapshotFinalizer =

@@ -75,6 +75,7 @@ constexpr meta::Column kColumns[] = {
     {.name = "State", .doc = "State of the interface.", .cell = meta::Hook<&StateCell>},
 };
 constexpr std::string_view kShortNames[] = {"nic"};
+constexpr std::string_view kSelectors[] = {"spec.networkRef.name", "spec.machineRef.uid"};
 
 }  // namespace
 
@@ -112,6 +113,7 @@ constinit const meta::KindInfo kNetworkInterfaceKind = {
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<NetworkInterface>(),
     .has_status = true,
+    .field_selectors = kSelectors,
     .columns = kColumns,
     .set_defaults = meta::Hook<&SetDefaults>,
     .validate = meta::Hook<&Validate>,

@@ -92,8 +92,10 @@ constexpr meta::Column kColumns[] = {
 };
 
 constexpr std::string_view kSubresources[] = {"binding"};
-constexpr std::string_view kSelectors[] = {
-    "spec.volumePoolRef.name", "spec.volumeClassRef.name", "status.placement.poolUID"};
+constexpr std::string_view kSelectors[] = {"spec.volumePoolRef.name",
+                                           "spec.volumeClassRef.name",
+                                           "status.placement.poolUID",
+                                           "spec.encryption.secretRef.name"};
 
 }  // namespace
 

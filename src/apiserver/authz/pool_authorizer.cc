@@ -44,30 +44,9 @@ std::string LeaseNamespace(const PoolIdentity& who) {
   return "ironcore-" + std::string(who.pool_kind->singular) + "-lease";
 }
 
-// What generated objects of a machine are called.
-std::vector<apis::Reference> EphemeralsOf(const meta::Object& object) {
-  std::vector<apis::Reference> names;
-  if (&object.kind() != &kMachineKind) return names;
-  const meta::ObjectMeta& metadata = object.metadata();
-  const auto& spec = object.as<apis::compute::Machine>().spec;
-  for (const auto& volume : spec.volumes) {
-    if (!volume.ephemeral) continue;
-    names.push_back({&kVolumeKind, metadata.namespace_, metadata.name + "-" + volume.name, "", {}});
-  }
-  for (const auto& nic : spec.network_interfaces) {
-    if (!nic.ephemeral) continue;
-    names.push_back({&apis::networking::kNetworkInterfaceKind,
-                     metadata.namespace_,
-                     metadata.name + "-" + nic.name,
-                     "",
-                     {}});
-  }
-  return names;
-}
-
 std::vector<apis::Reference> NamedBy(const meta::Object& object) {
   std::vector<apis::Reference> names = apis::ReferencesOf(object);
-  for (apis::Reference& name : EphemeralsOf(object)) names.push_back(std::move(name));
+  for (apis::Reference& name : apis::EphemeralsOf(object)) names.push_back(std::move(name));
   return names;
 }
 

@@ -7,6 +7,7 @@
 #include "apis/placement.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
+#include "apiserver/registry/in_use.h"
 #include "apiserver/registry/object_rules.h"
 #include "apiserver/registry/placement_rules.h"
 #include "base/log.h"
@@ -299,7 +300,11 @@ Result<Changer::Plan> Changer::PlanDelete(const Current& current,
   }
   SetPropagation(plan.object, request.propagation);
   if (apis::IsPool(kind)) MarkInUse(plan.object, in_use == InUse::kYes);
-  if (request.force == client::Force::kYes && apis::IsPlaceable(kind)) {
+  const bool is_forced = request.force == client::Force::kYes && apis::IsPlaceable(kind);
+  if (IsKeptWhileUsed(kind)) {
+    MarkUsed(plan.object, is_forced ? "" : UserOf(parts_.cache, plan.object));
+  }
+  if (is_forced) {
     if (context.force_guard) TRY_STATUS(context.force_guard(current.object));
     RemovePoolletFinalizers(plan.object);
   }

@@ -13,6 +13,7 @@ rt::Task<Status> BuiltinControllers::Run() {
   tasks.push_back(gc_.Run());
   tasks.push_back(namespaces_.Run());
   tasks.push_back(classes_.Run());
+  tasks.push_back(in_use_.Run());
   tasks.push_back(quota_.Run());
   tasks.push_back(machine_sets_.Run());
   tasks.push_back(ephemeral_.Run());

@@ -8,6 +8,7 @@
 #include "controller/class_protection/class_protection.h"
 #include "controller/ephemeral/ephemeral_maker.h"
 #include "controller/gc/garbage_collector.h"
+#include "controller/in_use/in_use.h"
 #include "controller/ipam/ipam.h"
 #include "controller/machine_sets/machine_sets.h"
 #include "controller/namespaces/namespace_deletion.h"
@@ -26,6 +27,7 @@ class BuiltinControllers {
       : gc_(loop, client, scheme),
         namespaces_(loop, client, scheme),
         classes_(loop, client),
+        in_use_(loop, client, scheme),
         quota_(loop, client, scheme),
         machine_sets_(loop, client),
         ephemeral_(loop, client, scheme),
@@ -39,7 +41,7 @@ class BuiltinControllers {
   rt::Task<Status> Run();
   // Nothing is left to do, as far as they have heard.
   bool idle() const {
-    return gc_.idle() && namespaces_.idle() && classes_.idle() && quota_.idle() &&
+    return gc_.idle() && namespaces_.idle() && classes_.idle() && in_use_.idle() && quota_.idle() &&
            machine_sets_.idle() && ephemeral_.idle() && claims_.idle() && ipam_.idle() &&
            taints_.idle();
   }
@@ -48,6 +50,7 @@ class BuiltinControllers {
   GarbageCollector gc_;
   NamespaceDeletion namespaces_;
   ClassProtection classes_;
+  InUse in_use_;
   QuotaCount quota_;
   MachineSets machine_sets_;
   EphemeralMaker ephemeral_;

@@ -6,6 +6,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/networking/network_interface.h"
+#include "apis/object_references.h"
 #include "apis/storage/volume.h"
 #include "base/strings.h"
 #include "client/cache/informer.h"
@@ -22,11 +23,6 @@ using apis::storage::Volume;
 
 constexpr size_t kWorkers = 2;
 
-// The machine that the object is claimed by; nullopt: by none.
-const std::optional<apis::core::LocalUidReference>& ClaimOf(const meta::Object& object) {
-  if (&object.kind() == &kVolumeKind) return object.as<Volume>().spec.claim_ref;
-  return object.as<NetworkInterface>().spec.machine_ref;
-}
 void ClearClaim(meta::Object& object) {
   if (&object.kind() == &kVolumeKind) {
     object.as<Volume>().spec.claim_ref.reset();
@@ -75,7 +71,7 @@ void ClaimRelease::Claims::OnEvent(client::WatchEvent event) {
 void ClaimRelease::Claims::Put(const meta::Object& object) {
   const client::ObjectKey key = client::KeyOf(object);
   unseen_.erase(key);
-  const auto& claim = ClaimOf(object);
+  const auto claim = apis::ClaimOf(object);
   const auto before = machine_of_.find(key);
   if (before != machine_of_.end() && (!claim || before->second != claim->uid)) Forget(key);
   if (!claim || claim->uid.empty()) return;  // a name alone may be of one who is still to come
@@ -141,7 +137,7 @@ rt::Task<Result<std::optional<Duration>>> ClaimRelease::Reconcile(std::string ke
   auto found = co_await client_.Get(kind, name);
   if (found.status().Is(Reason::kNotFound)) co_return std::optional<Duration>();
   CO_TRY_STATUS(found.status());
-  const auto claim = ClaimOf(*found);
+  const auto claim = apis::ClaimOf(*found);
   if (!claim || claim->uid.empty()) co_return std::optional<Duration>();
   const client::ObjectKey machine{.namespace_ = name.namespace_, .name = claim->name};
   const auto holder = co_await client_.Get(kMachineKind, machine);

@@ -17,9 +17,6 @@
 
 namespace berth::controller {
 
-constexpr std::string_view kOrphanFinalizer = "orphan";
-constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
-
 class OwnershipGraph {
  public:
   struct Owner {

@@ -53,6 +53,12 @@ void SetCondition(Namespace& object,
 
 }  // namespace
 
+void NamespaceDeletion::Remains::Add(const std::string& resource,
+                                     const meta::ObjectMeta& metadata) {
+  ++by_resource[resource];
+  for (const std::string& finalizer : metadata.finalizers) ++by_finalizer[finalizer];
+}
+
 NamespaceDeletion::NamespaceDeletion(rt::Loop& loop,
                                      client::Client& client,
                                      const meta::Scheme& scheme)
@@ -127,12 +133,7 @@ rt::Task<Status> NamespaceDeletion::EmptyOf(const meta::KindInfo& kind,
     std::vector<const meta::Object*> asked;
     for (const meta::Object& object : page.items) {
       const meta::ObjectMeta& metadata = object.metadata();
-      if (!metadata.finalizers.empty()) {
-        ++remains->by_resource[resource];
-        for (const std::string& finalizer : metadata.finalizers) {
-          ++remains->by_finalizer[finalizer];
-        }
-      }
+      if (!metadata.finalizers.empty()) remains->Add(resource, metadata);
       if (metadata.deletion_timestamp) continue;
       client::DeleteOptions request;
       request.uid = metadata.uid;
@@ -142,9 +143,17 @@ rt::Task<Status> NamespaceDeletion::EmptyOf(const meta::KindInfo& kind,
     const std::vector<Status> ends = co_await rt::JoinAll(std::move(deletions));
     for (size_t i = 0; i < ends.size(); ++i) {
       if (ends[i].Is(Reason::kCancelled)) co_return ends[i];
-      if (ends[i].ok() || ends[i].Is(Reason::kNotFound)) continue;
-      if (asked[i]->metadata().finalizers.empty()) ++remains->by_resource[resource];
-      remains->failures.push_back(std::string(ends[i].message()));
+      if (!ends[i].ok() && !ends[i].Is(Reason::kNotFound)) {
+        if (asked[i]->metadata().finalizers.empty()) ++remains->by_resource[resource];
+        remains->failures.push_back(std::string(ends[i].message()));
+        continue;
+      }
+      if (!asked[i]->metadata().finalizers.empty()) continue;
+      // What is in use got the finalizer that keeps it from this very deletion.
+      const client::ObjectKey key = client::KeyOf(*asked[i]);
+      const Result<meta::Object> kept = co_await client_.Get(kind, key);
+      if (kept.ok()) remains->Add(resource, kept->metadata());
+      if (!kept.ok() && !kept.status().Is(Reason::kNotFound)) co_return kept.status();
     }
   } while (!options.continue_token.empty());
   co_return OkStatus();

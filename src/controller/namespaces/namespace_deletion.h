@@ -33,6 +33,7 @@ class NamespaceDeletion final : private Reconciler {
     std::map<std::string, size_t> by_resource;   // "machines.compute.ironcore.dev"
     std::map<std::string, size_t> by_finalizer;  // which finalizers keep how many
     std::vector<std::string> failures;
+    void Add(const std::string& resource, const meta::ObjectMeta& metadata);
     bool empty() const { return by_resource.empty() && failures.empty(); }
   };
 

@@ -200,6 +200,12 @@ std::vector<std::string> AddressesOf(const NetworkInterface& nic) {
   return ips;
 }
 
+// Nobody has claimed it. A claim without a UID is for the machine of that name.
+bool IsFree(const NetworkInterface& nic, const Machine& machine) {
+  const auto& claim = nic.spec.machine_ref;
+  return !claim || (claim->uid.empty() && claim->name == machine.metadata.name);
+}
+
 agent::MachineNic NicPart(const Machine& machine, const MachineNic& item, const Parts& parts) {
   agent::MachineNic out;
   out.set_name(item.name);
@@ -209,7 +215,13 @@ agent::MachineNic NicPart(const Machine& machine, const MachineNic& item, const 
     out.set_waits_for("network interface " + name + " does not exist yet");
     return out;
   }
-  if (nic->spec.machine_ref && nic->spec.machine_ref->uid != machine.metadata.uid) {
+  if (IsFree(*nic, machine)) {
+    out.set_waits_for(
+        "network interface " + name +
+        (nic->metadata.deletion_timestamp ? " is being deleted" : " is not claimed yet"));
+    return out;
+  }
+  if (nic->spec.machine_ref->uid != machine.metadata.uid) {
     out.set_waits_for("network interface " + name + " is used by machine " +
                       nic->spec.machine_ref->name);
     return out;
@@ -327,6 +339,21 @@ void Put(const Need& need, std::optional<meta::Object> found, Parts& parts) {
   if (need.kind == &kNetworkKind) file(parts.networks);
   if (need.kind == &kSecretKind) file(parts.secrets);
   if (need.kind == &kVolumeSnapshotKind) file(parts.snapshots);
+}
+
+std::vector<NetworkInterface> InterfacesToClaim(const meta::Object& object, const Parts& parts) {
+  std::vector<NetworkInterface> claimed;
+  if (&object.kind() != &kMachineKind) return claimed;
+  const auto& machine = object.as<Machine>();
+  for (const MachineNic& item : machine.spec.network_interfaces) {
+    const NetworkInterface* nic = Find(parts.interfaces, NicNameOf(machine, item));
+    if (nic == nullptr || nic->metadata.deletion_timestamp || !IsFree(*nic, machine)) continue;
+    if (item.ephemeral && !IsOwnedBy(nic->metadata, machine.metadata.uid)) continue;
+    NetworkInterface& now = claimed.emplace_back(*nic);
+    now.spec.machine_ref =
+        core::LocalUidReference{.name = machine.metadata.name, .uid = machine.metadata.uid};
+  }
+  return claimed;
 }
 
 agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation) {

@@ -41,6 +41,11 @@ std::vector<Need> NeedsOf(const meta::Object& object, const Parts& parts);
 // Files what was found (or not) for a need.
 void Put(const Need& need, std::optional<meta::Object> found, Parts& parts);
 
+// The interfaces that the machine names and nobody has, as they are when it has claimed them. It
+// gets none before its claim is in the store: two machines never share one.
+std::vector<apis::networking::NetworkInterface> InterfacesToClaim(const meta::Object& object,
+                                                                  const Parts& parts);
+
 // REQUIRES: apis::IsPlaceable(object.kind()), it is bound, and NeedsOf(object, parts) is empty.
 agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation);
 

@@ -152,6 +152,7 @@ TEST_F(BodiesTest, AnInterfaceNeedsANetworkAndAddresses) {
   machine_.spec.network_interfaces.push_back(item);
   apis::networking::NetworkInterface nic;
   nic.spec.network_ref.name = "net";
+  nic.spec.machine_ref = {.name = "web", .uid = "m-uid"};
   Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
   EXPECT_NE(Assemble().machine().network_interfaces(0).waits_for(), "");
   apis::networking::Network network;
@@ -165,6 +166,53 @@ TEST_F(BodiesTest, AnInterfaceNeedsANetworkAndAddresses) {
   EXPECT_EQ(part.waits_for(), "");
   EXPECT_EQ(part.network_id(), "net://1");
   EXPECT_EQ(part.ips(0), "10.0.0.1");
+}
+
+TEST_F(BodiesTest, R4_6_AnInterfaceIsGivenOnlyToTheMachineThatHasClaimedIt) {
+  apis::compute::MachineNetworkInterface item;
+  item.name = "eth0";
+  item.network_interface_ref = apis::core::LocalObjectReference{.name = "nic"};
+  machine_.spec.network_interfaces.push_back(item);
+  apis::networking::Network network;
+  Have("net", meta::Object::Of(apis::networking::kNetworkKind, network));
+  using Claim = apis::core::LocalUidReference;
+  struct Case {
+    std::optional<Claim> claim;
+    bool is_deleting;
+    std::string waits_for;
+    size_t to_claim;
+  };
+  const Case cases[] = {
+      {std::nullopt, false, "network interface nic is not claimed yet", 1},
+      {Claim{.name = "web", .uid = ""}, false, "network interface nic is not claimed yet", 1},
+      {std::nullopt, true, "network interface nic is being deleted", 0},
+      {Claim{.name = "web", .uid = "m-uid"}, false, "", 0},
+      {Claim{.name = "web", .uid = "m-uid"}, true, "", 0},
+      {Claim{.name = "db", .uid = "other"},
+       false,
+       "network interface nic is used by machine db",
+       0},
+      {Claim{.name = "db", .uid = ""}, false, "network interface nic is used by machine db", 0},
+  };
+  for (const Case& one : cases) {
+    apis::networking::NetworkInterface nic;
+    nic.metadata.name = "nic";
+    nic.spec.network_ref.name = "net";
+    nic.spec.machine_ref = one.claim;
+    if (one.is_deleting) nic.metadata.deletion_timestamp = WallTime::FromSeconds(1);
+    nic.status.ips.push_back(*meta::IpAddress::Parse("10.0.0.1"));
+    const auto object = meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic);
+    Have("nic", object);
+    EXPECT_EQ(Assemble().machine().network_interfaces(0).waits_for(), one.waits_for);
+    Parts parts;
+    Put({&apis::networking::kNetworkInterfaceKind, "nic"}, object, parts);
+    const auto claimed =
+        InterfacesToClaim(meta::Object::Of(apis::compute::kMachineKind, machine_), parts);
+    ASSERT_EQ(claimed.size(), one.to_claim) << one.waits_for;
+    if (one.to_claim > 0) {
+      EXPECT_EQ(claimed[0].spec.machine_ref, (Claim{.name = "web", .uid = "m-uid"}));
+    }
+  }
 }
 
 TEST_F(BodiesTest, TheHashIsOfTheBodyAndNotOfThePlacement) {
