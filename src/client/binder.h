@@ -79,15 +79,15 @@ class Binder {
   virtual rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
       std::vector<BindRequest> requests) = 0;
 
-  // Objects that exist bound from their first moment: the copies of a set. Item i binds object i,
-  // whose UID will be the item's: hosts were asked with it ("": a new one). Its generation and
-  // placement are ignored (the placement is 1). Few commits; one verdict per object. BadRequest for
-  // machines with volumes: claims are made when they are bound.
-  virtual rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(
-      std::vector<meta::Object> objects,
-      std::vector<BindItem> items,
-      std::string holder,
-      int64_t term) = 0;
+  // Copies of the model that exist bound from their first moment: the machines of a set. Each item
+  // is one: its kind and namespace are the model's, its key names the copy, and its UID will be the
+  // copy's, because hosts were asked with it ("": a new one). Its generation and placement are
+  // ignored (the placement is 1). Few commits; one verdict per item. BadRequest for machines with
+  // volumes: claims are made when they are bound.
+  virtual rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                         std::vector<BindItem> items,
+                                                         std::string holder,
+                                                         int64_t term) = 0;
 
   // Clears status.placement.pool and poolRef (which stays if its owner had set it and a host was
   // asked: this pool or none), raises the epoch, gives the pool's amounts back, and lets go of what

@@ -4,6 +4,8 @@
 // per commit; the others are created as anybody would create them and wait for a place.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -16,10 +18,19 @@ class BulkCreator {
  public:
   virtual ~BulkCreator() = default;
 
-  // REQUIRES: the objects are of one kind and alike but for their names. One verdict per object, in
-  // order, as of Client::CreateBatch.
-  virtual rt::Task<std::vector<Result<meta::Object>>> CreateBulk(
-      std::vector<meta::Object> copies) = 0;
+  // One copy of the model per name. One verdict per name, in order, as of Client::CreateBatch: the
+  // UID of the copy.
+  virtual rt::Task<std::vector<Result<std::string>>> CreateBulk(meta::Object model,
+                                                                std::vector<std::string> names) = 0;
 };
+
+// The copies themselves.
+inline std::vector<meta::Object> CopiesOf(const meta::Object& model,
+                                          std::span<const std::string> names) {
+  std::vector<meta::Object> copies;
+  copies.reserve(names.size());
+  for (const std::string& name : names) copies.emplace_back(model).metadata().name = name;
+  return copies;
+}
 
 }  // namespace berth::client

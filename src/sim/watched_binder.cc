@@ -29,10 +29,7 @@ rt::Task<Verdicts> WatchedBinder::BindBatch(std::vector<client::BindRequest> req
 }
 
 rt::Task<WatchedBinder::Created> WatchedBinder::CreateBoundBatch(
-    std::vector<meta::Object> objects,
-    std::vector<client::BindItem> items,
-    std::string holder,
-    int64_t term) {
+    meta::Object model, std::vector<client::BindItem> items, std::string holder, int64_t term) {
   std::vector<client::BindRequest> asked;
   for (const client::BindItem& item : items) {
     client::BindRequest& request = asked.emplace_back();
@@ -48,11 +45,11 @@ rt::Task<WatchedBinder::Created> WatchedBinder::CreateBoundBatch(
     if (!woke.ok()) co_return Created(asked.size(), woke);
   }
   ++binding_;
-  Created verdicts = co_await inner_.CreateBoundBatch(
-      std::move(objects), std::move(items), std::move(holder), term);
+  Created verdicts =
+      co_await inner_.CreateBoundBatch(std::move(model), std::move(items), std::move(holder), term);
   --binding_;
   for (size_t i = 0; i < asked.size(); ++i) {
-    moments_.BindEnded(asked[i], verdicts[i].status(), slept);
+    moments_.BindEnded(asked[i], verdicts[i], slept);
     if (fault == BindFault::kLoseAnswer) verdicts[i] = Timeout("injected: the answer is lost");
   }
   co_return verdicts;

@@ -26,11 +26,11 @@ class WatchedBinder final : public client::Binder {
 
   rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
       std::vector<client::BindRequest> requests) override;
-  using Created = std::vector<Result<meta::Object>>;
-  rt::Task<Created> CreateBoundBatch(std::vector<meta::Object> objects,
-                                     std::vector<client::BindItem> items,
-                                     std::string holder,
-                                     int64_t term) override;
+  using Created = std::vector<Status>;
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<client::BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override;
   rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override;
 
  private:

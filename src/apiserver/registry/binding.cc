@@ -156,35 +156,16 @@ void StoreBinder::AddPoolOf(const meta::KindInfo& kind,
   }
 }
 
-rt::Task<std::vector<Result<meta::Object>>> StoreBinder::CreateBoundBatch(
-    std::vector<meta::Object> objects,
-    std::vector<client::BindItem> items,
-    std::string holder,
-    int64_t term) {
-  std::vector<Result<meta::Object>> verdicts;
-  if (objects.size() != items.size()) {
-    const Status mismatch = BadRequest("there are " + std::to_string(objects.size()) +
-                                       " objects and " + std::to_string(items.size()) + " items");
-    for (size_t i = 0; i < objects.size(); ++i) verdicts.emplace_back(mismatch);
-    co_return verdicts;
-  }
+rt::Task<std::vector<Status>> StoreBinder::CreateBoundBatch(meta::Object model,
+                                                            std::vector<client::BindItem> items,
+                                                            std::string holder,
+                                                            int64_t term) {
   Creator::Bound bound{.items = &items,
                        .holder = std::move(holder),
                        .term = term,
                        .guards = &guards_,
                        .terms = &term_};
-  std::vector<const meta::KindInfo*> kinds;
-  for (const meta::Object& object : objects) kinds.push_back(&object.kind());
-  for (Result<WriteResult>& made :
-       co_await creator_.CreateBound(std::move(objects), std::move(bound))) {
-    const meta::KindInfo& kind = *kinds[verdicts.size()];
-    if (made.ok()) {
-      verdicts.push_back(Decode(kind, made->object));
-    } else {
-      verdicts.emplace_back(made.status());
-    }
-  }
-  co_return verdicts;
+  co_return co_await creator_.CreateBound(std::move(model), std::move(bound));
 }
 
 rt::Task<std::vector<Status>> StoreBinder::VerdictsOf(std::vector<Draft>* drafts) {

@@ -35,10 +35,10 @@ class StoreBinder final : public client::Binder, public client::Rewound {
 
   using BindVerdicts = std::vector<Result<std::vector<meta::Object>>>;
   rt::Task<BindVerdicts> BindBatch(std::vector<client::BindRequest> requests) override;
-  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
-                                                               std::vector<client::BindItem> items,
-                                                               std::string holder,
-                                                               int64_t term) override;
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<client::BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override;
   rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override;
   rt::Task<std::vector<Status>> AdoptBatch(std::vector<client::Adoption> adoptions) override;
   rt::Task<Status> Settle() override;

@@ -257,12 +257,12 @@ class Scenario {
   }
 
   rt::Task<Status> CreateBound(LoopbackClient* client, std::string name) {
-    std::vector<meta::Object> objects = {PlacementWorld::Machine(name)};
-    std::vector<client::BindItem> items = {Choose(objects[0])};
+    meta::Object machine = PlacementWorld::Machine(name);
+    std::vector<client::BindItem> items = {Choose(machine)};
     const auto made =
-        co_await client->CreateBoundBatch(std::move(objects), std::move(items), "s1", 1);
+        co_await client->CreateBoundBatch(std::move(machine), std::move(items), "s1", 1);
     if (made[0].ok()) ++bound_;
-    co_return made[0].status();
+    co_return made[0];
   }
 
   rt::Task<Status> Cordon(LoopbackClient* client) {

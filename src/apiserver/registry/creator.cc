@@ -51,10 +51,19 @@ rt::Task<std::vector<Result<WriteResult>>> Creator::Create(std::vector<meta::Obj
   return CreateAll(std::move(objects), std::move(context), nullptr);
 }
 
-rt::Task<std::vector<Result<WriteResult>>> Creator::CreateBound(std::vector<meta::Object> objects,
-                                                                Bound bound) {
+rt::Task<std::vector<Status>> Creator::CreateBound(meta::Object model, Bound bound) {
   const WriteContext context;
-  co_return co_await CreateAll(std::move(objects), context, &bound);
+  std::vector<meta::Object> copies;
+  copies.reserve(bound.items->size());
+  for (const client::BindItem& item : *bound.items) {
+    copies.emplace_back(model).metadata().name = item.key.name;
+  }
+  const std::vector<Result<WriteResult>> made =
+      co_await CreateAll(std::move(copies), context, &bound);
+  std::vector<Status> verdicts;
+  verdicts.reserve(made.size());
+  for (const Result<WriteResult>& one : made) verdicts.push_back(one.status());
+  co_return verdicts;
 }
 
 rt::Task<std::vector<Result<WriteResult>>> Creator::CreateAll(std::vector<meta::Object> objects,

@@ -30,7 +30,7 @@ class Creator {
   rt::Task<std::vector<Result<WriteResult>>> Create(std::vector<meta::Object> objects,
                                                     WriteContext context);
 
-  // Who binds new objects, and where. Item i is for object i.
+  // Who binds new objects, and where. Each item is a copy.
   struct Bound {
     const std::vector<client::BindItem>* items = nullptr;
     std::string holder;
@@ -38,8 +38,7 @@ class Creator {
     PoolGuards* guards = nullptr;
     SchedulerTerm* terms = nullptr;
   };
-  rt::Task<std::vector<Result<WriteResult>>> CreateBound(std::vector<meta::Object> objects,
-                                                         Bound bound);
+  rt::Task<std::vector<Status>> CreateBound(meta::Object model, Bound bound);
 
  private:
   // An object on its way into the store.

@@ -212,13 +212,12 @@ rt::Task<std::vector<Result<std::vector<meta::Object>>>> LoopbackClient::BindBat
   return registry_.binder().BindBatch(std::move(requests));
 }
 
-rt::Task<std::vector<Result<meta::Object>>> LoopbackClient::CreateBoundBatch(
-    std::vector<meta::Object> objects,
-    std::vector<client::BindItem> items,
-    std::string holder,
-    int64_t term) {
+rt::Task<std::vector<Status>> LoopbackClient::CreateBoundBatch(meta::Object model,
+                                                               std::vector<client::BindItem> items,
+                                                               std::string holder,
+                                                               int64_t term) {
   return registry_.binder().CreateBoundBatch(
-      std::move(objects), std::move(items), std::move(holder), term);
+      std::move(model), std::move(items), std::move(holder), term);
 }
 
 rt::Task<std::vector<Status>> LoopbackClient::UnbindBatch(

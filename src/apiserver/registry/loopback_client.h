@@ -45,10 +45,10 @@ class LoopbackClient final : public client::Client,
 
   rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
       std::vector<client::BindRequest> requests) override;
-  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
-                                                               std::vector<client::BindItem> items,
-                                                               std::string holder,
-                                                               int64_t term) override;
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<client::BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override;
   rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override;
 
   rt::Task<Result<std::vector<client::Tombstone>>> ListTombstones(std::string pool_uid) override;

@@ -246,17 +246,17 @@ void CreatesAlreadyBound(ClientUnderTest& on) {
     items.push_back(ItemFor(objects.back(), "p", pool, {{"cpu", 1000}}));
   }
   const auto made =
-      Await(on, on.binder().CreateBoundBatch(objects, items, leader.holder, leader.term));
+      Await(on, on.binder().CreateBoundBatch(objects[0], items, leader.holder, leader.term));
   ASSERT_EQ(made.size(), 3U);
   int bound = 0;
   for (size_t i = 0; i < made.size(); ++i) {
-    const bool exists =
-        Await(on, on.client().Get(kMachineKind, {"default", objects[i].metadata().name})).ok();
-    EXPECT_EQ(made[i].ok(), exists) << made[i].status();
-    if (!made[i].ok()) continue;
+    const auto copy =
+        Await(on, on.client().Get(kMachineKind, {"default", objects[i].metadata().name}));
+    EXPECT_EQ(made[i].ok(), copy.ok()) << made[i];
+    if (!copy.ok()) continue;
     ++bound;
-    EXPECT_EQ(apis::EpochOf(*made[i]), 1);
-    EXPECT_EQ(apis::PoolRefOf(*made[i])->name, "p");
+    EXPECT_EQ(apis::EpochOf(*copy), 1);
+    EXPECT_EQ(apis::PoolRefOf(*copy)->name, "p");
   }
   EXPECT_EQ(bound, 2);
 }

@@ -101,10 +101,10 @@ rt::Task<std::vector<Status>> HttpsClient::UnbindBatch(std::vector<UnbindRequest
   co_return co_await InTurns<Status>(requests.size(), start);
 }
 
-rt::Task<Result<meta::Object>> HttpsClient::CreateBound(meta::Object object,
-                                                        BindItem item,
-                                                        std::string holder,
-                                                        int64_t term) {
+rt::Task<Status> HttpsClient::CreateBound(meta::Object object,
+                                          BindItem item,
+                                          std::string holder,
+                                          int64_t term) {
   const WriteOptions plain;
   CO_TRY(const meta::Object made, co_await Create(std::move(object), plain));
   item.kind = &made.kind();
@@ -118,7 +118,7 @@ rt::Task<Result<meta::Object>> HttpsClient::CreateBound(meta::Object object,
   const ObjectKey key = item.key;
   request.items.push_back(std::move(item));
   Result<std::vector<meta::Object>> bound = co_await Bind(std::move(request));
-  if (bound.ok()) co_return std::move(bound->front());
+  if (bound.ok()) co_return OkStatus();
   DeleteOptions options;
   options.uid = made.metadata().uid;
   const Status deleted = co_await Delete(made.kind(), key, options);
@@ -126,20 +126,16 @@ rt::Task<Result<meta::Object>> HttpsClient::CreateBound(meta::Object object,
   co_return bound.status();
 }
 
-rt::Task<std::vector<Result<meta::Object>>> HttpsClient::CreateBoundBatch(
-    std::vector<meta::Object> objects,
-    std::vector<BindItem> items,
-    std::string holder,
-    int64_t term) {
-  if (objects.size() != items.size()) {
-    const Status mismatch = BadRequest("there are " + std::to_string(objects.size()) +
-                                       " objects and " + std::to_string(items.size()) + " items");
-    co_return std::vector<Result<meta::Object>>(objects.size(), mismatch);
-  }
+rt::Task<std::vector<Status>> HttpsClient::CreateBoundBatch(meta::Object model,
+                                                            std::vector<BindItem> items,
+                                                            std::string holder,
+                                                            int64_t term) {
   const auto start = [&](size_t i) {
-    return CreateBound(std::move(objects[i]), std::move(items[i]), holder, term);
+    meta::Object copy = model;
+    copy.metadata().name = items[i].key.name;
+    return CreateBound(std::move(copy), std::move(items[i]), holder, term);
   };
-  co_return co_await InTurns<Result<meta::Object>>(objects.size(), start);
+  co_return co_await InTurns<Status>(items.size(), start);
 }
 
 }  // namespace berth::client

@@ -48,19 +48,19 @@ class HttpsClient final : public Client, public Binder {
   rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
       std::vector<BindRequest> requests) override;
   // Created and then bound; what could not be bound is deleted again.
-  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
-                                                               std::vector<BindItem> items,
-                                                               std::string holder,
-                                                               int64_t term) override;
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override;
   rt::Task<std::vector<Status>> UnbindBatch(std::vector<UnbindRequest> requests) override;
 
  private:
   rt::Task<Result<std::vector<meta::Object>>> Bind(BindRequest request);
   rt::Task<Status> Unbind(UnbindRequest request);
-  rt::Task<Result<meta::Object>> CreateBound(meta::Object object,
-                                             BindItem item,
-                                             std::string holder,
-                                             int64_t term);
+  rt::Task<Status> CreateBound(meta::Object object,
+                               BindItem item,
+                               std::string holder,
+                               int64_t term);
   struct Question;
   std::string Path(const meta::KindInfo& kind,
                    std::string_view namespace_,

@@ -134,12 +134,11 @@ void MachineSets::OnEvent(client::WatchEvent event) {
   if (event.type == client::WatchEvent::Type::kDeleted) {
     Forget(event.object.metadata().uid);
   } else {
-    Put(event.object);
+    Put(event.object.as<Machine>());
   }
 }
 
-void MachineSets::Put(const meta::Object& object) {
-  const auto& machine = object.as<Machine>();
+void MachineSets::Put(const Machine& machine) {
   unseen_.erase(machine.metadata.uid);
   const meta::OwnerReference* owner = ControllerOf(machine.metadata);
   const auto before = set_of_.find(machine.metadata.uid);
@@ -189,7 +188,8 @@ rt::Task<Result<std::optional<Duration>>> MachineSets::Reconcile(std::string key
   const auto& spec = set.as<MachineSet>().spec;
   const std::string uid = set.metadata().uid;
   std::vector<SetMember> members = MembersOf(uid);
-  const SetPlan plan = PlanSet(spec, members, TemplateHashOf(spec.machine_template), kBatch);
+  const size_t batch = bulk_ != nullptr ? kBulk : kBatch;
+  const SetPlan plan = PlanSet(spec, members, TemplateHashOf(spec.machine_template), batch);
   if (!set.metadata().deletion_timestamp) {
     if (!plan.remove.empty()) {
       CO_TRY_STATUS(co_await Remove(client::KeyOf(set), uid, plan.remove));
@@ -198,7 +198,7 @@ rt::Task<Result<std::optional<Duration>>> MachineSets::Reconcile(std::string key
   }
   CO_TRY_STATUS(co_await WriteStatus(set, plan));
   // What was made or removed is seen as events; a batch may leave more to do.
-  if (plan.create == kBatch) co_return Duration();
+  if (plan.create == batch) co_return Duration();
   co_return std::optional<Duration>();
 }
 
@@ -215,30 +215,40 @@ rt::Task<Status> MachineSets::Create(meta::Object set,
       names.push_back(typed.metadata.name + '-' + RandomSuffix(loop_.random()));
     }
   }
-  std::vector<meta::Object> objects;
-  for (const std::string& name : names) {
-    objects.push_back(
-        meta::Object::Of(kMachineKind, MakeMember(typed, std::string(kApiVersion), name, hash)));
-  }
-  const client::WriteOptions options;
-  rt::Task<std::vector<Result<meta::Object>>> creation =
-      bulk_ != nullptr ? bulk_->CreateBulk(std::move(objects))
-                       : client_.CreateBatch(std::move(objects), options);
+  Machine member = MakeMember(typed, std::string(kApiVersion), "", hash);
+  meta::Object model = meta::Object::Of(kMachineKind, member);
   ++creating_;
-  const auto made = co_await creation;
+  const std::vector<Result<std::string>> made = co_await CreateCopies(std::move(model), names);
   Status failure;
-  for (const Result<meta::Object>& machine : made) {
-    if (machine.ok()) {
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i].ok()) {
       // Known at once: the next plan must not make it again. Unless the watch was faster, which
       // knows better.
-      const std::string& uid = machine->metadata().uid;
-      if (!set_of_.contains(uid) && !gone_.contains(uid)) Put(*machine);
-    } else if (!machine.status().Is(Reason::kAlreadyExists)) {
-      failure = machine.status();
+      if (set_of_.contains(*made[i]) || gone_.contains(*made[i])) continue;
+      member.metadata.name = names[i];
+      member.metadata.uid = *made[i];
+      member.metadata.creation_timestamp = loop_.WallNow();
+      Put(member);
+    } else if (!made[i].status().Is(Reason::kAlreadyExists)) {
+      failure = made[i].status();
     }
   }
   if (--creating_ == 0) gone_.clear();
   co_return failure;
+}
+
+rt::Task<std::vector<Result<std::string>>> MachineSets::CreateCopies(
+    meta::Object model, std::vector<std::string> names) {
+  if (bulk_ != nullptr) co_return co_await bulk_->CreateBulk(std::move(model), std::move(names));
+  std::vector<meta::Object> copies = client::CopiesOf(model, names);
+  const client::WriteOptions options;
+  const auto made = co_await client_.CreateBatch(std::move(copies), options);
+  std::vector<Result<std::string>> uids;
+  for (const Result<meta::Object>& one : made) {
+    uids.push_back(one.ok() ? Result<std::string>(one->metadata().uid)
+                            : Result<std::string>(one.status()));
+  }
+  co_return uids;
 }
 
 rt::Task<Status> MachineSets::Remove(client::ObjectKey set,

@@ -27,9 +27,10 @@ namespace berth::controller {
 
 class MachineSets final : private Reconciler, private client::Sink {
  public:
-  // Machines that one step makes: 4,096 * 1.5 KiB is 6 MiB. The more there are, the more of them
-  // share a pool, and with it a commit.
+  // Machines that one step makes by itself, and through a BulkCreator, which holds few of them at a
+  // time: the more it knows of, the more share a host, and with it messages and commits.
   static constexpr size_t kBatch = 4096;
+  static constexpr size_t kBulk = 16'384;
 
   // Everything outlives the controller.
   MachineSets(rt::Loop& loop, client::Client& client);
@@ -46,6 +47,9 @@ class MachineSets final : private Reconciler, private client::Sink {
 
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string key) override;
   rt::Task<Status> Create(meta::Object set, std::vector<SetMember> members, size_t count);
+  // The UIDs, in order.
+  rt::Task<std::vector<Result<std::string>>> CreateCopies(meta::Object model,
+                                                          std::vector<std::string> names);
   rt::Task<Status> Remove(client::ObjectKey set,
                           std::string set_uid,
                           std::vector<std::string> uids);
@@ -53,10 +57,10 @@ class MachineSets final : private Reconciler, private client::Sink {
   std::vector<SetMember> MembersOf(const std::string& set_uid) const;
 
   void OnListBegin() override;
-  void OnListed(meta::Object object) override { Put(object); }
+  void OnListed(meta::Object object) override { Put(object.as<apis::compute::Machine>()); }
   void OnListEnd() override;
   void OnEvent(client::WatchEvent event) override;
-  void Put(const meta::Object& machine);
+  void Put(const apis::compute::Machine& machine);
   void Forget(const std::string& uid);
   void Wake(const std::string& set_uid);
 

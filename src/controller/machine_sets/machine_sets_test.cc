@@ -95,22 +95,31 @@ class MachineSetsTest : public testing::Test {
   std::unique_ptr<MachineSets> sets_;
 };
 
+using Uids = std::vector<Result<std::string>>;
+
+Uids UidsOf(const std::vector<Result<meta::Object>>& made) {
+  Uids uids;
+  for (const auto& one : made) {
+    uids.push_back(one.ok() ? Result<std::string>(one->metadata().uid)
+                            : Result<std::string>(one.status()));
+  }
+  return uids;
+}
+
 // Makes machines and says so only when one of them is gone again.
 class LateBulk final : public client::BulkCreator {
  public:
   explicit LateBulk(client::Client& client) : client_(client) {}
-  rt::Task<std::vector<Result<meta::Object>>> CreateBulk(
-      std::vector<meta::Object> copies) override {
+  rt::Task<Uids> CreateBulk(meta::Object model, std::vector<std::string> names) override {
     const client::WriteOptions options;
-    std::vector<Result<meta::Object>> made =
-        co_await client_.CreateBatch(std::move(copies), options);
+    const auto made = co_await client_.CreateBatch(client::CopiesOf(model, names), options);
     if (std::exchange(is_first_, false)) {
       const client::ObjectKey key = client::KeyOf(*made.front());
       const client::DeleteOptions deletion;
       CHECK((co_await client_.Delete(kMachineKind, key, deletion)).ok());
       CHECK((co_await rt::Sleep(Duration::Seconds(1))).ok());
     }
-    co_return made;
+    co_return UidsOf(made);
   }
 
  private:
@@ -219,11 +228,11 @@ TEST_F(MachineSetsTest, AStoreThatFailsNowAndThenLeavesTheRightNumber) {
 class NotingCreator final : public client::BulkCreator {
  public:
   explicit NotingCreator(client::Client& client) : client_(client) {}
-  rt::Task<std::vector<Result<meta::Object>>> CreateBulk(
-      std::vector<meta::Object> copies) override {
-    calls.push_back(copies.size());
+  rt::Task<Uids> CreateBulk(meta::Object model, std::vector<std::string> names) override {
+    calls.push_back(names.size());
     const client::WriteOptions options;
-    return client_.CreateBatch(std::move(copies), options);
+    const auto made = co_await client_.CreateBatch(client::CopiesOf(model, names), options);
+    co_return UidsOf(made);
   }
   std::vector<size_t> calls;
 

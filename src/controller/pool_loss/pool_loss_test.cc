@@ -34,11 +34,11 @@ class SlowBinder final : public client::Binder {
       std::vector<client::BindRequest> requests) override {
     return inner_.BindBatch(std::move(requests));
   }
-  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
-                                                               std::vector<client::BindItem> items,
-                                                               std::string holder,
-                                                               int64_t term) override {
-    return inner_.CreateBoundBatch(std::move(objects), std::move(items), std::move(holder), term);
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<client::BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override {
+    return inner_.CreateBoundBatch(std::move(model), std::move(items), std::move(holder), term);
   }
   rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override {
     for (const auto& request : requests) unbinding_.push_back(request.uid);

@@ -10,6 +10,7 @@
 #include "client/cache/informer.h"
 #include "rt/chaos.h"
 #include "rt/event.h"
+#include "rt/gate.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
 
@@ -39,14 +40,29 @@ struct BulkPlacer::Copy {
 };
 
 struct BulkPlacer::Bulk {
-  std::vector<Copy> copies;  // those with a place, by number
+  Bulk(meta::Object object, std::vector<std::string> all, size_t waves_at_once)
+      : model(std::move(object)),
+        names(std::move(all)),
+        verdicts(names.size()),
+        writing(waves_at_once) {}
+  const meta::Object model;
+  const std::vector<std::string> names;
+  std::string class_name;
   Shape shape;
   Leadership leadership;
+  std::vector<Copy> copies;                                  // those with a place, by pool
+  std::vector<std::optional<Result<std::string>>> verdicts;  // by number
+  rt::Gate asking{1};
+  rt::Gate writing;
+};
+
+// Copies of whole pools, asked for at once.
+struct BulkPlacer::Wave {
+  std::shared_ptr<Bulk> bulk;
   Time asked;
-  size_t unanswered = 0;
-  bool is_over = false;  // answers from here on find nobody
+  size_t unanswered = 1;  // one for whoever asks
+  bool is_over = false;   // answers from here on find nobody
   rt::Event answered;
-  std::vector<std::optional<Result<meta::Object>>> verdicts;  // by number
 };
 
 BulkPlacer::BulkPlacer(Deps deps, BulkOptions options)
@@ -62,56 +78,42 @@ BulkPlacer::BulkPlacer(Deps deps, BulkOptions options)
       placed_(deps.metrics.GetCounter("berth_scheduler_placed_total", "Objects that were bound.")),
       last_offer_(kFirstOffer) {}
 
-Shape BulkPlacer::ShapeFor(const std::vector<meta::Object>& copies) {
+Shape BulkPlacer::ShapeFor(const meta::Object& model) {
   // Those that wait for a place come first.
-  if (!leadership_ || copies.empty() || placer_.queue().active() > 0) return nullptr;
-  if (&copies.front().kind() != &apis::compute::kMachineKind) return nullptr;
-  const auto& machine = copies.front().as<apis::compute::Machine>();
+  if (!leadership_ || placer_.queue().active() > 0) return nullptr;
+  if (&model.kind() != &apis::compute::kMachineKind) return nullptr;
+  const auto& machine = model.as<apis::compute::Machine>();
   return IsPlain(machine.spec) ? objects_.ShapeOf(machine) : nullptr;
 }
 
-rt::Task<BulkPlacer::Verdicts> BulkPlacer::CreateBulk(std::vector<meta::Object> copies) {
-  const client::WriteOptions options;
-  Shape shape = ShapeFor(copies);
-  if (shape == nullptr) co_return co_await client_.CreateBatch(std::move(copies), options);
-  auto bulk = std::make_shared<Bulk>();
-  bulk->shape = std::move(shape);
-  bulk->leadership = *leadership_;
-  bulk->verdicts.resize(copies.size());
-  Status status = co_await Decide(bulk, &copies);
-  if (status.ok()) status = co_await bulk->answered.Wait();
-  bulk->is_over = true;
-  if (status.ok()) status = co_await Bind(bulk.get(), &copies);
-  for (Copy& copy : bulk->copies) {
-    if (!bulk->verdicts[copy.number]) Drop(copy);
+rt::Task<BulkPlacer::Verdicts> BulkPlacer::CreateBulk(meta::Object model,
+                                                      std::vector<std::string> names) {
+  auto bulk = std::make_shared<Bulk>(std::move(model), std::move(names), options_.waves_at_once);
+  bulk->shape = ShapeFor(bulk->model);
+  if (bulk->shape != nullptr) {
+    bulk->leadership = *leadership_;
+    bulk->class_name = bulk->model.as<apis::compute::Machine>().spec.machine_class_ref.name;
+    Status status = co_await Decide(bulk.get());
+    if (status.ok()) status = co_await PlaceAll(bulk);
+    for (Copy& copy : bulk->copies) {
+      if (!bulk->verdicts[copy.number]) Drop(copy);
+    }
   }
   // Whoever has no verdict found no place.
-  std::vector<meta::Object> rest;
-  for (size_t i = 0; i < copies.size(); ++i) {
-    if (!bulk->verdicts[i]) rest.push_back(std::move(copies[i]));
-  }
-  Verdicts made;
-  if (!rest.empty()) {
-    REACHED("scheduler.bulk_without_place");
-    made = co_await client_.CreateBatch(std::move(rest), options);
-  }
+  const Status rest = co_await CreateRest(bulk.get());
   Verdicts verdicts;
-  verdicts.reserve(copies.size());
-  for (size_t i = 0, next = 0; i < copies.size(); ++i) {
-    verdicts.push_back(bulk->verdicts[i] ? *std::move(bulk->verdicts[i]) : std::move(made[next++]));
+  verdicts.reserve(bulk->verdicts.size());
+  for (std::optional<Result<std::string>>& verdict : bulk->verdicts) {
+    verdicts.push_back(verdict ? *std::move(verdict) : Result<std::string>(rest));
   }
   co_return verdicts;
 }
 
-// Each copy is assumed before the next one is decided on, and asked for in the same turn.
-rt::Task<Status> BulkPlacer::Decide(std::shared_ptr<Bulk> bulk,
-                                    const std::vector<meta::Object>* copies) {
-  bulk->asked = loop_.Now();
-  bulk->copies.reserve(copies->size());  // answers come while later ones are decided on
-  bulk->unanswered = 1;                  // this function
-  const std::string class_name =
-      copies->front().as<apis::compute::Machine>().spec.machine_class_ref.name;
-  for (size_t i = 0; i < copies->size(); ++i) {
+// Each copy is assumed before the next one is decided on.
+rt::Task<Status> BulkPlacer::Decide(Bulk* bulk) {
+  std::vector<Copy>& copies = bulk->copies;
+  copies.reserve(bulk->names.size());
+  for (size_t i = 0; i < bulk->names.size(); ++i) {
     if (i % options_.decide_per_turn == 0 && i > 0) {
       rt::Yield yield;
       CO_TRY_STATUS(co_await yield);
@@ -130,114 +132,147 @@ rt::Task<Status> BulkPlacer::Decide(std::shared_ptr<Bulk> bulk,
     if (board_.Assume(copy.request, candidate) != AssumeVerdict::kAssumed) continue;
     copy.pool = pool->pool.spec.name;
     copy.pool_uid = pool->pool.spec.uid;
-    copy.taken = TakenOf(pool->pool, class_name, RequirementsOf(bulk->shape).resources);
+    copy.taken = TakenOf(pool->pool, bulk->class_name, RequirementsOf(bulk->shape).resources);
     copy.is_held = pool->pool.mode != PoolMode::kSession;
-    bulk->copies.push_back(std::move(copy));
-    if (!bulk->copies.back().is_held) {
-      fleet::Offer offer;
-      Copy& kept = bulk->copies.back();
-      offer.id = {.term = static_cast<uint64_t>(bulk->leadership.term), .number = ++last_offer_};
-      offer.item = {.pool_uid = kept.pool_uid,
-                    .kind = fleet::ObjectKind::kMachine,
-                    .uid = kept.uid,
-                    .placement = 1,
-                    .class_name = class_name,
-                    .resources = fleet::Vector(kept.taken.begin(), kept.taken.end())};
-      offer.hold_ttl = options_.hold_ttl;
-      kept.offer = offer.id;
-      Ask(bulk, bulk->copies.size() - 1, std::move(offer));
-    }
+    copies.push_back(std::move(copy));
   }
-  if (--bulk->unanswered == 0) bulk->answered.Set();
+  std::ranges::sort(copies, {}, [](const Copy& copy) {
+    return std::pair(std::string_view(copy.pool_uid), copy.number);
+  });
   co_return OkStatus();
 }
 
-void BulkPlacer::Ask(const std::shared_ptr<Bulk>& bulk, size_t index, fleet::Offer offer) {
-  ++bulk->unanswered;
-  const std::string pool_uid = offer.item.pool_uid;
+rt::Task<Status> BulkPlacer::PlaceAll(std::shared_ptr<Bulk> bulk) {
+  const std::vector<Copy>& copies = bulk->copies;
+  std::vector<rt::Task<Status>> waves;
+  for (size_t first = 0; first < copies.size();) {
+    size_t end = std::min(first + options_.wave, copies.size());
+    while (end < copies.size() && copies[end].pool_uid == copies[end - 1].pool_uid) ++end;
+    waves.push_back(PlaceWave(bulk, first, end));
+    first = end;
+  }
+  for (const Status& status : co_await rt::JoinAll(std::move(waves))) CO_TRY_STATUS(status);
+  co_return OkStatus();
+}
+
+rt::Task<Status> BulkPlacer::PlaceWave(std::shared_ptr<Bulk> bulk, size_t first, size_t end) {
+  auto wave = std::make_shared<Wave>();
+  wave->bulk = bulk;
+  Status answered = co_await AskAll(wave, first, end);
+  if (answered.ok()) answered = co_await wave->answered.Wait();
+  wave->is_over = true;
+  CO_TRY_STATUS(answered);
+  CO_TRY(const rt::Gate::Permit permit, co_await bulk->writing.Enter());
+  // A hold is used while it is young (S5).
+  if (loop_.Now() - wave->asked > options_.hold_ttl / 2) co_return OkStatus();
+  co_return co_await Bind(bulk.get(), first, end);
+}
+
+// One wave per turn of the loop: its offers leave before the next one asks.
+rt::Task<Status> BulkPlacer::AskAll(std::shared_ptr<Wave> wave, size_t first, size_t end) {
+  Bulk& bulk = *wave->bulk;
+  CO_TRY(const rt::Gate::Permit permit, co_await bulk.asking.Enter());
+  wave->asked = loop_.Now();
+  for (size_t i = first; i < end; ++i) {
+    if (!bulk.copies[i].is_held) Ask(wave, i);
+  }
+  if (--wave->unanswered == 0) wave->answered.Set();
+  rt::Yield yield;
+  co_return co_await yield;
+}
+
+void BulkPlacer::Ask(const std::shared_ptr<Wave>& wave, size_t index) {
+  Copy& copy = wave->bulk->copies[index];
+  fleet::Offer offer;
+  offer.id = {.term = static_cast<uint64_t>(wave->bulk->leadership.term), .number = ++last_offer_};
+  offer.item = {.pool_uid = copy.pool_uid,
+                .kind = fleet::ObjectKind::kMachine,
+                .uid = copy.uid,
+                .placement = 1,
+                .class_name = wave->bulk->class_name,
+                .resources = fleet::Vector(copy.taken.begin(), copy.taken.end())};
+  offer.hold_ttl = options_.hold_ttl;
+  copy.offer = offer.id;
+  ++wave->unanswered;
   fleet_.Ask(std::move(offer),
              options_.answer_limit,
-             [self = self_, fleet = &fleet_, bulk, index, pool_uid](const fleet::Answer& answer) {
-               if (*self != nullptr && !bulk->is_over) {
-                 return (*self)->OnAnswer(*bulk, index, answer);
+             [self = self_, fleet = &fleet_, wave, index](const fleet::Answer& answer) {
+               if (*self != nullptr && !wave->is_over) {
+                 return (*self)->OnAnswer(*wave, index, answer);
                }
                if (answer.verdict == fleet::Answer::Verdict::kAccepted) {
-                 fleet->Release(pool_uid, answer.id);
+                 fleet->Release(wave->bulk->copies[index].pool_uid, answer.id);
                }
              });
 }
 
-void BulkPlacer::OnAnswer(Bulk& bulk, size_t index, const fleet::Answer& answer) {
-  Copy& copy = bulk.copies[index];
+void BulkPlacer::OnAnswer(Wave& wave, size_t index, const fleet::Answer& answer) {
+  Copy& copy = wave.bulk->copies[index];
   if (answer.verdict == fleet::Answer::Verdict::kAccepted) {
     copy.is_held = true;
     board_.Held(copy.request.key, VersionOf(answer.ledger));
   } else {
     REACHED("scheduler.bulk_refused");
   }
-  if (--bulk.unanswered == 0) bulk.answered.Set();
+  if (--wave.unanswered == 0) wave.answered.Set();
 }
 
-rt::Task<Status> BulkPlacer::Bind(Bulk* bulk, std::vector<meta::Object>* copies) {
-  Copies held;
-  for (Copy& copy : bulk->copies) {
-    if (copy.is_held) held.push_back(&copy);
+rt::Task<Status> BulkPlacer::Bind(Bulk* bulk, size_t first, size_t end) {
+  std::vector<Copy*> held;
+  std::vector<client::BindItem> items;
+  const client::ObjectKey model = client::KeyOf(bulk->model);
+  for (size_t i = first; i < end; ++i) {
+    Copy& copy = bulk->copies[i];
+    if (!copy.is_held) continue;
+    held.push_back(&copy);
+    items.push_back({.kind = &bulk->model.kind(),
+                     .key = {.namespace_ = model.namespace_, .name = bulk->names[copy.number]},
+                     .uid = copy.uid,
+                     .generation = 0,
+                     .placement = 0,
+                     .pool = copy.pool,
+                     .pool_uid = copy.pool_uid,
+                     .resources = client::Amounts(copy.taken.begin(), copy.taken.end())});
   }
-  // Copies of one pool go together: they share its guard.
-  std::ranges::sort(held, {}, [](const Copy* copy) {
-    return std::pair(std::string_view(copy->pool_uid), copy->number);
-  });
-  size_t at = 0;
-  while (at < held.size()) {
-    if (loop_.Now() - bulk->asked > options_.hold_ttl / 2) co_return OkStatus();
-    std::vector<rt::Task<Status>> slices;
-    while (at < held.size() && slices.size() < options_.slices_at_once) {
-      size_t end = std::min(at + options_.slice, held.size());
-      while (end < held.size() && held[end]->pool_uid == held[end - 1]->pool_uid) ++end;
-      slices.push_back(BindSlice(bulk,
-                                 copies,
-                                 Copies(held.begin() + static_cast<ptrdiff_t>(at),
-                                        held.begin() + static_cast<ptrdiff_t>(end))));
-      at = end;
+  if (held.empty()) co_return OkStatus();
+  std::vector<Status> made = co_await binder_.CreateBoundBatch(
+      bulk->model, std::move(items), bulk->leadership.holder, bulk->leadership.term);
+  for (size_t i = 0; i < held.size(); ++i) {
+    Copy& copy = *held[i];
+    if (made[i].ok()) {
+      placed_.Add();
+      board_.Confirm(copy.request.key);
+      bulk->verdicts[copy.number] = copy.uid;
+      continue;
     }
-    for (const Status& status : co_await rt::JoinAll(std::move(slices))) CO_TRY_STATUS(status);
+    LOG_DEBUG("creating {} bound: {}", copy.uid, made[i].ToString());
+    // What exists, or may, is not made a second time; the store will tell.
+    const bool is_final = IsUnknownOutcome(made[i]) || made[i].Is(Reason::kAlreadyExists) ||
+                          made[i].Is(Reason::kInvalid);
+    Drop(copy);
+    if (is_final) bulk->verdicts[copy.number] = std::move(made[i]);
   }
   co_return OkStatus();
 }
 
-rt::Task<Status> BulkPlacer::BindSlice(Bulk* bulk,
-                                       std::vector<meta::Object>* copies,
-                                       Copies slice) {
-  std::vector<meta::Object> objects;
-  std::vector<client::BindItem> items;
-  for (const Copy* copy : slice) {
-    const meta::Object& object = objects.emplace_back((*copies)[copy->number]);
-    items.push_back({.kind = &object.kind(),
-                     .key = client::KeyOf(object),
-                     .uid = copy->uid,
-                     .generation = 0,
-                     .placement = 0,
-                     .pool = copy->pool,
-                     .pool_uid = copy->pool_uid,
-                     .resources = client::Amounts(copy->taken.begin(), copy->taken.end())});
+rt::Task<Status> BulkPlacer::CreateRest(Bulk* bulk) {
+  std::vector<size_t> rest;
+  for (size_t i = 0; i < bulk->names.size(); ++i) {
+    if (!bulk->verdicts[i]) rest.push_back(i);
   }
-  Verdicts made = co_await binder_.CreateBoundBatch(
-      std::move(objects), std::move(items), bulk->leadership.holder, bulk->leadership.term);
-  for (size_t i = 0; i < slice.size(); ++i) {
-    Copy& copy = *slice[i];
-    if (made[i].ok()) {
-      placed_.Add();
-      board_.Confirm(copy.request.key);
-      bulk->verdicts[copy.number] = std::move(made[i]);
-      continue;
+  if (!rest.empty() && bulk->shape != nullptr) REACHED("scheduler.bulk_without_place");
+  const client::WriteOptions options;
+  const size_t limit = options_.wave * options_.waves_at_once;
+  for (size_t first = 0; first < rest.size(); first += limit) {
+    const size_t end = std::min(first + limit, rest.size());
+    std::vector<std::string> names;
+    for (size_t i = first; i < end; ++i) names.push_back(bulk->names[rest[i]]);
+    const auto made = co_await client_.CreateBatch(client::CopiesOf(bulk->model, names), options);
+    for (size_t i = first; i < end; ++i) {
+      const Result<meta::Object>& one = made[i - first];
+      bulk->verdicts[rest[i]] =
+          one.ok() ? Result<std::string>(one->metadata().uid) : Result<std::string>(one.status());
     }
-    LOG_DEBUG("creating {} bound: {}", copy.uid, made[i].status().ToString());
-    // What exists, or may, is not made a second time; the store will tell.
-    const bool is_final = IsUnknownOutcome(made[i].status()) ||
-                          made[i].status().Is(Reason::kAlreadyExists) ||
-                          made[i].status().Is(Reason::kInvalid);
-    Drop(copy);
-    if (is_final) bulk->verdicts[copy.number] = std::move(made[i]);
   }
   co_return OkStatus();
 }

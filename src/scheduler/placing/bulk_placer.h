@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The BulkPlacer finds places for copies that do not exist yet, asks their hosts, and creates them
 // bound. Every copy is decided, assumed and asked for by itself, as the Placer does (S1 to S3);
-// what they share is the shape, the messages to hosts and the commits. Whoever gets no yes the
-// first time is created without a place: the Placer then takes over, with its retries and its
-// reasons.
+// what they share is the shape, the messages to hosts and the commits:
+//
+//   decide for all  ─▶  sort by pool  ─▶  waves of whole pools: ask ─▶ answers ─▶ commit
+//
+// So a host hears of all its copies in one message and they come out of one commit, and while one
+// wave is written the hosts of the next one answer. Whoever gets no yes the first time is created
+// without a place: the Placer then takes over, with its retries and its reasons.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +38,9 @@ struct BulkOptions {
   Duration answer_limit = Duration::Seconds(2);
   Duration hold_ttl = Duration::Seconds(10);  // used within half of it, S5
   size_t decide_per_turn = 256;               // as the Placer's turns
-  // Copies of one call to the binder, and calls under way. A copy is about 2 KiB, a call a few
-  // commits.
-  size_t slice = 256;
-  size_t slices_at_once = 8;
+  // Copies of one wave, and waves that are written at once: 8 * 512 copies * 4 KB is 16 MB.
+  size_t wave = 512;
+  size_t waves_at_once = 8;
 };
 
 class BulkPlacer final : public client::BulkCreator {
@@ -60,21 +63,24 @@ class BulkPlacer final : public client::BulkCreator {
   // Without it everything is created without a place (S1).
   void SetLeadership(std::optional<Leadership> leadership) { leadership_ = std::move(leadership); }
 
-  using Verdicts = std::vector<Result<meta::Object>>;
-  rt::Task<Verdicts> CreateBulk(std::vector<meta::Object> copies) override;
+  using Verdicts = std::vector<Result<std::string>>;
+  rt::Task<Verdicts> CreateBulk(meta::Object model, std::vector<std::string> names) override;
 
  private:
   struct Copy;
   struct Bulk;
-  using Copies = std::vector<Copy*>;
+  struct Wave;
 
   // The shape of all copies; null if they cannot be placed before they exist.
-  Shape ShapeFor(const std::vector<meta::Object>& copies);
-  rt::Task<Status> Decide(std::shared_ptr<Bulk> bulk, const std::vector<meta::Object>* copies);
-  void Ask(const std::shared_ptr<Bulk>& bulk, size_t index, fleet::Offer offer);
-  void OnAnswer(Bulk& bulk, size_t index, const fleet::Answer& answer);
-  rt::Task<Status> Bind(Bulk* bulk, std::vector<meta::Object>* copies);
-  rt::Task<Status> BindSlice(Bulk* bulk, std::vector<meta::Object>* copies, Copies slice);
+  Shape ShapeFor(const meta::Object& model);
+  rt::Task<Status> Decide(Bulk* bulk);
+  rt::Task<Status> PlaceAll(std::shared_ptr<Bulk> bulk);
+  rt::Task<Status> PlaceWave(std::shared_ptr<Bulk> bulk, size_t first, size_t end);
+  rt::Task<Status> AskAll(std::shared_ptr<Wave> wave, size_t first, size_t end);
+  void Ask(const std::shared_ptr<Wave>& wave, size_t index);
+  void OnAnswer(Wave& wave, size_t index, const fleet::Answer& answer);
+  rt::Task<Status> Bind(Bulk* bulk, size_t first, size_t end);
+  rt::Task<Status> CreateRest(Bulk* bulk);
   void Drop(Copy& copy);
 
   rt::Loop& loop_;

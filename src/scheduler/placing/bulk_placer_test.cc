@@ -18,14 +18,12 @@ using Verdict = fleet::Answer::Verdict;
 
 class BulkPlacerTest : public testing::Test {
  protected:
-  std::vector<meta::Object> Copies(int count, const apis::compute::Machine& machine) {
-    std::vector<meta::Object> copies;
+  static std::vector<std::string> Names(int count, const apis::compute::Machine& machine) {
+    std::vector<std::string> names;
     for (int i = 0; i < count; ++i) {
-      apis::compute::Machine copy = machine;
-      copy.metadata.name += "-" + std::to_string(i);
-      copies.push_back(meta::Object::Of(apis::compute::kMachineKind, std::move(copy)));
+      names.push_back(machine.metadata.name + "-" + std::to_string(i));
     }
-    return copies;
+    return names;
   }
   // Starts the scheduler, and lets it know the hosts.
   void Start(const std::vector<std::string>& pools, int64_t cpus) {
@@ -33,13 +31,17 @@ class BulkPlacerTest : public testing::Test {
     for (const std::string& pool : pools) world_.Join(pool, cpus);
     world_.RunFor(Duration::Millis(50));
   }
-  BulkPlacer::Verdicts Create(std::vector<meta::Object> copies) {
-    return world_.api().Run(world_.scheduler().bulk().CreateBulk(std::move(copies)));
+  BulkPlacer::Verdicts Create(int count, const apis::compute::Machine& machine) {
+    return world_.api().Run(world_.scheduler().bulk().CreateBulk(
+        meta::Object::Of(apis::compute::kMachineKind, machine), Names(count, machine)));
   }
   static rt::Task<Status> Store(client::BulkCreator& bulk,
-                                std::vector<meta::Object> copies,
+                                int count,
+                                apis::compute::Machine machine,
                                 std::optional<BulkPlacer::Verdicts>* out) {
-    out->emplace(co_await bulk.CreateBulk(std::move(copies)));
+    meta::Object model = meta::Object::Of(apis::compute::kMachineKind, machine);
+    std::vector<std::string> names = Names(count, machine);
+    out->emplace(co_await bulk.CreateBulk(std::move(model), std::move(names)));
     co_return OkStatus();
   }
   // How many of the machines are on each pool; "" without.
@@ -58,16 +60,16 @@ TEST_F(BulkPlacerTest, CopiesExistBoundFromTheirFirstMomentAndEveryHostWasAsked)
   Start({alpha, beta}, 30);
   apis::compute::Machine machine = world_.Machine("web");
   machine.spec.placement.emplace().policy = "spread";
-  const auto made = Create(Copies(40, machine));
+  const auto made = Create(40, machine);
   ASSERT_EQ(made.size(), 40U);
   std::set<std::string> uids;
   for (int i = 0; i < 40; ++i) {
     const auto& verdict = made[static_cast<size_t>(i)];
     ASSERT_TRUE(verdict.ok()) << verdict.status();
-    const auto& copy = verdict->as<apis::compute::Machine>();
-    EXPECT_EQ(copy.metadata.name, "web-" + std::to_string(i));
+    const apis::compute::Machine copy = world_.GetMachine("web-" + std::to_string(i));
     ASSERT_TRUE(copy.status.placement.has_value());
     EXPECT_EQ(copy.status.placement->epoch, 1);
+    EXPECT_EQ(copy.metadata.uid, *verdict);
     uids.insert(copy.metadata.uid);
   }
   // Bound by the same write that made them: nobody had to bind them later.
@@ -84,10 +86,29 @@ TEST_F(BulkPlacerTest, CopiesExistBoundFromTheirFirstMomentAndEveryHostWasAsked)
   EXPECT_EQ(asked, uids);
 }
 
+TEST_F(BulkPlacerTest, R2_5_AHostIsAskedForAllItsCopiesTogether) {
+  const std::string alpha = world_.MakePool("alpha", 400);
+  const std::string beta = world_.MakePool("beta", 400);
+  Start({alpha, beta}, 400);
+  apis::compute::Machine machine = world_.Machine("web");
+  machine.spec.placement.emplace().policy = "spread";
+  // More than are decided on in one turn, and more than one wave.
+  const auto made = Create(700, machine);
+  for (const auto& verdict : made) ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(world_.fleet().offers(alpha).size() + world_.fleet().offers(beta).size(), 700U);
+  for (const std::string& pool : {alpha, beta}) {
+    const auto& offers = world_.fleet().offers(pool);
+    ASSERT_GT(offers.size(), 300U);
+    for (size_t i = 1; i < offers.size(); ++i) {
+      EXPECT_EQ(offers[i].id.number, offers[i - 1].id.number + 1);
+    }
+  }
+}
+
 TEST_F(BulkPlacerTest, WhatFindsNoRoomIsCreatedAndSaysWhy) {
   const std::string pool = world_.MakePool("alpha", 3);
   Start({pool}, 3);
-  const auto made = Create(Copies(5, world_.Machine("web")));
+  const auto made = Create(5, world_.Machine("web"));
   for (const auto& verdict : made) EXPECT_TRUE(verdict.ok()) << verdict.status();
   EXPECT_EQ(Places("web", 5), (std::map<std::string, int>{{"", 2}, {"alpha", 3}}));
   ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("web-4").empty(); }));
@@ -105,7 +126,7 @@ TEST_F(BulkPlacerTest, S6_CopiesWhoseHostRefusesAreLeftToTheQueueAndGoElsewhere)
   });
   apis::compute::Machine machine = world_.Machine("web");
   machine.spec.placement.emplace().policy = "spread";
-  const auto made = Create(Copies(10, machine));
+  const auto made = Create(10, machine);
   for (const auto& verdict : made) ASSERT_TRUE(verdict.ok()) << verdict.status();
   ASSERT_TRUE(world_.Until([&] { return Places("web", 10)["beta"] == 10; }));
 }
@@ -117,7 +138,7 @@ TEST_F(BulkPlacerTest, C3_ASilentHostDelaysItsOwnCopiesOnly) {
   world_.fleet().Answers(alpha, [](const fleet::Offer&) { return std::nullopt; });
   apis::compute::Machine machine = world_.Machine("web");
   machine.spec.placement.emplace().policy = "spread";
-  const auto made = Create(Copies(10, machine));
+  const auto made = Create(10, machine);
   for (const auto& verdict : made) ASSERT_TRUE(verdict.ok()) << verdict.status();
   EXPECT_GE(Places("web", 10)["beta"], 5);
   ASSERT_TRUE(world_.Until([&] { return Places("web", 10)["beta"] == 10; }));
@@ -135,7 +156,7 @@ TEST_F(BulkPlacerTest, S3b_ACordonBetweenTheYesAndTheCommitIsSeenByTheCommit) {
   world_.fleet().Answers(alpha, yes, Duration::Millis(100));
   std::optional<BulkPlacer::Verdicts> made;
   rt::TaskScope scope(world_.api().loop());
-  scope.Spawn("bulk", Store(world_.scheduler().bulk(), Copies(4, world_.Machine("web")), &made));
+  scope.Spawn("bulk", Store(world_.scheduler().bulk(), 4, world_.Machine("web"), &made));
   world_.RunFor(Duration::Millis(10));
   world_.Cordon("alpha");
   ASSERT_TRUE(world_.Until([&] { return made.has_value(); }));
@@ -152,7 +173,7 @@ TEST_F(BulkPlacerTest, CopiesWithVolumesAreMadeAsAnybodyWould) {
   auto& volume = machine.spec.volumes.emplace_back();
   volume.name = "data";
   volume.volume_ref = apis::core::LocalObjectReference{"missing"};
-  const auto made = Create(Copies(2, machine));
+  const auto made = Create(2, machine);
   for (const auto& verdict : made) ASSERT_TRUE(verdict.ok()) << verdict.status();
   EXPECT_TRUE(world_.fleet().offers(alpha).empty());
   EXPECT_EQ(Places("db", 2), (std::map<std::string, int>{{"", 2}}));
@@ -163,7 +184,7 @@ TEST_F(BulkPlacerTest, ANameThatIsTakenIsReportedAndItsRoomGivenBack) {
   Start({alpha}, 30);
   world_.MakeMachine("web-1");
   ASSERT_TRUE(world_.IsPlaced("web-1"));
-  const auto made = Create(Copies(3, world_.Machine("web")));
+  const auto made = Create(3, world_.Machine("web"));
   EXPECT_TRUE(made[0].ok());
   EXPECT_TRUE(made[1].status().Is(Reason::kAlreadyExists)) << made[1].status();
   EXPECT_TRUE(made[2].ok());

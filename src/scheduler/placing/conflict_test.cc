@@ -28,12 +28,12 @@ class SlowBinder final : public client::Binder {
     }
     co_return verdicts;
   }
-  rt::Task<std::vector<Result<meta::Object>>> CreateBoundBatch(std::vector<meta::Object> objects,
-                                                               std::vector<client::BindItem> items,
-                                                               std::string holder,
-                                                               int64_t term) override {
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<client::BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override {
     co_return co_await binder_.CreateBoundBatch(
-        std::move(objects), std::move(items), std::move(holder), term);
+        std::move(model), std::move(items), std::move(holder), term);
   }
   rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override {
     co_return co_await binder_.UnbindBatch(std::move(requests));
