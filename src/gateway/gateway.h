@@ -273,7 +273,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   uint64_t last_session_ = 0;
   uint64_t last_ping_ = 0;
   bool closing_ = false;
-  int ticks_ = 0;
+  uint64_t ticks_ = 0;
 
   SessionTable table_;
   HealthBook health_;

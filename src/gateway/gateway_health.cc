@@ -14,8 +14,8 @@ namespace {
 namespace core = apis::core;
 
 constexpr Duration kTick = Duration::Millis(500);
-constexpr int kPublishTicks = 20;    // figures are shown at most every 10 s
-constexpr size_t kOrphansNamed = 5;  // in a condition's message
+constexpr uint64_t kPublishTicks = 20;  // figures are shown at most every 10 s
+constexpr size_t kOrphansNamed = 5;     // in a condition's message
 constexpr std::string_view kAllOrphans = "*";
 
 PoolCondition ConditionOf(HealthBook::Ready ready) {
@@ -44,8 +44,11 @@ rt::Task<Status> Gateway::Tick() {
   for (;;) {
     CO_TRY_STATUS(co_await rt::Sleep(kTick));
     for (const HealthBook::Turn& turn : health_.Tick(deps_.loop.Now())) WriteReady(turn);
-    if (++ticks_ % kPublishTicks != 0) continue;
-    for (const auto& [host, session] : table_.hosts()) PublishFacts(*session);
+    // A share of the hosts each time: all at once would be a burst of writes.
+    const uint64_t share = ++ticks_ % kPublishTicks;
+    for (const auto& [host, session] : table_.hosts()) {
+      if (session->number() % kPublishTicks == share) PublishFacts(*session);
+    }
   }
 }
 

@@ -41,6 +41,7 @@ rt::Task<Status> PoolWriter::WorkOff(std::string pool_uid) {
 }
 
 rt::Task<Status> PoolWriter::Write(Job job) {
+  CO_TRY(const rt::Gate::Permit permit, co_await writing_.Enter());
   Status last;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const client::ObjectKey key{.namespace_ = "", .name = job.pool.name};
@@ -56,7 +57,10 @@ rt::Task<Status> PoolWriter::Write(Job job) {
       last = written.status();
       if (last.Is(Reason::kConflict)) continue;
     }
-    if (!last.Is(Reason::kUnavailable) && !last.Is(Reason::kTimeout)) co_return last;
+    if (!last.Is(Reason::kUnavailable) && !last.Is(Reason::kTimeout) &&
+        !last.Is(Reason::kTooManyRequests)) {
+      co_return last;
+    }
     CO_TRY_STATUS(co_await rt::Sleep(kPause));
   }
   co_return last;
@@ -75,6 +79,13 @@ rt::Task<Result<std::optional<meta::Object>>> PoolWriter::Find(const meta::KindI
 rt::Task<Result<meta::Object>> PoolWriter::Admit(agent::PoolAnnounce announce,
                                                  agent::HostFacts host,
                                                  Announcer announcer) {
+  CO_TRY(const rt::Gate::Permit permit, co_await writing_.Enter());
+  co_return co_await TryAdmit(std::move(announce), std::move(host), std::move(announcer));
+}
+
+rt::Task<Result<meta::Object>> PoolWriter::TryAdmit(agent::PoolAnnounce announce,
+                                                    agent::HostFacts host,
+                                                    Announcer announcer) {
   Status last;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     CO_TRY(std::optional<meta::Object> before,

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "client/client.h"
 #include "gateway/rules/pool_plan.h"
+#include "rt/gate.h"
 #include "rt/loop.h"
 #include "rt/scope.h"
 #include "rt/task.h"
@@ -20,6 +21,9 @@ namespace berth::gateway {
 
 class PoolWriter {
  public:
+  // Writes in flight, of different pools: thousands of hosts may come at the same moment.
+  static constexpr size_t kInFlightMax = 256;
+
   PoolWriter(rt::Loop& loop, client::Client& client) : client_(client), scope_(loop) {}
 
   enum class Part : uint8_t { kMain, kStatus };
@@ -46,10 +50,14 @@ class PoolWriter {
   };
   rt::Task<Status> WorkOff(std::string pool_uid);
   rt::Task<Status> Write(Job job);
+  rt::Task<Result<meta::Object>> TryAdmit(agent::PoolAnnounce announce,
+                                          agent::HostFacts host,
+                                          Announcer announcer);
   rt::Task<Result<std::optional<meta::Object>>> Find(const meta::KindInfo* kind, std::string name);
 
   client::Client& client_;
   std::map<std::string, std::vector<Job>> queues_;  // by pool UID, while somebody works it off
+  rt::Gate writing_{kInFlightMax};
   rt::TaskScope scope_;
 };
 
