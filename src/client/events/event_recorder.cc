@@ -40,6 +40,10 @@ void EventRecorder::Record(const EventSubject& subject,
                            std::string_view reason,
                            std::string_view action,
                            std::string message) {
+  if (type == EventType::kNormal && queue_.size() >= kNormalQueueMax) {
+    ++dropped_;
+    return;
+  }
   message = Printable(std::move(message));
   Sameness sameness(subject.uid, std::string(reason), message);
   if (const auto found = remembered_.find(sameness); found != remembered_.end()) {
@@ -48,7 +52,7 @@ void EventRecorder::Record(const EventSubject& subject,
     work_.Set();
     return;
   }
-  if (queue_.size() >= (type == EventType::kNormal ? kNormalQueueMax : kQueueMax)) {
+  if (queue_.size() >= kQueueMax) {
     ++dropped_;
     return;
   }
