@@ -31,13 +31,16 @@ bool HasRoom(const World& world, const Troubles& troubles, const PlacedFact& wan
   return false;
 }
 
-// The store may have refused its volume, or its user has deleted it.
-bool HasItsVolumes(const World& world, const PlacedFact& machine) {
+// The store may have refused its volume, its user has deleted it, or its host is gone for good:
+// then it is kept there (PROTOCOL 4.3), and what names it cannot start.
+bool HasItsVolumes(const World& world, const Troubles& troubles, const PlacedFact& machine) {
   return std::ranges::all_of(machine.volumes, [&](const std::string& name) {
     const client::ObjectKey key{.namespace_ = machine.key.namespace_, .name = name};
-    return std::ranges::any_of(world.truth().placed(), [&key](const auto& other) {
+    return std::ranges::any_of(world.truth().placed(), [&](const auto& other) {
       const PlacedFact& volume = other.second;
-      return volume.kind == &apis::storage::kVolumeKind && volume.key == key && !volume.is_deleting;
+      if (volume.kind != &apis::storage::kVolumeKind || volume.key != key) return false;
+      HostProcess* host = volume.pool_uid.empty() ? nullptr : world.HostOf(volume.pool_uid);
+      return !volume.is_deleting && (host == nullptr || !troubles.IsGone(*host));
     });
   });
 }
@@ -66,8 +69,8 @@ bool WaitsForItsMachine(const World& world, const PlacedFact& fact) {
 
 std::string WhyNotPlaced(const World& world, const Troubles& troubles, const PlacedFact& fact) {
   // A group needs room for all of it at once.
-  const bool may_wait = fact.is_picky || !fact.group.empty() || !HasItsVolumes(world, fact) ||
-                        WaitsWithItsMachine(world, fact);
+  const bool may_wait = fact.is_picky || !fact.group.empty() ||
+                        !HasItsVolumes(world, troubles, fact) || WaitsWithItsMachine(world, fact);
   if (may_wait || !HasRoom(world, troubles, fact)) return "";
   return fmt::format("{} {} has no pool though there is room: {} {}",
                      fact.kind->kind,
@@ -96,7 +99,7 @@ std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const P
   if (fact.kind != &kMachineKind) return "";
   const int copies = host->state().RunningCopies(host->fake().clock(), fact.uid);
   // Who deletes a volume by force (4.5) has a machine that cannot start; one that runs goes on.
-  if (copies == 0 && !HasItsVolumes(world, fact)) return "";
+  if (copies == 0 && !HasItsVolumes(world, troubles, fact)) return "";
   if (copies != (fact.is_on ? 1 : 0)) {
     return fmt::format("{} runs {} times on {}, power {}, and is said to be {}",
                        fact.key.name,
