@@ -18,14 +18,16 @@ MACHINE_UID_LABEL = 'machinepoollet.ironcore.dev/machine-uid'
 class Process:
     """A berth process with a log. kill() and start() again keep its folder."""
 
-    def __init__(self, name, home, *arguments):
+    def __init__(self, name, home, *arguments, command=None):
+        """`command` are the words that run berth, if not simply its path."""
         self.name = name
         self.log_path = os.path.join(home, f'{name}.log')
-        self._home, self._arguments, self.process = home, arguments, None
+        self._home, self._arguments, self._command, self.process = home, arguments, command, None
 
     def start(self):
         with open(self.log_path, 'ab') as log:
-            self.process = subprocess.Popen([berth_fixture.binary(), *self._arguments], stdin=subprocess.DEVNULL,
+            command = self._command or [berth_fixture.binary()]
+            self.process = subprocess.Popen([*command, *self._arguments], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, cwd=self._home, start_new_session=True)
         return self
 

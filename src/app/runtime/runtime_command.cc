@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/runtime/fake_runtime_options.h"
+#include "app/runtime/machine_runtime_command.h"
 #include "app/runtime/runtime_process.h"
 #include "app/runtime/volume_runtime_command.h"
 #include "base/strings.h"
@@ -182,16 +183,18 @@ constexpr cli::Command kFake = {
 }  // namespace
 
 cli::Command RuntimeCommand() {
-  static const std::array kChildren = {kFake, VolumeRuntimeCommand()};
+  static const std::array kChildren = {kFake, VolumeRuntimeCommand(), MachineRuntimeCommand()};
   return {
       .name = "runtime",
       .group = "Hosts",
-      .usage = "fake|volume",
+      .usage = "fake|volume|machine",
       .summary = "Run what runs machines, volumes and buckets on a host",
       .details = "A runtime serves the runtime interface on a unix socket; a poollet drives it.",
       .examples =
           "berth runtime fake --socket /run/berth\n"
           "berth runtime volume --socket /run/berth --dir /var/lib/berth/disks --classes "
+          "classes.yaml\n"
+          "berth runtime machine --socket /run/berth --dir /var/lib/berth/machines --classes "
           "classes.yaml",
       .children = kChildren};
 }

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runtime/machine_runtime_command.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <csignal>
+#include <memory>
+#include <ostream>
+#include <utility>
+
+#include "app/runtime/machine_runtime_options.h"
+#include "app/runtime/runtime_process.h"
+#include "base/log.h"
+#include "cli/arguments.h"
+#include "cli/failure.h"
+#include "cli/session/session.h"
+#include "iri/grpc/server.h"
+#include "net/grpc_status.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/event.h"
+#include "rt/process/child_processes.h"
+#include "rt/thread_pool.h"
+#include "runtime/machine/kvm_probe.h"
+#include "runtime/machine/libvirt_hypervisor.h"
+#include "runtime/machine/machine_host.h"
+#include "runtime/volume/local_images.h"
+#include "runtime/volume/qemu_disks.h"
+
+namespace berth::app {
+namespace {
+
+using cli::Arguments;
+using cli::Flag;
+using cli::FlagKind;
+using cli::Session;
+using runtime::Acceleration;
+
+constexpr std::array<std::string_view, 3> kAccelerations = {"auto", "kvm", "tcg"};
+
+constexpr std::array kMachineFlags = {
+    Flag{.name = "socket",
+         .kind = FlagKind::kText,
+         .value_name = "DIR|PATH",
+         .help = "(sockets) Folder for the socket, or PATH.sock. As root /run/berth.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "dir",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(storage) Folder for local disks and console logs; one runtime per folder.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "run-dir",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(storage) Folder for consoles and secrets, in memory: a reboot empties it.",
+         .fallback = "/run/berth/machines",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "classes",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(host) YAML file with the machine classes: name, capabilities cpu and memory, "
+                 "firmware.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "reserve-cpu",
+         .kind = FlagKind::kText,
+         .value_name = "CORES",
+         .help = "(host) Kept for the host.",
+         .fallback = "0"},
+    Flag{.name = "reserve-memory",
+         .kind = FlagKind::kText,
+         .value_name = "SIZE",
+         .help = "(host) The same.",
+         .fallback = "1Gi"},
+    Flag{.name = "overcommit-cpu",
+         .kind = FlagKind::kText,
+         .value_name = "RATIO",
+         .help = "(host) Promise this many times the cores that are left, from 1 to 100.",
+         .fallback = "1"},
+    Flag{.name = "overcommit-memory",
+         .kind = FlagKind::kText,
+         .value_name = "RATIO",
+         .help = "(host) The same of memory.",
+         .fallback = "1"},
+    Flag{.name = "local-disk",
+         .kind = FlagKind::kText,
+         .value_name = "SIZE",
+         .help = "(storage) Disk that the local disks of machines share.",
+         .fallback = "0"},
+    Flag{.name = "images",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(images) Folder with OCI image layouts, disk files, and NAME/vmlinuz with "
+                 "NAME/initramfs.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "libvirt",
+         .kind = FlagKind::kText,
+         .value_name = "URI",
+         .help = "(guests) The libvirt that runs them.",
+         .fallback = "qemu:///system"},
+    Flag{.name = "acceleration",
+         .kind = FlagKind::kText,
+         .value_name = "HOW",
+         .help = "(guests) kvm, tcg, or auto: KVM if a probe guest boots with it.",
+         .fallback = "auto",
+         .values = kAccelerations},
+    Flag{.name = "guest-user",
+         .kind = FlagKind::kText,
+         .value_name = "USER",
+         .help = "(guests) Who QEMU is: owns what only the guest reads.",
+         .fallback = "libvirt-qemu"},
+    Flag{.name = "shutdown-grace",
+         .kind = FlagKind::kDuration,
+         .value_name = "TIME",
+         .help = "(guests) From the power button to the plug.",
+         .fallback = "30s"},
+    Flag{.name = "qemu",
+         .kind = FlagKind::kText,
+         .value_name = "PATH",
+         .help = "(guests) The program of the probe guest.",
+         .fallback = "/usr/bin/qemu-system-x86_64",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "qemu-img",
+         .kind = FlagKind::kText,
+         .value_name = "PATH",
+         .help = "(storage) The program that makes disks.",
+         .fallback = "/usr/bin/qemu-img",
+         .completion = cli::Completion::kFiles},
+};
+
+// Files and processes: their threads mostly wait.
+constexpr size_t kFileThreads = 2;
+constexpr size_t kProcessesMax = 4;
+
+rt::ThreadPool::Options Pool(size_t threads, std::string name) {
+  rt::ThreadPool::Options options;
+  options.threads = threads;
+  options.name = std::move(name);
+  return options;
+}
+
+// In the order in which they need each other.
+struct MachineProcess {
+  rt::ThreadPool files{Pool(kFileThreads, "files")};
+  rt::ThreadPool programs{Pool(kProcessesMax, "programs")};
+  rt::ChildProcesses processes{programs};
+  std::unique_ptr<runtime::GuestFolders> folders;
+  std::unique_ptr<runtime::QemuDisks> disks;
+  std::unique_ptr<runtime::LocalImages> images;
+  runtime::NoNetworks networks;
+  std::unique_ptr<runtime::LibvirtHypervisor> hypervisor;
+  std::unique_ptr<runtime::MachineHost> host;
+  RuntimeServers servers;
+};
+
+struct Accelerated {
+  Acceleration acceleration = Acceleration::kTcg;
+  std::string why;
+};
+
+rt::Task<Result<Accelerated>> ChooseAcceleration(MachineProcess* process,
+                                                 const MachineRuntimeOptions* options) {
+  Accelerated chosen;
+  if (options->acceleration == AccelerationChoice::kTcg) {
+    chosen.why = "tcg was asked for";
+    co_return chosen;
+  }
+  runtime::Probe probe;
+  probe.qemu = options->qemu;
+  probe.floppy = options->places.run_folder + "/probe.img";
+  const Status probed = co_await runtime::RunProbe(&process->processes, std::move(probe));
+  if (probed.ok()) {
+    chosen.acceleration = Acceleration::kKvm;
+    chosen.why = "a probe guest ran";
+    co_return chosen;
+  }
+  if (options->acceleration == AccelerationChoice::kKvm)
+    co_return probed.Wrap("--acceleration kvm");
+  chosen.why = probed.message();
+  co_return chosen;
+}
+
+rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRuntimeOptions options) {
+  CO_TRY(const Accelerated chosen, co_await ChooseAcceleration(process, &options));
+  LOG_INFO("guests run with {}: {}", runtime::AccelerationName(chosen.acceleration), chosen.why);
+  runtime::LibvirtHypervisor::Options libvirt;
+  libvirt.uri = options.libvirt_uri;
+  auto connected = co_await runtime::LibvirtHypervisor::Start(*loop, std::move(libvirt));
+  if (!connected.ok()) {
+    co_return cli::Advise(connected.status(),
+                          "start libvirtd (without systemd: `virtlogd -d; libvirtd -d`)");
+  }
+  process->hypervisor = *std::move(connected);
+  const Result<std::string> version = co_await process->hypervisor->Version();
+  options.host.acceleration = chosen.acceleration;
+  options.host.boot_id = HostBoot();
+  options.host.facts = {
+      {"machine-hypervisor", version.ok() ? *version : std::string(version.status().message())},
+      {"machine-acceleration-reason", chosen.why}};
+  const runtime::MachineHost::Deps deps = {.loop = *loop,
+                                           .hypervisor = *process->hypervisor,
+                                           .folders = *process->folders,
+                                           .disks = *process->disks,
+                                           .images = *process->images,
+                                           .networks = process->networks,
+                                           .files = process->files};
+  auto host = co_await runtime::MachineHost::Start(deps, std::move(options.host));
+  if (!host.ok()) {
+    CO_TRY_STATUS(co_await process->hypervisor->Stop());
+    co_return host.status();
+  }
+  process->host = *std::move(host);
+  co_return OkStatus();
+}
+
+rt::Task<Status> StopHost(MachineProcess* process) {
+  CO_TRY_STATUS(co_await process->host->Stop());
+  co_return co_await process->hypervisor->Stop();
+}
+
+rt::Task<Status> ServeAndStop(rt::Event* stop, MachineProcess* process) {
+  const Status served = co_await ServeUntil(stop, &process->servers);
+  CO_TRY_STATUS(co_await StopHost(process));
+  co_return served;
+}
+
+Status RunMachine(Session& session, const Arguments& arguments) {
+  net::InitGrpcProcess();
+  umask(0077);  // sockets, secrets and disks are for their owner only
+  TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
+  TRY(const HostSize size, HostSizeOf());
+  TRY(MachineRuntimeOptions options, MachineOptionsOf(arguments, size));
+  rt::AsioLoop loop("main");
+  rt::Event stop;
+  loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
+  MachineProcess process;
+  TRY(process.folders, runtime::GuestFolders::Open(options.places, process.files));
+  runtime::QemuDisks::Options qemu;
+  qemu.qemu_img = options.qemu_img;
+  process.disks =
+      std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
+  process.images = std::make_unique<runtime::LocalImages>(options.images, process.files);
+  TRY_STATUS(rt::RunTask(loop, StartHost(&process, &loop, std::move(options))));
+  iri::Runtimes runtimes;
+  runtimes.machine = process.host.get();
+  runtimes.host = process.host.get();
+  auto server = iri::RuntimeServer::Start(loop, MachineSocket(socket), runtimes);
+  if (!server.ok()) {
+    TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
+    return server.status();
+  }
+  session.out() << "serving unix:" << (*server)->path() << '\n'
+                << "next    berth iri machines --endpoint unix:" << (*server)->path() << std::endl;
+  process.servers.push_back(*std::move(server));
+  return rt::RunTask(loop, ServeAndStop(&stop, &process));
+}
+
+}  // namespace
+
+cli::Command MachineRuntimeCommand() {
+  return {
+      .name = "machine",
+      .summary = "Guests of libvirt on this host",
+      .details =
+          "Machines as guests of libvirt and QEMU: with KVM if a probe guest boots with it, else "
+          "without. Disks are volumes of `berth runtime volume` on the same host, or local ones. "
+          "Runs until it is told to stop; guests run on, and everything is found again in libvirt.",
+      .examples =
+          "# one class; what is left of the host when 2 GiB are kept\n"
+          "printf 'classes:\\n- name: small\\n  capabilities: {cpu: 1, memory: 1Gi}\\n' "
+          ">classes.yaml\n"
+          "berth runtime machine --socket /run/berth --dir /var/lib/berth/machines --classes "
+          "classes.yaml --reserve-memory 2Gi\n"
+          "# with images, room for local disks, and two guests' cores on each core\n"
+          "berth runtime machine --dir /srv/machines --classes classes.yaml --images /srv/images "
+          "--local-disk 100Gi --overcommit-cpu 2\n"
+          "# what it runs\n"
+          "berth iri machines --endpoint unix:/run/berth/iri-machineprovider.sock",
+      .flags = kMachineFlags,
+      .run = &RunMachine};
+}
+
+}  // namespace berth::app

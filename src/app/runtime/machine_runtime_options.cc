@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runtime/machine_runtime_options.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "base/strings.h"
+#include "cli/failure.h"
+#include "cli/files.h"
+#include "iri/grpc/endpoint.h"
+#include "meta/quantity.h"
+
+namespace berth::app {
+namespace {
+
+constexpr double kOvercommitMax = 100;
+constexpr int64_t kThousandths = 1000;
+
+Result<int64_t> Amount(const cli::Arguments& arguments,
+                       std::string_view flag,
+                       std::string_view example) {
+  const std::string& text = arguments.Text(flag);
+  const Result<meta::Quantity> amount = meta::Quantity::Parse(text);
+  if (!amount.ok() || amount->Sign() < 0) {
+    return BadRequest("--" + std::string(flag) + " " + Quote(text) +
+                      ": expected an amount such as " + std::string(example));
+  }
+  return amount->Value();
+}
+
+Result<double> Ratio(const cli::Arguments& arguments, std::string_view flag) {
+  const std::string& text = arguments.Text(flag);
+  double ratio = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), ratio);
+  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  if (!whole || !(ratio >= 1 && ratio <= kOvercommitMax)) {
+    return BadRequest("--" + std::string(flag) + " " + Quote(text) +
+                      ": expected a ratio from 1 to 100");
+  }
+  return ratio;
+}
+
+Result<std::string> Absolute(const std::string& path, std::string_view flag) {
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(path, failed);
+  if (failed) {
+    return BadRequest("--" + std::string(flag) + " " + Quote(path) + ": " + failed.message());
+  }
+  std::string text = absolute.lexically_normal().string();
+  if (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+Result<AccelerationChoice> AccelerationOf(const std::string& text) {
+  if (text == "auto") return AccelerationChoice::kAuto;
+  if (text == "kvm") return AccelerationChoice::kKvm;
+  if (text == "tcg") return AccelerationChoice::kTcg;
+  return BadRequest("--acceleration " + Quote(text) + ": expected auto, kvm or tcg");
+}
+
+Status ReadTotals(const cli::Arguments& arguments,
+                  const HostSize& size,
+                  iri::ResourceVector& total) {
+  TRY(const int64_t reserve_cores, Amount(arguments, "reserve-cpu", "1"));
+  TRY(const int64_t reserve_memory, Amount(arguments, "reserve-memory", "2Gi"));
+  TRY(const double cpu_ratio, Ratio(arguments, "overcommit-cpu"));
+  TRY(const double memory_ratio, Ratio(arguments, "overcommit-memory"));
+  TRY(const int64_t disk, Amount(arguments, "local-disk", "100Gi"));
+  total[std::string(iri::kCpu)] =
+      runtime::PromisedAmount(size.cores * kThousandths, reserve_cores * kThousandths, cpu_ratio);
+  total[std::string(iri::kMemory)] =
+      runtime::PromisedAmount(size.memory_bytes, reserve_memory, memory_ratio);
+  total[std::string(iri::kStorage)] = disk;
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<HostSize> HostSizeOf() {
+  HostSize size;
+  size.cores = sysconf(_SC_NPROCESSORS_ONLN);
+  size.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (size.cores <= 0 || size.memory_bytes <= 0) {
+    return Internal("this host does not tell its cores and its memory");
+  }
+  return size;
+}
+
+Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
+                                               const HostSize& size) {
+  MachineRuntimeOptions options;
+  if (arguments.Text("dir").empty()) {
+    return cli::Advise(BadRequest("no place for the guests' files"), "name a folder with --dir");
+  }
+  if (arguments.Text("classes").empty()) {
+    return cli::Advise(BadRequest("no machine classes"),
+                       "name a file with --classes; `berth runtime machine --help` shows one");
+  }
+  TRY(options.places.folder, Absolute(arguments.Text("dir"), "dir"));
+  TRY(options.places.run_folder, Absolute(arguments.Text("run-dir"), "run-dir"));
+  options.places.guest_user = arguments.Text("guest-user");
+  if (!arguments.Text("images").empty()) {
+    TRY(options.images, Absolute(arguments.Text("images"), "images"));
+  }
+  options.host.image_folder = options.images;
+  options.libvirt_uri = arguments.Text("libvirt");
+  options.qemu_img = arguments.Text("qemu-img");
+  options.qemu = arguments.Text("qemu");
+  TRY(options.acceleration, AccelerationOf(arguments.Text("acceleration")));
+  TRY(const std::string yaml, cli::ReadFile(arguments.Text("classes")));
+  Result<std::vector<runtime::OfferedMachineClass>> classes = runtime::ParseMachineClasses(yaml);
+  if (!classes.ok()) return classes.status().Wrap("--classes " + arguments.Text("classes"));
+  options.host.classes = *std::move(classes);
+  TRY_STATUS(ReadTotals(arguments, size, options.host.total));
+  options.host.shutdown_grace = arguments.Span("shutdown-grace");
+  return options;
+}
+
+std::string MachineSocket(const std::string& socket_or_folder) {
+  if (socket_or_folder.ends_with(".sock")) return socket_or_folder;
+  return iri::WellKnownSockets(iri::RuntimeKind::kMachine, socket_or_folder).back();
+}
+
+}  // namespace berth::app
