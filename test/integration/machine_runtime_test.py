@@ -164,12 +164,14 @@ class MachineRuntimeTest(unittest.TestCase):
         cls.addClassCleanup(cls.libvirt.kill)
         cls.addClassCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in cls.libvirt.guests()])
         cls.socket = os.path.join(cls.home, 'sockets', 'machine.sock')
+        # Its socket is for its own user alone.
+        cls.berth = [*as_guest_user(), cls.binary_for_guest_user()]
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.socket, '--libvirt', cls.libvirt.uri,
             '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
             os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
             '--reserve-memory', '64Mi', '--overcommit-cpu', '4', '--acceleration', 'tcg', '--shutdown-grace', '2s',
-            command=[*as_guest_user(), cls.binary_for_guest_user()])
+            command=cls.berth)
         cls.addClassCleanup(cls.runtime.kill)
         cls.start()
 
@@ -189,7 +191,7 @@ class MachineRuntimeTest(unittest.TestCase):
 
     @classmethod
     def iri(cls, *words, check=True, input=None):
-        return berth_fixture.run([berth_fixture.binary(), 'iri', *words, '--endpoint', f'unix:{cls.socket}'],
+        return berth_fixture.run([*cls.berth, 'iri', *words, '--endpoint', f'unix:{cls.socket}'],
                                  check=check, input=input)
 
     def machine(self, uid):
