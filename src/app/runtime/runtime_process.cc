@@ -18,6 +18,13 @@ constexpr Duration kStopGrace = Duration::Seconds(2);
 
 }  // namespace
 
+rt::ThreadPool::Options RuntimeThreads::Pool(size_t threads, std::string name) {
+  rt::ThreadPool::Options options;
+  options.threads = threads;
+  options.name = std::move(name);
+  return options;
+}
+
 Result<std::string> RuntimeSocketPath(std::string socket, const cli::Environment& environment) {
   const std::string_view user_folder = environment.Variable("XDG_RUNTIME_DIR");
   if (socket.empty() && geteuid() == 0) socket = "/run/berth";

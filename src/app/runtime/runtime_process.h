@@ -3,6 +3,7 @@
 // host this is, how they serve until they are told to stop.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,7 +13,9 @@
 #include "cli/environment.h"
 #include "iri/grpc/server.h"
 #include "rt/event.h"
+#include "rt/process/child_processes.h"
 #include "rt/task.h"
+#include "rt/thread_pool.h"
 
 namespace berth::app {
 
@@ -22,6 +25,16 @@ Result<std::string> RuntimeSocketPath(std::string socket, const cli::Environment
 
 // Which start of this machine it is.
 std::string HostBoot();
+
+// The threads of a runtime on real files and programs; they mostly wait. A process that begins with
+// these ends with them.
+struct RuntimeThreads {
+  static rt::ThreadPool::Options Pool(size_t threads, std::string name);
+
+  rt::ThreadPool files{Pool(2, "files")};
+  rt::ThreadPool programs{Pool(4, "programs")};
+  rt::ChildProcesses processes{programs};
+};
 
 using RuntimeServers = std::vector<std::unique_ptr<iri::RuntimeServer>>;
 // Calls in progress get a moment to end. Always ok.

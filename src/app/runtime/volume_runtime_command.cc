@@ -18,8 +18,6 @@
 #include "net/grpc_status.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/event.h"
-#include "rt/process/child_processes.h"
-#include "rt/thread_pool.h"
 #include "runtime/volume/folder_shelf.h"
 #include "runtime/volume/local_images.h"
 #include "runtime/volume/qemu_disks.h"
@@ -78,22 +76,8 @@ constexpr std::array kVolumeFlags = {
          .completion = cli::Completion::kFiles},
 };
 
-// Files and processes: their threads mostly wait.
-constexpr size_t kFileThreads = 2;
-constexpr size_t kProcessesMax = 4;
-
-rt::ThreadPool::Options Pool(size_t threads, std::string name) {
-  rt::ThreadPool::Options options;
-  options.threads = threads;
-  options.name = std::move(name);
-  return options;
-}
-
 // In the order in which they need each other.
-struct VolumeProcess {
-  rt::ThreadPool files{Pool(kFileThreads, "files")};
-  rt::ThreadPool programs{Pool(kProcessesMax, "programs")};
-  rt::ChildProcesses processes{programs};
+struct VolumeProcess : RuntimeThreads {
   std::unique_ptr<runtime::FolderShelf> shelf;
   std::unique_ptr<runtime::QemuDisks> disks;
   std::unique_ptr<runtime::LocalImages> images;

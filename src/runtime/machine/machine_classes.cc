@@ -7,59 +7,27 @@
 #include <limits>
 
 #include "base/strings.h"
-#include "meta/quantity.h"
 #include "meta/value.h"
-#include "meta/yaml.h"
+#include "runtime/volume/class_file.h"
 
 namespace berth::runtime {
 namespace {
 
 using meta::Value;
 
-constexpr size_t kNameMax = 253;
-
-Status OnlyMembers(const Value& value,
-                   std::initializer_list<std::string_view> known,
-                   std::string_view where) {
-  if (!value.is_object()) {
-    return BadRequest(fmt::format("{}: expected a mapping, got {}", where, value.type_name()));
-  }
-  for (const auto& member : value.members()) {
-    if (std::ranges::find(known, member.key) == known.end()) {
-      return BadRequest(fmt::format("{}: unknown field {}", where, Quote(member.key)));
-    }
-  }
-  return OkStatus();
-}
-
-Result<int64_t> Amount(const Value& value, std::string_view key, std::string_view where) {
-  if (value.is_int() && value.as_int() > 0) return value.as_int();
-  const Result<meta::Quantity> amount = value.is_string()
-                                            ? meta::Quantity::Parse(value.as_string())
-                                            : Result<meta::Quantity>(BadRequest("no amount"));
-  if (!amount.ok() || amount->Sign() <= 0) {
-    return BadRequest(fmt::format(
-        "{}: capabilities.{}: expected a whole amount above 0 such as 2 or 4Gi", where, key));
-  }
-  return amount->Value();
-}
+constexpr std::string_view kExpected = "a whole amount above 0 such as 2 or 4Gi";
 
 Result<OfferedMachineClass> ClassOf(const Value& value, size_t index) {
-  const std::string_view name = value.GetString({"name"});
-  const std::string where =
-      name.empty() ? fmt::format("classes[{}]", index) : fmt::format("class {}", Quote(name));
+  const std::string where = ClassWhere(value, index);
   TRY_STATUS(OnlyMembers(value, {"name", "capabilities", "firmware"}, where));
-  if (name.empty() || name.size() > kNameMax) {
-    return BadRequest(fmt::format("{}: name: expected 1 to {} characters", where, kNameMax));
-  }
   OfferedMachineClass offered;
-  offered.machine_class.name = name;
+  TRY(offered.machine_class.name, ClassName(value, where));
   const Value* const capabilities = value.Find("capabilities");
   if (capabilities == nullptr || !capabilities->is_object()) {
     return BadRequest(where + ": capabilities: expected a mapping");
   }
   for (const auto& member : capabilities->members()) {
-    TRY(const int64_t amount, Amount(member.value, member.key, where));
+    TRY(const int64_t amount, CapabilityAmount(member.value, member.key, where, kExpected));
     offered.machine_class.capabilities.emplace(member.key, amount);
   }
   for (const std::string_view needed : {iri::kCpu, iri::kMemory}) {
@@ -85,18 +53,9 @@ int64_t AmountOf(const iri::ResourceVector& amounts, const std::string& name) {
 }  // namespace
 
 Result<std::vector<OfferedMachineClass>> ParseMachineClasses(std::string_view yaml) {
-  TRY(const Value root, meta::ParseYaml(yaml));
-  TRY_STATUS(OnlyMembers(root, {"classes"}, "machine classes"));
-  const Value* const list = root.Find("classes");
-  if (list == nullptr || !list->is_array() || list->items().empty()) {
-    return BadRequest("machine classes: expected a list `classes` with at least one class");
-  }
-  if (list->items().size() > kMachineClassesMax) {
-    return BadRequest(fmt::format(
-        "machine classes: {} classes, at most {}", list->items().size(), kMachineClassesMax));
-  }
+  TRY(const Value list, ReadClassList(yaml, "machine classes", kMachineClassesMax));
   std::vector<OfferedMachineClass> classes;
-  for (const Value& item : list->items()) {
+  for (const Value& item : list.items()) {
     TRY(OfferedMachineClass offered, ClassOf(item, classes.size()));
     if (FindClass(classes, offered.machine_class.name) != nullptr) {
       return BadRequest(fmt::format("class {} stands twice", Quote(offered.machine_class.name)));
