@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -75,6 +76,26 @@ Result<Pipe> SecretPipe(const std::string& secret) {
   return pipe;
 }
 
+// What a program may read at its own pace: a file in memory that has no name.
+Result<Descriptor> InputFile(const std::string& input) {
+  if (input.size() > kProcessInputBytesMax) {
+    return BadRequest("an input of " + std::to_string(input.size()) + " bytes, at most " +
+                      std::to_string(kProcessInputBytesMax));
+  }
+  if (input.empty()) return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Descriptor file(memfd_create("input", MFD_CLOEXEC));
+  if (!file.is_open()) return Failed("memfd_create");
+  size_t done = 0;
+  while (done < input.size()) {
+    const ssize_t count = ::write(file.get(), input.data() + done, input.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Failed("write the input of a program");
+    done += static_cast<size_t>(count);
+  }
+  if (lseek(file.get(), 0, SEEK_SET) != 0) return Failed("lseek");
+  return file;
+}
+
 // Tells the thread that waits for a process to kill it.
 class KillSwitch final : public CancelHook {
  public:
@@ -100,6 +121,7 @@ class KillSwitch final : public CancelHook {
 // Everything that the child needs, made before the fork: it may not allocate.
 struct Launch {
   std::vector<char*> argv;
+  Descriptor input;
   Pipe output;
   Pipe errors;
   Pipe failure;  // carries errno if exec fails, closes if it works
@@ -127,10 +149,8 @@ void Limit(int resource, int64_t most) {
   if (getppid() != launch.parent) give_up();  // it died before we asked
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   setsid();
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0) give_up();
   std::array<int, kFirstSecretFd + kSecretsMax> wanted = {
-      null, launch.output.write.get(), launch.errors.write.get()};
+      launch.input.get(), launch.output.write.get(), launch.errors.write.get()};
   size_t count = kFirstSecretFd;
   for (const Pipe& secret : launch.secrets) wanted[count++] = secret.read.get();
   // First out of the way, then into place: a source may have the number of another's target.
@@ -169,6 +189,7 @@ Result<Launch> Prepare(const ProcessRequest& request) {
     launch.argv.push_back(const_cast<char*>(word.c_str()));
   }
   launch.argv.push_back(nullptr);
+  TRY(launch.input, InputFile(request.input));
   TRY(launch.output, NewPipe());
   TRY(launch.errors, NewPipe());
   TRY(launch.failure, NewPipe());

@@ -52,6 +52,16 @@ TEST_F(ChildProcessesTest, TellsHowAProgramEndedAndWhatItSaid) {
   EXPECT_FALSE(killed->ok());
 }
 
+TEST_F(ChildProcessesTest, AProgramReadsItsInputAndNothingElse) {
+  ProcessRequest request = Shell("wc -c");
+  request.input.assign(300'000, 'x');  // more than a pipe holds
+  EXPECT_EQ(Run(request)->output, "300000\n");
+  request.input.clear();
+  EXPECT_EQ(Run(request)->output, "0\n");
+  request.input.assign(kProcessInputBytesMax + 1, 'x');
+  EXPECT_TRUE(Run(request).status().Is(Reason::kBadRequest));
+}
+
 TEST_F(ChildProcessesTest, ArgumentsReachTheProgramAsTheyAre) {
   ProcessRequest request;
   request.argv = {"/bin/echo", "-n", "a b", "$HOME;`id`", "*"};

@@ -17,11 +17,13 @@ namespace berth::rt {
 // A secret and what a program says of a file are small; more than this is cut off or refused.
 constexpr size_t kProcessSecretBytesMax = 4096;  // fits into a pipe that nobody reads yet
 constexpr size_t kProcessOutputBytesMax = 256 * 1024;
+constexpr size_t kProcessInputBytesMax = size_t{8} << 20;
 
 struct ProcessRequest {
   std::vector<std::string> argv;  // argv[0] is the path of the program
   // Given to the program as pipes: the first is read at /dev/fd/3, the second at /dev/fd/4, ...
   std::vector<std::string> secrets;
+  std::string input;             // its standard input
   Duration limit;                // it is killed then
   int64_t file_bytes_max = 0;    // of each file that it writes; 0: no limit
   int64_t memory_bytes_max = 0;  // of its address space; 0: no limit
@@ -41,7 +43,7 @@ class ProcessRunner {
 
   // Runs the program and waits for its end, however it ended. Unavailable: it could not be started;
   // Timeout, Cancelled: it was killed and is gone; TooManyRequests: too many wait already. Its
-  // environment is empty, its standard input too, it makes no core dumps, and it dies with us.
+  // environment is empty, it makes no core dumps, and it dies with us.
   virtual Task<Result<ProcessEnd>> Run(ProcessRequest request) = 0;
 };
 

@@ -19,4 +19,6 @@ rt::Task<Status> NoNetworks::Unplug(std::string /*machine_id*/, iri::MachineNic 
   co_return OkStatus();
 }
 
+rt::Task<Status> NoNetworks::Adopt(std::vector<PluggedNic> /*plugged*/) { co_return OkStatus(); }
+
 }  // namespace berth::runtime

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "iri/machine.h"
@@ -11,6 +12,12 @@
 #include "runtime/machine/domain_xml.h"
 
 namespace berth::runtime {
+
+// An interface that a machine has.
+struct PluggedNic {
+  std::string machine_id;
+  iri::MachineNic nic;
+};
 
 class HostNetworks {
  public:
@@ -24,6 +31,9 @@ class HostNetworks {
   virtual rt::Task<Status> Plug(std::string machine_id, iri::MachineNic nic) = 0;
   // When no guest has it any more. Ok if it was not plugged in.
   virtual rt::Task<Status> Unplug(std::string machine_id, iri::MachineNic nic) = 0;
+  // Once, at the start: what all machines have. Everything else that an earlier life of the runtime
+  // has left is unplugged. Plug and Unplug may come before it, and then wait for it.
+  virtual rt::Task<Status> Adopt(std::vector<PluggedNic> plugged) = 0;
 };
 
 // A host without networks.
@@ -33,6 +43,7 @@ class NoNetworks final : public HostNetworks {
                              const iri::MachineNic& nic) const override;
   rt::Task<Status> Plug(std::string machine_id, iri::MachineNic nic) override;
   rt::Task<Status> Unplug(std::string machine_id, iri::MachineNic nic) override;
+  rt::Task<Status> Adopt(std::vector<PluggedNic> plugged) override;
 };
 
 }  // namespace berth::runtime

@@ -175,7 +175,11 @@ rt::Task<Status> MachineHost::AttachNetworkInterface(std::string id, iri::Machin
   CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
   const MachineRecord before = entry->record;
   ++next.object.metadata.generation;
-  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  const Status saved = co_await SaveInside(entry, std::move(next));
+  if (!saved.ok()) {
+    CO_TRY_STATUS(co_await deps_.networks.Unplug(id, nic));
+    co_return saved;
+  }
   if (entry->observed.alive()) {
     const Status attached =
         co_await deps_.hypervisor.AttachDevice(DomainNameOf(id), NicXml(described));

@@ -31,7 +31,8 @@ rt::Task<Result<std::unique_ptr<MachineHost>>> MachineHost::Start(Deps deps, Opt
   auto host = std::unique_ptr<MachineHost>(new MachineHost(deps, std::move(options)));
   MachineHost* const raw = host.get();
   deps.hypervisor.Listen([raw](const DomainEvent& event) { raw->OnEvent(event); });
-  const Status found = co_await host->Resync();
+  Status found = co_await host->Resync();
+  if (found.ok()) found = co_await host->AdoptNics();
   if (!found.ok()) {
     CO_TRY_STATUS(co_await host->Stop());
     co_return found;
@@ -43,6 +44,16 @@ rt::Task<Status> MachineHost::Stop() {
   deps_.hypervisor.Listen(nullptr);
   changes_.End();
   co_return co_await work_.Close();
+}
+
+rt::Task<Status> MachineHost::AdoptNics() {
+  std::vector<PluggedNic> plugged;
+  for (const auto& [id, entry] : machines_) {
+    for (const iri::MachineNic& nic : entry->record.object.spec.nics) {
+      plugged.push_back({.machine_id = id, .nic = nic});
+    }
+  }
+  co_return co_await deps_.networks.Adopt(std::move(plugged));
 }
 
 rt::Task<Status> MachineHost::Resync() {

@@ -128,6 +128,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // What libvirt has: at the start, and whenever it was away. New domains of ours are taken in.
   rt::Task<Status> Resync();
   rt::Task<Status> TakeIn(Domain domain);
+  // Tells the networks what machines have.
+  rt::Task<Status> AdoptNics();
   void OnEvent(const DomainEvent& event);
   Pointer OfDomain(std::string_view name) const;
 

@@ -42,6 +42,11 @@ class FakeNetworks final : public HostNetworks {
     plugged.erase(machine_id + "/" + nic.name);
     co_return OkStatus();
   }
+  rt::Task<Status> Adopt(std::vector<PluggedNic> all) override {
+    plugged.clear();
+    for (const PluggedNic& one : all) plugged.insert(one.machine_id + "/" + one.nic.name);
+    co_return OkStatus();
+  }
   std::set<std::string> plugged;
 };
 
@@ -317,6 +322,20 @@ TEST(MachineHost, DeletionLeavesNothing) {
   EXPECT_TRUE(world.networks.plugged.empty());
   EXPECT_FALSE(std::filesystem::exists(world.root + "/machines/" + id));
   EXPECT_FALSE(std::filesystem::exists(world.root + "/run/" + id));
+}
+
+TEST(MachineHost, AfterARestartTheNetworksAreToldWhatMachinesHave) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineNic nic;
+  nic.name = "primary";
+  wanted.spec.nics = {nic};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  world.Stop();
+  world.networks.plugged = {"left/over"};
+  world.Start();
+  EXPECT_EQ(world.networks.plugged, std::set<std::string>{id + "/primary"});
 }
 
 TEST(MachineHost, ADeletionThatWasBegunIsFinishedAfterARestart) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// An interface of a guest as the host knows it: one end of a tap on the bridge of its Network.
+// Pure: everything follows from who asks and what for, so it is found again without being written
+// down.
+//
+// Names begin with what they are and whose they are: "bn" and "bt", three characters of the
+// runtime, ten of the network or of the interface.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "iri/machine.h"
+#include "meta/ip.h"
+#include "runtime/network/packet.h"
+
+namespace berth::runtime {
+
+constexpr size_t kPortAddressesMax = 16;
+constexpr size_t kNetworkIdBytesMax = 1024;
+// How long the part of an address is that all of its network share; else it is guessed from the
+// range that the address is in.
+constexpr std::string_view kPrefixLengthAttribute = "prefix-length";
+
+// One runtime on a host; there may be several.
+class NetworkOwner {
+ public:
+  // `text` tells runtimes apart, such as the folder of their machines.
+  explicit NetworkOwner(std::string_view text);
+
+  std::string BridgeOf(std::string_view network_id) const;
+  std::string TapOf(std::string_view machine_id, std::string_view nic) const;
+  // Of all bridges and taps of this runtime, and of nobody else.
+  bool Owns(std::string_view link) const;
+  // Of the rules.
+  std::string table() const { return "berth_" + mark_; }
+
+ private:
+  std::string mark_;
+};
+
+struct NetworkPort {
+  std::string owner;  // "machine/interface"
+  std::string tap;
+  std::string bridge;
+  MacAddress mac = {};
+  std::vector<meta::IpAddress> ips4;
+  std::vector<meta::IpAddress> ips6;
+  int prefix_length = 0;  // of the first of ips4
+  std::string network;    // for people: no control characters
+  bool operator==(const NetworkPort&) const = default;
+};
+
+// BadRequest names the field: a network without an id, an address that no guest can have.
+Result<NetworkPort> PortOf(const NetworkOwner& owner,
+                           std::string_view machine_id,
+                           const iri::MachineNic& nic);
+
+}  // namespace berth::runtime
