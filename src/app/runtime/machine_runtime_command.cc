@@ -22,6 +22,7 @@
 #include "runtime/machine/kvm_probe.h"
 #include "runtime/machine/libvirt_hypervisor.h"
 #include "runtime/machine/machine_host.h"
+#include "runtime/network/bridge_networks.h"
 #include "runtime/volume/local_images.h"
 #include "runtime/volume/qemu_disks.h"
 
@@ -35,6 +36,7 @@ using cli::Session;
 using runtime::Acceleration;
 
 constexpr std::array<std::string_view, 3> kAccelerations = {"auto", "kvm", "tcg"};
+constexpr std::array<std::string_view, 3> kNetworks = {"auto", "bridge", "none"};
 
 constexpr std::array kMachineFlags = {
     Flag{.name = "socket",
@@ -101,6 +103,20 @@ constexpr std::array kMachineFlags = {
          .help = "(guests) kvm, tcg, or auto: KVM if a probe guest boots with it.",
          .fallback = "auto",
          .values = kAccelerations},
+    Flag{.name = "networks",
+         .kind = FlagKind::kText,
+         .value_name = "HOW",
+         .help =
+             "(guests) bridge: a bridge per Network; none: interfaces are refused; auto: bridge "
+             "if this host and our rights allow it.",
+         .fallback = "auto",
+         .values = kNetworks},
+    Flag{.name = "nft",
+         .kind = FlagKind::kText,
+         .value_name = "PATH",
+         .help = "(guests) The program that writes the rules of networks.",
+         .fallback = "/usr/sbin/nft",
+         .completion = cli::Completion::kFiles},
     Flag{.name = "guest-user",
          .kind = FlagKind::kText,
          .value_name = "USER",
@@ -130,7 +146,10 @@ struct MachineProcess : RuntimeThreads {
   std::unique_ptr<runtime::GuestFolders> folders;
   std::unique_ptr<runtime::QemuDisks> disks;
   std::unique_ptr<runtime::LocalImages> images;
-  runtime::NoNetworks networks;
+  rt::ThreadPool links{Pool(1, "links")};
+  rt::ThreadPool answers{Pool(1, "answers")};
+  runtime::NoNetworks no_networks;
+  std::unique_ptr<runtime::BridgeNetworks> bridges;  // or none
   std::unique_ptr<runtime::LibvirtHypervisor> hypervisor;
   std::unique_ptr<runtime::MachineHost> host;
   RuntimeServers servers;
@@ -163,6 +182,38 @@ rt::Task<Result<Accelerated>> ChooseAcceleration(MachineProcess* process,
   co_return chosen;
 }
 
+// Why there are none, or "".
+rt::Task<Result<std::string>> StartNetworks(MachineProcess* process,
+                                            rt::Loop* loop,
+                                            const MachineRuntimeOptions* options) {
+  if (options->networks == NetworksChoice::kNone) co_return "none were asked for";
+  const runtime::BridgeNetworks::Deps deps = {.loop = *loop,
+                                              .processes = process->processes,
+                                              .links = process->links,
+                                              .answers = process->answers};
+  runtime::BridgeNetworks::Options bridge;
+  bridge.owner = process->folders->folder();
+  bridge.nft = options->nft;
+  const Status possible = co_await runtime::BridgeNetworks::Check(deps, bridge);
+  if (possible.ok()) {
+    CO_TRY(process->bridges, runtime::BridgeNetworks::Start(deps, std::move(bridge)));
+    co_return std::string();
+  }
+  if (options->networks == NetworksChoice::kBridge) {
+    co_return cli::Advise(possible.Wrap("--networks bridge"),
+                          "install nftables and run with CAP_NET_ADMIN and CAP_NET_RAW");
+  }
+  LOG_WARNING("network interfaces are refused: {}", possible.message());
+  co_return std::string(possible.message());
+}
+
+rt::Task<Status> StopHost(MachineProcess* process) {
+  if (process->host != nullptr) CO_TRY_STATUS(co_await process->host->Stop());
+  if (process->bridges != nullptr) CO_TRY_STATUS(co_await process->bridges->Stop());
+  if (process->hypervisor != nullptr) CO_TRY_STATUS(co_await process->hypervisor->Stop());
+  co_return OkStatus();
+}
+
 rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRuntimeOptions options) {
   CO_TRY(const Accelerated chosen, co_await ChooseAcceleration(process, &options));
   LOG_INFO("guests run with {}: {}", runtime::AccelerationName(chosen.acceleration), chosen.why);
@@ -174,31 +225,25 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
                           "start libvirtd (without systemd: `virtlogd -d; libvirtd -d`)");
   }
   process->hypervisor = *std::move(connected);
+  CO_TRY(const std::string no_networks, co_await StartNetworks(process, loop, &options));
   const Result<std::string> version = co_await process->hypervisor->Version();
   options.host.acceleration = chosen.acceleration;
   options.host.boot_id = HostBoot();
   options.host.facts = {
       {"machine-hypervisor", version.ok() ? *version : std::string(version.status().message())},
-      {"machine-acceleration-reason", chosen.why}};
+      {"machine-acceleration-reason", chosen.why},
+      {"machine-networks", process->bridges != nullptr ? "bridge" : "none: " + no_networks}};
+  runtime::HostNetworks* networks = &process->no_networks;
+  if (process->bridges != nullptr) networks = process->bridges.get();
   const runtime::MachineHost::Deps deps = {.loop = *loop,
                                            .hypervisor = *process->hypervisor,
                                            .folders = *process->folders,
                                            .disks = *process->disks,
                                            .images = *process->images,
-                                           .networks = process->networks,
+                                           .networks = *networks,
                                            .files = process->files};
-  auto host = co_await runtime::MachineHost::Start(deps, std::move(options.host));
-  if (!host.ok()) {
-    CO_TRY_STATUS(co_await process->hypervisor->Stop());
-    co_return host.status();
-  }
-  process->host = *std::move(host);
+  CO_TRY(process->host, co_await runtime::MachineHost::Start(deps, std::move(options.host)));
   co_return OkStatus();
-}
-
-rt::Task<Status> StopHost(MachineProcess* process) {
-  CO_TRY_STATUS(co_await process->host->Stop());
-  co_return co_await process->hypervisor->Stop();
 }
 
 rt::Task<Status> ServeAndStop(rt::Event* stop, MachineProcess* process) {
@@ -223,7 +268,11 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
   process.images = std::make_unique<runtime::LocalImages>(options.images, process.files);
-  TRY_STATUS(rt::RunTask(loop, StartHost(&process, &loop, std::move(options))));
+  const Status started = rt::RunTask(loop, StartHost(&process, &loop, std::move(options)));
+  if (!started.ok()) {
+    TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
+    return started;
+  }
   iri::Runtimes runtimes;
   runtimes.machine = process.host.get();
   runtimes.host = process.host.get();

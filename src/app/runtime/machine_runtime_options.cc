@@ -60,6 +60,13 @@ Result<AccelerationChoice> AccelerationOf(const std::string& text) {
   return BadRequest("--acceleration " + Quote(text) + ": expected auto, kvm or tcg");
 }
 
+Result<NetworksChoice> NetworksOf(const std::string& text) {
+  if (text == "auto") return NetworksChoice::kAuto;
+  if (text == "bridge") return NetworksChoice::kBridge;
+  if (text == "none") return NetworksChoice::kNone;
+  return BadRequest("--networks " + Quote(text) + ": expected auto, bridge or none");
+}
+
 Status ReadTotals(const cli::Arguments& arguments,
                   const HostSize& size,
                   iri::ResourceVector& total) {
@@ -109,6 +116,8 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
   options.qemu_img = arguments.Text("qemu-img");
   options.qemu = arguments.Text("qemu");
   TRY(options.acceleration, AccelerationOf(arguments.Text("acceleration")));
+  TRY(options.networks, NetworksOf(arguments.Text("networks")));
+  options.nft = arguments.Text("nft");
   TRY(const std::string yaml, cli::ReadFile(arguments.Text("classes")));
   Result<std::vector<runtime::OfferedMachineClass>> classes = runtime::ParseMachineClasses(yaml);
   if (!classes.ok()) return classes.status().Wrap("--classes " + arguments.Text("classes"));

@@ -17,6 +17,7 @@ struct HostSize {
 };
 
 enum class AccelerationChoice : uint8_t { kAuto, kKvm, kTcg };
+enum class NetworksChoice : uint8_t { kAuto, kBridge, kNone };
 
 struct MachineRuntimeOptions {
   runtime::GuestFolders::Places places;
@@ -25,6 +26,8 @@ struct MachineRuntimeOptions {
   std::string qemu_img;  // path of the program
   std::string qemu;      // path of the program that runs guests
   AccelerationChoice acceleration = AccelerationChoice::kAuto;
+  NetworksChoice networks = NetworksChoice::kAuto;
+  std::string nft;                     // path of the program
   runtime::MachineHost::Options host;  // but for its boot, its acceleration and its facts
 };
 

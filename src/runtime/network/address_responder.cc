@@ -109,6 +109,8 @@ std::optional<std::string> AnswerFrame(std::string_view frame, const NetworkPort
 class AddressResponder::Body {
  public:
   Status Open() {
+    const Fd probe(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));  // hears nothing
+    if (probe.get() < 0) return Failed("open a packet socket");
     epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
     stop_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     tick_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));

@@ -27,6 +27,7 @@ class AddressResponder {
   // Of one guest, in a tenth of a second.
   static constexpr unsigned kFramesMax = 32;
 
+  // An error says what the kernel or our rights lack.
   static Result<std::unique_ptr<AddressResponder>> Make();
   ~AddressResponder();
   AddressResponder(const AddressResponder&) = delete;

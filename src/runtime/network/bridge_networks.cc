@@ -77,6 +77,7 @@ BridgeNetworks::BridgeNetworks(Deps deps,
 rt::Task<Status> BridgeNetworks::Check(Deps deps, Options options) {
   const auto look = [] { return CheckLinks(); };
   CO_TRY_STATUS(co_await deps.links.Run("networks.check", look));
+  CO_TRY_STATUS(AddressResponder::Make().status());
   // Of every kind of rule one.
   const NetworkOwner owner(options.owner);
   iri::MachineNic nic;

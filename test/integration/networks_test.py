@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Networks on a host with real guests: `berth runtime machine --networks bridge` and a libvirtd of the test's own, both not
+root, in a network namespace of the test's own. Nothing of the host's network is touched."""
+
+import glob
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import berth_fixture
+import fleet_fixture
+import machine_runtime_test as machines
+
+INSIDE = 'BERTH_TEST_NETWORK_NAMESPACE'
+DEADLINE_S = machines.DEADLINE_S
+RIGHTS = '+net_admin,+net_raw'
+
+INIT = '''#!/bin/busybox sh
+export PATH=/bin
+/bin/busybox --install -s /bin
+mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
+for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover net_failover virtio_net; do
+insmod /$m.ko; done
+stty -F /dev/ttyS0 -echo
+ifconfig lo 127.0.0.1 up
+echo hello from the guest
+while read word rest; do case $word in
+dhcp) ifconfig $rest up; udhcpc -i $rest -n -q -t 20 -T 1 -s /dhcp -x hostname:'$(reboot);`id`' >/dev/null 2>&1 || echo told nothing;;
+ping) ping -c 1 -W 2 $rest >/dev/null 2>&1 && echo reached || echo not reached;;
+do) eval "$rest"; echo done;;
+esac; done </dev/ttyS0
+'''
+
+DHCP = '''#!/bin/busybox sh
+[ $1 = bound ] || exit 0
+ifconfig $interface $ip netmask $subnet
+echo told $interface $ip $subnet >/dev/ttyS0
+'''
+
+
+def make_image(folder):
+    kernel = sorted(glob.glob('/boot/vmlinuz-*-cloud-amd64'))[-1]
+    version = os.path.basename(kernel).removeprefix('vmlinuz-')
+    archive = machines.Archive()
+    for name in ('bin', 'dev', 'proc', 'sys'):
+        archive.add(name, stat.S_IFDIR | 0o755)
+    archive.add('bin/busybox', stat.S_IFREG | 0o755, machines.read('/bin/busybox'))
+    for name in ('drivers/virtio/virtio', 'drivers/virtio/virtio_ring', 'drivers/virtio/virtio_pci_modern_dev',
+                 'drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'net/core/failover',
+                 'drivers/net/net_failover', 'drivers/net/virtio_net'):
+        archive.add(os.path.basename(name) + '.ko', stat.S_IFREG | 0o644,
+                    machines.read(f'/lib/modules/{version}/kernel/{name}.ko'))
+    archive.add('dhcp', stat.S_IFREG | 0o755, DHCP.encode())
+    archive.add('init', stat.S_IFREG | 0o755, INIT.encode())
+    os.makedirs(folder)
+    shutil.copy(kernel, os.path.join(folder, 'vmlinuz'))
+    with open(os.path.join(folder, 'initramfs'), 'wb') as file:
+        file.write(archive.bytes())
+    with open(os.path.join(folder, 'cmdline'), 'w', encoding='utf-8') as file:
+        file.write('console=ttyS0 quiet tsc=unstable\n')
+
+
+def links():
+    """{name: link} of everything but what every namespace has."""
+    listed = json.loads(berth_fixture.run(['ip', '-j', 'link']).stdout)
+    return {link['ifname']: link for link in listed if link['ifname'].startswith(('bn', 'bt'))}
+
+
+def rules():
+    return berth_fixture.run(['/usr/sbin/nft', 'list', 'ruleset']).stdout
+
+
+class NetworksTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.mkdtemp(prefix='berth-net-')
+        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
+        make_image(os.path.join(cls.home, 'images', 'demo'))
+        with open(os.path.join(cls.home, 'classes.yaml'), 'w', encoding='utf-8') as file:
+            file.write(machines.CLASSES)
+        cls.libvirt = machines.Libvirt(cls.home)
+        cls.berth = [berth_fixture.binary()]
+        rights = []
+        if os.geteuid() == 0:
+            os.chmod(cls.home, 0o755)
+            cls.berth = [shutil.copy(berth_fixture.binary(), os.path.join(cls.home, 'berth'))]
+            user = pwd.getpwnam(machines.GUEST_USER)
+            for folder, _, names in os.walk(cls.home):
+                for path in [folder, *(os.path.join(folder, name) for name in names)]:
+                    os.chown(path, user.pw_uid, user.pw_gid)
+            rights = [f'--inh-caps={RIGHTS}', f'--ambient-caps={RIGHTS}']
+        cls.libvirt.start()
+        cls.addClassCleanup(cls.libvirt.kill)
+        cls.addClassCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in cls.libvirt.guests()])
+        cls.socket = os.path.join(cls.home, 'sockets', 'machine.sock')
+        cls.runtime = fleet_fixture.Process(
+            'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.socket, '--libvirt', cls.libvirt.uri,
+            '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
+            os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
+            '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
+            '--networks', 'bridge', command=[*machines.as_guest_user(), *rights, *cls.berth])
+        cls.addClassCleanup(cls.runtime.kill)
+        cls.start()
+
+    @classmethod
+    def start(cls):
+        cls.runtime.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: cls.iri('version', check=False).returncode == 0,
+                                 f'the machine runtime; {cls.runtime.log_tail()}')
+
+    @classmethod
+    def iri(cls, *words, check=True, input=None):
+        return berth_fixture.run([*machines.as_guest_user(), *cls.berth, 'iri', *words, '--endpoint', f'unix:{cls.socket}'],
+                                 check=check, input=input)
+
+    def listed(self):
+        return json.loads(self.iri('machines', '-o', 'json').stdout).get('machines', [])
+
+    def create(self, uid, network, *ips, check=True):
+        root = {'name': 'root', 'device': 'odx', 'localDisk': {'sizeBytes': '1048576', 'image': {'image': 'demo'}}}
+        nic = {'name': 'primary', 'networkId': network, 'ips': list(ips)}
+        body = {'kind': 'Machine', 'metadata': {'labels': {machines.UID_LABEL: uid}},
+                'spec': {'class': 'tiny', 'volumes': [root], 'networkInterfaces': [nic]}}
+        answer = self.iri('create', '-f', '-', check=check, input=json.dumps(body))
+        if not check:
+            return answer
+        return next(one['metadata']['id'] for one in self.listed()
+                    if one['metadata']['labels'][machines.UID_LABEL] == uid)
+
+    def console(self, machine):
+        try:
+            return machines.read(os.path.join(self.home, 'machines', machine, 'console.log')).decode(errors='replace')
+        except FileNotFoundError:
+            return ''
+
+    def says(self, machine, texts, behind=0):
+        """What it has said, with one of the texts in it."""
+        def look():
+            said = self.console(machine)[behind:]
+            return said if any(text in said for text in texts) else None
+        return berth_fixture.eventually(
+            DEADLINE_S, look,
+            f'{machine} says one of {texts}: {self.console(machine)[-300:]!r}; {self.runtime.log_tail()}')
+
+    def ask(self, machine, line, *answers):
+        behind = len(self.console(machine))
+        with socket.socket(socket.AF_UNIX) as console:
+            console.connect(os.path.join(self.home, 'guests', machine, 'console.sock'))
+            console.sendall(line.encode() + b'\n')
+            return self.says(machine, answers, behind)
+
+    def learns(self, machine, interface, address):
+        said = self.ask(machine, f'dhcp {interface}', 'told nothing', f'told {interface} ')
+        self.assertIn(f'told {interface} {address} ', said)
+
+    def reaches(self, machine, address):
+        return 'not reached' not in self.ask(machine, f'ping {address}', 'reached\r\n')
+
+    def tell(self, machine, command):
+        return self.ask(machine, f'do {command}', 'done')
+
+    def test_guests_learn_their_addresses_and_reach_their_own_network_alone(self):
+        refused = self.create('u-bad', 'net-a', '127.0.0.1', check=False)
+        self.assertIn('127.0.0.1', refused.stderr)
+        self.assertEqual((links(), rules()), ({}, ''))
+
+        a1 = self.create('u-a1', 'net-a', '10.1.0.1')
+        a2 = self.create('u-a2', 'net-a', '10.1.0.2')
+        b1 = self.create('u-b1', 'net-b', '10.1.0.3', '192.168.5.1')
+        for machine, address in ((a1, '10.1.0.1'), (a2, '10.1.0.2'), (b1, '10.1.0.3')):
+            self.says(machine, ['hello from the guest'])
+            self.learns(machine, 'eth0', address)
+        self.assertEqual(len(links()), 5)
+
+        self.assertTrue(self.reaches(a1, '10.1.0.2'))
+        self.assertTrue(self.reaches(a2, '10.1.0.1'))
+        self.assertFalse(self.reaches(b1, '10.1.0.1'))
+        self.assertFalse(self.reaches(a1, '10.1.0.3'))
+
+        self.spoofs(a1)
+        self.tries_the_host(a1)
+        self.gets_a_second_interface(a1, b1)
+        self.survives_the_runtime(a1, a2)
+
+        for machine in (a1, a2, b1):
+            self.iri('delete', machine)
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.listed(), 'all are gone')
+        self.assertEqual((links(), rules(), self.libvirt.guests()), ({}, '', []))
+        # Nothing that guests said of themselves is in the log.
+        self.assertNotIn('reboot', machines.read(self.runtime.log_path).decode(errors='replace'))
+        self.runtime.stop()
+
+    def spoofs(self, guest):
+        """Another address, then another MAC."""
+        self.tell(guest, 'ifconfig eth0:1 10.1.0.77 netmask 255.0.0.0')
+        self.assertFalse(self.reaches(guest, '-I 10.1.0.77 10.1.0.2'))
+        self.assertTrue(self.reaches(guest, '-I 10.1.0.1 10.1.0.2'))
+        self.tell(guest, 'ifconfig eth0:1 down; cat /sys/class/net/eth0/address >/mac; ifconfig eth0 down')
+        self.tell(guest, 'ifconfig eth0 hw ether 52:54:00:00:00:99; ifconfig eth0 10.1.0.1 netmask 255.0.0.0 up')
+        self.assertFalse(self.reaches(guest, '10.1.0.2'))
+        self.assertIn('told nothing', self.ask(guest, 'dhcp eth0', 'told '))
+        self.tell(guest, 'ifconfig eth0 down; ifconfig eth0 hw ether $(cat /mac); ifconfig eth0 up')
+        self.learns(guest, 'eth0', '10.1.0.1')
+        self.assertTrue(self.reaches(guest, '10.1.0.2'))
+
+    def tries_the_host(self, guest):
+        """An address of the host, at the bridge's own MAC."""
+        berth_fixture.run(['ip', 'link', 'set', 'lo', 'up'])
+        berth_fixture.run(['ip', 'address', 'add', '10.1.0.99/32', 'dev', 'lo'])
+        bridges = [link for name, link in links().items() if name.startswith('bn')]
+        with socket.create_server(('0.0.0.0', 0)) as service:
+            port = service.getsockname()[1]
+            for bridge in bridges:
+                berth_fixture.run(['ip', 'route', 'replace', '10.1.0.1/32', 'dev', bridge['ifname']])
+                self.tell(guest, f'arp -s 10.1.0.99 {bridge["address"]}')
+                self.assertFalse(self.reaches(guest, '10.1.0.99'))
+                self.tell(guest, f'echo knock | nc -w 2 10.1.0.99 {port}')
+            service.settimeout(0)
+            with self.assertRaises(BlockingIOError):
+                service.accept()
+            with socket.create_connection(('10.1.0.99', port), timeout=5):  # the host itself can
+                service.settimeout(5)
+                service.accept()[0].close()
+
+    def gets_a_second_interface(self, guest, neighbour):
+        """While it runs, in another network; and loses it."""
+        before = set(links())
+        self.iri('attach', guest, '--nic', 'second', '--network', 'net-b', '--ip', '192.168.5.2')
+        self.assertEqual(len(set(links()) - before), 1)
+        berth_fixture.eventually(DEADLINE_S, lambda: 'eth1' in self.tell(guest, 'ls /sys/class/net'), 'the guest has it')
+        self.learns(guest, 'eth1', '192.168.5.2')
+        self.tell(neighbour, 'ifconfig eth0:1 192.168.5.1 netmask 255.255.0.0')  # its second address
+        self.assertTrue(self.reaches(guest, '192.168.5.1'))
+        self.iri('detach', guest, '--nic', 'second')
+        self.assertEqual(set(links()), before)
+        berth_fixture.eventually(DEADLINE_S, lambda: 'eth1' not in self.tell(guest, 'ls /sys/class/net'),
+                                 'the guest lets it go')
+
+    def survives_the_runtime(self, guest, neighbour):
+        """It is killed; guests do not notice, and what is nobody's goes when it is back."""
+        self.runtime.kill()
+        before = set(links())
+        left = sorted(before)[0][:5] + 'a' * 10
+        berth_fixture.run(['ip', 'link', 'add', left, 'type', 'bridge'])
+        self.assertTrue(self.reaches(guest, '10.1.0.2'))
+        self.assertFalse(self.reaches(guest, '10.1.0.3'))
+        self.start()
+        self.assertEqual(set(links()), before)
+        self.learns(neighbour, 'eth0', '10.1.0.2')
+        self.assertTrue(self.reaches(neighbour, '10.1.0.1'))
+
+
+def enter_namespace():
+    """This program again, with a network of its own."""
+    rest = ['--net'] if os.geteuid() == 0 else ['--user', '--map-current-user', '--keep-caps', '--net']
+    command = ['unshare', *rest, sys.executable, *sys.argv]
+    os.execvpe(command[0], command, {**os.environ, INSIDE: '1'})
+
+
+if __name__ == '__main__':
+    if INSIDE not in os.environ:
+        enter_namespace()
+    unittest.main(verbosity=2)
