@@ -220,6 +220,10 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   rt::Task<Status> AssignOne(Session& session, std::string uid, std::optional<meta::Object> object);
   rt::Task<Result<Parts>> CollectParts(const meta::Object* object);
   rt::Task<Status> ClaimInterfaces(const meta::Object* machine, Parts* parts);
+  rt::Task<Status> ClaimVolumes(const Session* session, const meta::Object* machine, Parts* parts);
+  rt::Task<Result<bool>> Reaches(const Session* session,
+                                 const meta::Object* machine,
+                                 std::string volume_pool);
   // What is there already is only confirmed. `assign` may be empty if its hash is known.
   void SendAssign(Session& session,
                   const DesiredEntry& entry,

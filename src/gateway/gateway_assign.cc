@@ -4,6 +4,7 @@
 #include "apis/compute/machine_pool.h"
 #include "apis/networking/network_interface.h"
 #include "apis/placement.h"
+#include "apis/storage/volume_pool.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "gateway/gateway.h"
@@ -17,6 +18,13 @@ constexpr int kBurst = 16;  // bodies assembled before others get their turn
 constexpr Duration kOutboxPause = Duration::Millis(20);
 constexpr Duration kRetryPause = Duration::Millis(200);
 constexpr int kRoundsMax = 4;  // an object, its volumes, their secrets
+
+// Somebody was faster, whose change comes back here, or a rule is against it, which the machine
+// waits for; others are tried again.
+bool WaitsForAClaim(const Status& why) {
+  return why.Is(Reason::kConflict) || why.Is(Reason::kNotFound) || why.Is(Reason::kForbidden) ||
+         why.Is(Reason::kInvalid);
+}
 
 }  // namespace
 
@@ -227,6 +235,7 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
       co_return Unavailable("an old state was read");
     CO_TRY(Parts parts, co_await CollectParts(&*object));
     CO_TRY_STATUS(co_await ClaimInterfaces(&*object, &parts));
+    CO_TRY_STATUS(co_await ClaimVolumes(&session, &*object, &parts));
     assign = AssembleAssign(*object, parts, cluster_.incarnation);
     hash = assign.hash();
     index_.SetHash(uid, touches, hash);
@@ -320,15 +329,57 @@ rt::Task<Status> Gateway::ClaimInterfaces(const meta::Object* machine, Parts* pa
       parts->interfaces[name] = std::move(claimed->as<apis::networking::NetworkInterface>());
       continue;
     }
-    const Status& why = claimed.status();
-    // Somebody was faster, whose change comes back here, or a rule is against it, which the machine
-    // waits for; others are tried again.
-    const bool waits = why.Is(Reason::kConflict) || why.Is(Reason::kNotFound) ||
-                       why.Is(Reason::kForbidden) || why.Is(Reason::kInvalid);
-    if (!waits) co_return why;
-    LOG_INFO("claiming network interface {}: {}", name, why.ToString());
+    if (!WaitsForAClaim(claimed.status())) co_return claimed.status();
+    LOG_INFO("claiming network interface {}: {}", name, claimed.status().ToString());
   }
   co_return OkStatus();
+}
+
+rt::Task<Status> Gateway::ClaimVolumes(const Session* session,
+                                       const meta::Object* machine,
+                                       Parts* parts) {
+  std::vector<apis::storage::Volume> free = VolumesToClaim(*machine, *parts);
+  for (apis::storage::Volume& volume : free) {
+    const std::string name = volume.metadata.name;
+    const auto& placement = volume.status.placement;
+    if (placement && !session->pools.contains(placement->pool_uid)) {
+      std::string pool = placement->pool;
+      CO_TRY(const bool reaches, co_await Reaches(session, machine, std::move(pool)));
+      if (!reaches) continue;
+    }
+    meta::Object wanted = meta::Object::Of(apis::storage::kVolumeKind, std::move(volume));
+    const client::WriteOptions options;
+    auto claimed = co_await deps_.client.Update(std::move(wanted), options);
+    if (claimed.ok()) {
+      parts->volumes[name] = std::move(claimed->as<apis::storage::Volume>());
+      continue;
+    }
+    if (!WaitsForAClaim(claimed.status())) co_return claimed.status();
+    LOG_INFO("claiming volume {}: {}", name, claimed.status().ToString());
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Result<bool>> Gateway::Reaches(const Session* session,
+                                        const meta::Object* machine,
+                                        std::string volume_pool) {
+  const client::ObjectKey from{.namespace_ = {}, .name = std::move(volume_pool)};
+  const client::ObjectKey to{.namespace_ = {}, .name = apis::PlacementOf(*machine)->pool};
+  const auto volumes = co_await deps_.client.Get(apis::storage::kVolumePoolKind, from);
+  const auto machines = co_await deps_.client.Get(apis::compute::kMachinePoolKind, to);
+  for (const Status& read : {volumes.status(), machines.status()}) {
+    if (read.Is(Reason::kNotFound)) co_return false;
+    if (!read.ok()) co_return read;
+  }
+  const bool reaches = CanReach(volumes->as<apis::storage::VolumePool>(),
+                                machines->as<apis::compute::MachinePool>());
+  if (!reaches) {
+    LOG_INFO("machine {} names a volume of pool {}, which is out of reach of host {}",
+             machine->metadata().name,
+             from.name,
+             session->host());
+  }
+  co_return reaches;
 }
 
 void Gateway::CheckDrained(Session& session) {

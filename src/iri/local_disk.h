@@ -9,6 +9,10 @@ namespace berth::iri {
 
 inline constexpr std::string_view kFileDriver = "file";
 
+// A fact of such a runtime's host: a new pool of it is used from the same host only.
+inline constexpr std::string_view kVolumeReachFact = "volume-reach";
+inline constexpr std::string_view kHostReach = "Host";
+
 // Attributes.
 inline constexpr std::string_view kPathAttribute = "path";      // absolute
 inline constexpr std::string_view kFormatAttribute = "format";  // never to be probed

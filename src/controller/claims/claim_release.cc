@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/claims/claim_release.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace berth::controller {
 namespace {
 
 using apis::compute::kMachineKind;
+using apis::compute::Machine;
 using apis::networking::kNetworkInterfaceKind;
 using apis::networking::NetworkInterface;
 using apis::storage::kVolumeKind;
@@ -29,6 +31,29 @@ void ClearClaim(meta::Object& object) {
   } else {
     object.as<NetworkInterface>().spec.machine_ref.reset();
   }
+}
+
+// Whether the host has something that the spec does not name any more.
+template <class Statuses, class Specs>
+bool HasSurplus(const Statuses& statuses, const Specs& specs) {
+  return std::ranges::any_of(statuses, [&](const auto& status) {
+    return std::ranges::none_of(specs, [&](const auto& spec) { return spec.name == status.name; });
+  });
+}
+
+// The machine does not name the part any more, and its host, which knows that, does not have it.
+bool HasLetGo(const meta::Object& machine, const meta::Object& part) {
+  const auto& spec = machine.as<Machine>().spec;
+  const auto& status = machine.as<Machine>().status;
+  // What it is may be unknown: it was attached and taken out of the spec between two reports.
+  if (HasSurplus(status.volumes, spec.volumes) ||
+      HasSurplus(status.network_interfaces, spec.network_interfaces)) {
+    return false;
+  }
+  // Without a place it has no ID.
+  const bool is_told =
+      !status.machine_id.empty() && status.observed_generation == machine.metadata().generation;
+  return is_told && !machine.metadata().deletion_timestamp && !apis::NamesPart(machine, part);
 }
 
 }  // namespace
@@ -46,11 +71,12 @@ void ClaimRelease::Machines::OnEvent(client::WatchEvent event) {
   const std::string& uid = event.object.metadata().uid;
   if (event.type != client::WatchEvent::Type::kDeleted) {
     known_.insert(uid);
-    return;
+  } else {
+    known_.erase(uid);
   }
-  known_.erase(uid);
-  owner_.volume_sink_.MachineGone(uid);
-  owner_.nic_sink_.MachineGone(uid);
+  // Gone, or perhaps done with one of them.
+  owner_.volume_sink_.LookOf(uid);
+  owner_.nic_sink_.LookOf(uid);
 }
 
 void ClaimRelease::Claims::OnListBegin() {
@@ -94,7 +120,7 @@ void ClaimRelease::Claims::Look(const client::ObjectKey& key, const std::string&
   owner_.runner_.queue().Add(std::string(kind_.kind) + '/' + key.namespace_ + '/' + key.name);
 }
 
-void ClaimRelease::Claims::MachineGone(const std::string& uid) {
+void ClaimRelease::Claims::LookOf(const std::string& uid) {
   const auto found = claimed_.find(uid);
   if (found == claimed_.end()) return;
   for (const auto& key : found->second) {
@@ -141,7 +167,8 @@ rt::Task<Result<std::optional<Duration>>> ClaimRelease::Reconcile(std::string ke
   if (!claim || claim->uid.empty()) co_return std::optional<Duration>();
   const client::ObjectKey machine{.namespace_ = name.namespace_, .name = claim->name};
   const auto holder = co_await client_.Get(kMachineKind, machine);
-  if (holder.ok() && holder->metadata().uid == claim->uid) co_return std::optional<Duration>();
+  const bool is_there = holder.ok() && holder->metadata().uid == claim->uid;
+  if (is_there && !HasLetGo(*holder, *found)) co_return std::optional<Duration>();
   if (!holder.ok() && !holder.status().Is(Reason::kNotFound)) co_return holder.status();
   meta::Object freed = *std::move(found);
   ClearClaim(freed);

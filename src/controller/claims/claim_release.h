@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClaimRelease frees Volumes and NetworkInterfaces of machines that are gone, so that others may
-// have them.
+// ClaimRelease frees Volumes and NetworkInterfaces of machines that are gone or have let go of
+// them, so that others may have them.
 #pragma once
 
 #include <functional>
@@ -59,7 +59,8 @@ class ClaimRelease final : private Reconciler {
     void OnListed(meta::Object object) override { Put(object); }
     void OnListEnd() override;
     void OnEvent(client::WatchEvent event) override;
-    void MachineGone(const std::string& uid);
+    // Everything of this machine.
+    void LookOf(const std::string& uid);
     // Everything whose machine is not known.
     void LookAll();
 

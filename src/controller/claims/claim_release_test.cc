@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -94,6 +95,33 @@ TEST_F(ClaimReleaseTest, R6_3_AClaimOfOneWhoIsDeletedButNotGoneStays) {
   ASSERT_TRUE(world_.Run(world_.client().Delete(kMachineKind, {"team", "a"}, {})).ok());
   world_.loop().RunFor(Duration::Seconds(20));
   EXPECT_TRUE(IsClaimed("data")) << "its host may still run it";
+}
+
+TEST_F(ClaimReleaseTest, R6_3_AClaimEndsWhenTheHostOfItsMachineHasLetGo) {
+  const std::string uid = MakeMachine("a");
+  MakeVolume("data", "a", uid);
+  const auto report = [&](std::function<void(Machine&)> change) {
+    auto found = world_.Run(world_.client().Get(kMachineKind, {"team", "a"}));
+    CHECK(found.ok()) << found.status();
+    change(found->as<Machine>());
+    client::WriteOptions options;
+    options.subresource = client::Subresource::kStatus;
+    const Status written = world_.Run(world_.client().Update(*found, options)).status();
+    CHECK(written.ok()) << written;
+    world_.loop().RunFor(Duration::Seconds(5));
+  };
+  report([](Machine& machine) {
+    machine.status.machine_id = "test://m-1";
+    machine.status.observed_generation = machine.metadata.generation - 1;
+  });
+  EXPECT_TRUE(IsClaimed("data")) << "the host does not know yet that nobody names it";
+  report([](Machine& machine) {
+    machine.status.observed_generation = machine.metadata.generation;
+    machine.status.volumes.push_back({.name = "data", .state = "Attached", .volume_ref = {"data"}});
+  });
+  EXPECT_TRUE(IsClaimed("data")) << "the host has it";
+  report([](Machine& machine) { machine.status.volumes.clear(); });
+  EXPECT_TRUE(Until([&] { return !IsClaimed("data"); }));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ namespace {
 namespace core = apis::core;
 using apis::compute::kMachineKind;
 using apis::compute::Machine;
+using apis::compute::MachinePool;
 using apis::k8s::kSecretKind;
 using apis::k8s::Secret;
 using apis::networking::kNetworkInterfaceKind;
@@ -32,6 +33,7 @@ using apis::storage::Bucket;
 using apis::storage::kVolumeKind;
 using apis::storage::kVolumeSnapshotKind;
 using apis::storage::Volume;
+using apis::storage::VolumePool;
 using apis::storage::VolumeSnapshot;
 using MachineVolume = apis::compute::MachineVolume;
 using MachineNic = apis::compute::MachineNetworkInterface;
@@ -354,6 +356,51 @@ std::vector<NetworkInterface> InterfacesToClaim(const meta::Object& object, cons
         core::LocalUidReference{.name = machine.metadata.name, .uid = machine.metadata.uid};
   }
   return claimed;
+}
+
+std::vector<Volume> VolumesToClaim(const meta::Object& object, const Parts& parts) {
+  std::vector<Volume> claimed;
+  if (&object.kind() != &kMachineKind) return claimed;
+  const auto& machine = object.as<Machine>();
+  for (const MachineVolume& item : machine.spec.volumes) {
+    const Volume* volume = Find(parts.volumes, VolumeNameOf(machine, item));
+    if (volume == nullptr || volume->metadata.deletion_timestamp || volume->spec.claim_ref ||
+        volume->spec.unclaimable) {
+      continue;
+    }
+    if (item.ephemeral && !IsOwnedBy(volume->metadata, machine.metadata.uid)) continue;
+    // One that is still to be placed may come to lie out of reach.
+    const auto& placement = volume->status.placement;
+    const bool is_placed = placement && !placement->pool_uid.empty();
+    if (volume->spec.volume_class_ref && !is_placed) continue;
+    Volume& now = claimed.emplace_back(*volume);
+    now.spec.claim_ref =
+        core::LocalUidReference{.name = machine.metadata.name, .uid = machine.metadata.uid};
+  }
+  return claimed;
+}
+
+bool CanReach(const VolumePool& volumes, const MachinePool& machines) {
+  // Places are the same if both name one and it is the same one.
+  const auto same = [&](std::string_view label) {
+    const auto a = volumes.metadata.labels.find(std::string(label));
+    const auto b = machines.metadata.labels.find(std::string(label));
+    return a != volumes.metadata.labels.end() && b != machines.metadata.labels.end() &&
+           a->second == b->second;
+  };
+  const auto name = [](const meta::ObjectMeta& metadata, std::string_view label) {
+    return metadata.labels.contains(std::string(label));
+  };
+  const std::string_view reach = apis::storage::ReachOf(volumes.spec);
+  if (reach == apis::storage::kReachAny) return true;
+  if (reach == apis::storage::kReachRegion) return same(core::kRegionLabel);
+  if (reach == apis::storage::kReachZone) {
+    const bool no_regions =
+        !name(volumes.metadata, core::kRegionLabel) && !name(machines.metadata, core::kRegionLabel);
+    return same(core::kZoneLabel) && (no_regions || same(core::kRegionLabel));
+  }
+  return volumes.spec.host_ref && machines.spec.host_ref &&
+         volumes.spec.host_ref->name == machines.spec.host_ref->name;
 }
 
 agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation) {

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "apis/compute/machine_pool.h"
 #include "apis/k8s/secret.h"
 #include "apis/networking/network.h"
 #include "apis/networking/network_interface.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_pool.h"
 #include "apis/storage/volume_snapshot.h"
 #include "gateway/rules/words.h"
 #include "meta/object.h"
@@ -45,6 +47,12 @@ void Put(const Need& need, std::optional<meta::Object> found, Parts& parts);
 // gets none before its claim is in the store: two machines never share one.
 std::vector<apis::networking::NetworkInterface> InterfacesToClaim(const meta::Object& object,
                                                                   const Parts& parts);
+
+// The same of volumes, for one that the machine names since it was placed: those it had then were
+// claimed by the bind. Only volumes that have a place, which may be out of reach (CanReach).
+std::vector<apis::storage::Volume> VolumesToClaim(const meta::Object& object, const Parts& parts);
+// Whether machines of one pool can use volumes of the other (PROTOCOL 6.1).
+bool CanReach(const apis::storage::VolumePool& volumes, const apis::compute::MachinePool& machines);
 
 // REQUIRES: apis::IsPlaceable(object.kind()), it is bound, and NeedsOf(object, parts) is empty.
 agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation);

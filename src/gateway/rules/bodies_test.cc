@@ -4,7 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
 #include "apis/compute/machine.h"
+#include "apis/core/well_known.h"
 #include "meta/ip.h"
 
 namespace berth::gateway {
@@ -212,6 +218,77 @@ TEST_F(BodiesTest, R4_6_AnInterfaceIsGivenOnlyToTheMachineThatHasClaimedIt) {
     if (one.to_claim > 0) {
       EXPECT_EQ(claimed[0].spec.machine_ref, (Claim{.name = "web", .uid = "m-uid"}));
     }
+  }
+}
+
+TEST_F(BodiesTest, R6_3_AVolumeThatABoundMachineNamesIsClaimedIfItIsPlacedAndFree) {
+  UseVolume();
+  volume_.spec.claim_ref.reset();
+  volume_.spec.volume_class_ref = apis::core::LocalObjectReference{.name = "fast"};
+  volume_.status.placement = apis::core::PlacementStatus{.pool = "disks", .pool_uid = "p"};
+  using Change = std::function<void(Volume&)>;
+  const std::pair<Change, size_t> cases[] = {
+      {[](Volume&) {}, 1},
+      {[](Volume& v) { v.status.placement.reset(); }, 0},
+      {[](Volume& v) { v.status.placement->pool_uid.clear(); }, 0},
+      {[](Volume& v) {
+         v.status.placement.reset();
+         v.spec.volume_class_ref.reset();  // made elsewhere
+       },
+       1},
+      {[](Volume& v) { v.spec.unclaimable = true; }, 0},
+      {[](Volume& v) { v.metadata.deletion_timestamp = WallTime::FromSeconds(1); }, 0},
+      {[](Volume& v) { v.spec.claim_ref = apis::core::LocalUidReference{"db", "other"}; }, 0},
+      {[](Volume& v) { v.spec.claim_ref = apis::core::LocalUidReference{"web", "m-uid"}; }, 0},
+  };
+  for (const auto& [change, expected] : cases) {
+    Volume volume = volume_;
+    change(volume);
+    Parts parts;
+    Put({&apis::storage::kVolumeKind, "data"},
+        meta::Object::Of(apis::storage::kVolumeKind, volume),
+        parts);
+    const auto claimed =
+        VolumesToClaim(meta::Object::Of(apis::compute::kMachineKind, machine_), parts);
+    ASSERT_EQ(claimed.size(), expected) << &expected - &cases[0].second;
+    if (expected > 0) {
+      EXPECT_EQ(claimed[0].spec.claim_ref, (apis::core::LocalUidReference{"web", "m-uid"}));
+    }
+  }
+}
+
+TEST(CanReach, R6_1_TheHostTheZoneTheRegionOrAnything) {
+  struct Case {
+    std::string reach;
+    std::map<std::string, std::string> volumes;
+    std::map<std::string, std::string> machines;
+    std::string host;
+    bool reaches;
+  };
+  const std::string zone(apis::core::kZoneLabel);
+  const std::string region(apis::core::kRegionLabel);
+  const Case cases[] = {
+      {"", {}, {}, "b", true},
+      {"Any", {}, {}, "b", true},
+      {"Host", {}, {}, "a", true},
+      {"Host", {}, {}, "b", false},
+      {"Region", {{region, "r"}}, {{region, "r"}}, "b", true},
+      {"Region", {{region, "r"}}, {{region, "s"}}, "a", false},
+      {"Region", {}, {}, "b", false},
+      {"Zone", {{zone, "z"}}, {{zone, "z"}}, "b", true},
+      {"Zone", {{zone, "z"}}, {{zone, "y"}}, "b", false},
+      {"Zone", {{zone, "z"}, {region, "r"}}, {{zone, "z"}, {region, "s"}}, "b", false},
+      {"Zone", {{zone, "z"}, {region, "r"}}, {{zone, "z"}, {region, "r"}}, "b", true},
+  };
+  for (const Case& one : cases) {
+    apis::storage::VolumePool volumes;
+    volumes.spec.reach = one.reach;
+    volumes.spec.host_ref = apis::core::LocalObjectReference{.name = "a"};
+    volumes.metadata.labels.insert(one.volumes.begin(), one.volumes.end());
+    apis::compute::MachinePool machines;
+    machines.spec.host_ref = apis::core::LocalObjectReference{.name = one.host};
+    machines.metadata.labels.insert(one.machines.begin(), one.machines.end());
+    EXPECT_EQ(CanReach(volumes, machines), one.reaches) << one.reach << " " << &one - cases;
   }
 }
 

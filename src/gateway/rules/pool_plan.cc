@@ -12,6 +12,7 @@
 #include "apis/storage/volume_pool.h"
 #include "base/strings.h"
 #include "gateway/rules/limits.h"
+#include "iri/local_disk.h"
 #include "meta/names.h"
 #include "meta/quantity.h"
 
@@ -193,6 +194,13 @@ void SetState(meta::Object& pool, ConditionStatus ready) {
   }
 }
 
+// Disks of a host cannot be used from another one. "" if nothing is said.
+std::string ReachSaid(const agent::PoolAnnounce& announce) {
+  const auto said = announce.facts().find(std::string(iri::kVolumeReachFact));
+  const bool is_host = said != announce.facts().end() && said->second == iri::kHostReach;
+  return is_host ? std::string(apis::storage::kReachHost) : std::string();
+}
+
 }  // namespace
 
 const meta::KindInfo* PoolKindNamed(std::string_view name) {
@@ -222,6 +230,10 @@ Result<meta::Object> PlanPool(const agent::PoolAnnounce& announce,
     }
     it.spec.host_ref = core::LocalObjectReference{.name = announcer.host};
     it.metadata.annotations.erase(std::string(kOffAnnotation));
+    if constexpr (requires { it.spec.reach; }) {
+      // Its runtime may have been too late for the first announcement.
+      if (it.spec.reach.empty()) it.spec.reach = ReachSaid(announce);
+    }
     if (!is_first) return;  // from then on the operator decides
     for (const auto& [key, value] : grant.labels) it.metadata.labels.emplace(key, value);
     for (const auto& [name, limit] : limits) it.spec.limits.emplace(name, limit);

@@ -73,7 +73,8 @@ bool ApplyConditions(const agent::ObjectStatus& report, WallTime now, Conditions
   return changed;
 }
 
-// Only parts that the spec names exist.
+// Also parts that the spec does not name any more: the guest has them until the host says that it
+// has not. What a part refers to is what the spec said when its handle was first reported.
 template <class Status, class Spec, class RefOf>
 bool ApplyParts(const google::protobuf::RepeatedPtrField<agent::PartStatus>& parts,
                 const std::vector<Spec>& specs,
@@ -86,17 +87,18 @@ bool ApplyParts(const google::protobuf::RepeatedPtrField<agent::PartStatus>& par
     if (fresh.size() >= kPartsMax) break;
     const auto spec =
         std::ranges::find_if(specs, [&](const Spec& item) { return item.name == part.name(); });
-    if (spec == specs.end() || !seen.insert(part.name()).second) continue;
+    const std::string name = CleanText(part.name(), kWordMax);
+    if (name != part.name() || !seen.insert(part.name()).second) continue;
     Status status;
-    const auto before = std::ranges::find_if(
-        statuses, [&](const Status& item) { return item.name == part.name(); });
+    const auto before =
+        std::ranges::find_if(statuses, [&](const Status& item) { return item.name == name; });
     if (before != statuses.end()) status = *before;
-    status.name = part.name();
-    status.handle = CleanText(part.handle(), kWordMax * 2);
+    status.name = name;
+    const bool is_other = Set(status.handle, CleanText(part.handle(), kWordMax * 2));
     const std::string state = part.state() == "Attached" ? "Attached" : "Pending";
     if (status.state != state) status.last_state_transition_time = Seconds(now);
     status.state = state;
-    ref_of(*spec, status);
+    if (spec != specs.end() && (is_other || before == statuses.end())) ref_of(*spec, status);
     fresh.push_back(std::move(status));
   }
   return Set(statuses, std::move(fresh));

@@ -58,14 +58,17 @@ TEST(ApplyReport, WordsThatTheApiDoesNotKnowChangeNothing) {
   EXPECT_FALSE(ApplyReport(ReportOf("Machine", "Running"), kNow, machine)) << "nothing new";
 }
 
-TEST(ApplyReport, OnlyPartsThatTheSpecNamesExist) {
+void AddVolume(agent::ObjectStatus& report, const std::string& name, const std::string& handle) {
+  agent::PartStatus& part = *report.add_volumes();
+  part.set_name(name);
+  part.set_handle(handle);
+  part.set_state("Attached");
+}
+
+TEST(ApplyReport, APartIsThereOnceAndReferredToAsTheSpecSays) {
   meta::Object machine = BoundMachine();
   agent::ObjectStatus report = ReportOf("Machine", "Running");
-  for (const char* name : {"root", "root", "forged"}) {
-    agent::PartStatus& part = *report.add_volumes();
-    part.set_name(name);
-    part.set_state("Attached");
-  }
+  for (const char* name : {"root", "root", "bad\nname"}) AddVolume(report, name, "v-1");
   ASSERT_TRUE(ApplyReport(report, kNow, machine));
   const auto& volumes = machine.as<Machine>().status.volumes;
   ASSERT_EQ(volumes.size(), 1);
@@ -74,6 +77,32 @@ TEST(ApplyReport, OnlyPartsThatTheSpecNamesExist) {
   EXPECT_EQ(volumes[0].volume_ref.name, "data");
   EXPECT_EQ(volumes[0].last_state_transition_time, kNow);
   EXPECT_FALSE(ApplyReport(report, kNow + Duration::Seconds(9), machine));
+}
+
+TEST(ApplyReport, R6_3_WhatTheSpecDoesNotNameAnyMoreIsThereUntilTheHostHasLetGo) {
+  meta::Object machine = BoundMachine();
+  agent::ObjectStatus report = ReportOf("Machine", "Running");
+  AddVolume(report, "root", "v-1");
+  ASSERT_TRUE(ApplyReport(report, kNow, machine));
+  // Another volume under the same name, which the host does not have yet.
+  machine.as<Machine>().spec.volumes[0].volume_ref->name = "other";
+  ApplyReport(report, kNow, machine);
+  const auto& volumes = machine.as<Machine>().status.volumes;
+  ASSERT_EQ(volumes.size(), 1);
+  EXPECT_EQ(volumes[0].volume_ref.name, "data");
+  report.mutable_volumes(0)->set_handle("v-2");
+  ApplyReport(report, kNow, machine);
+  EXPECT_EQ(volumes[0].volume_ref.name, "other");
+  // None at all, and one of which nobody knows any more what it is.
+  machine.as<Machine>().spec.volumes.clear();
+  AddVolume(report, "late", "v-3");
+  ApplyReport(report, kNow, machine);
+  ASSERT_EQ(volumes.size(), 2);
+  EXPECT_EQ(volumes[0].volume_ref.name, "other");
+  EXPECT_EQ(volumes[1].volume_ref.name, "");
+  report.clear_volumes();
+  ApplyReport(report, kNow, machine);
+  EXPECT_TRUE(volumes.empty());
 }
 
 TEST(ApplyReport, AGenerationThatDoesNotExistWasNotSeen) {

@@ -185,6 +185,7 @@ rt::Task<Status> Host::RefreshPort(ObjectKind kind) {
 rt::Task<Status> Host::Refresh() {
   Status worst;
   std::map<iri::HostRuntime*, Status> hosts;
+  std::map<iri::HostRuntime*, iri::StringMap> facts;
   std::optional<Amounts> total;
   std::vector<fleet::Statistics> statistics;
   for (const ObjectKind kind : {ObjectKind::kMachine, ObjectKind::kVolume, ObjectKind::kBucket}) {
@@ -201,6 +202,7 @@ rt::Task<Status> Host::Refresh() {
           (*total)[name] = std::max((*total)[name], amount);
         }
         TakeStatistics(*capacity, statistics);
+        facts[host] = std::move(capacity->facts);
       }
     }
     if (status.ok() && host != nullptr) status = hosts.at(host);
@@ -208,6 +210,7 @@ rt::Task<Status> Host::Refresh() {
     Port& port = ports_.at(kind);
     if (port.problem.empty() != status.ok()) facts_said_ = 0;
     port.problem = status.message();
+    if (status.ok() && host != nullptr) port.facts = facts.at(host);
     port.is_known = port.is_known || status.ok();
     if (!status.ok()) worst = status;
   }

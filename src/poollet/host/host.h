@@ -158,6 +158,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
     iri::HostRuntime* host = nullptr;
     std::string runtime_name;
     std::vector<OfferedClass> classes;
+    iri::StringMap facts;  // what its host says of itself
     std::string problem = "its runtime has not answered yet";
     bool is_known = false;  // it has answered once: what it has is known
     bool classes_changed = false;

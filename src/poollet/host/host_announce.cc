@@ -116,6 +116,7 @@ void Host::FillPool(const PoolSetup& setup, pb::PoolAnnounce& pool) const {
   pool.set_provider_id(setup.provider_id);
   const auto port = ports_.find(kind);
   if (port == ports_.end()) return;
+  for (const auto& [key, value] : port->second.facts) (*pool.mutable_facts())[key] = value;
   (*pool.mutable_facts())["runtime"] = port->second.runtime_name;
   for (const auto& offered : port->second.classes) {
     pb::ClassOffer& made = *pool.add_classes();

@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "iri/labels.h"
+#include "iri/local_disk.h"
 
 namespace berth::runtime {
 namespace {
@@ -104,6 +105,7 @@ rt::Task<Result<iri::HostCapacity>> VolumeHost::Capacity() {
   capacity.used = {{storage, CountBudget(room, images).used()}};
   capacity.load = {{storage, room.taken_in_all() + images}};
   capacity.facts = options_.facts;
+  capacity.facts[std::string(iri::kVolumeReachFact)] = iri::kHostReach;
   capacity.boot_id = options_.boot_id;
   for (const auto& [id, entry] : volumes_) {
     const auto taken = room.taken.find({ShelfKind::kVolume, id});
