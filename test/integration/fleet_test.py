@@ -291,7 +291,7 @@ class Fleet(berth_fixture.ServerTestCase):
             talk.close()
 
             for path, headers, status in ((f'{machine}/exec?command=id', {'Origin': 'https://evil.example'}, 403),
-                                          (f'{machine}/exec', {}, 400), (f'{machine}/portforward?ports=0', {}, 400),
+                                          (f'{machine}/exec', {}, 101), (f'{machine}/portforward?ports=0', {}, 400),
                                           (f'{machine}/portforward?ports=80&ports=81', {}, 400),
                                           (f'{machine}/exec?command=id', {'Sec-WebSocket-Protocol': 'x'}, 400)):
                 talk = web_socket.WebSocket(client, path, headers=headers)

@@ -54,7 +54,6 @@ Result<std::map<std::string, std::string>> CommandOf(const Call& call) {
     words.emplace_back(word);
     values.emplace_back(word);
   }
-  if (words.empty()) return BadRequest("query parameter command: name what is to run");
   if (words.size() > kCommandWordsMax || bytes > kCommandBytesMax) {
     return BadRequest("query parameter command: at most " + std::to_string(kCommandWordsMax) +
                       " words and " + std::to_string(kCommandBytesMax) + " bytes");
@@ -184,10 +183,14 @@ rt::Task<Result<net::HttpResponse>> GuestStreams::Answer(CallPtr call) const {
     CO_TRY(const int64_t port, PortOf(*call));
     options["port"] = std::to_string(port);
     talk->greeting = {PortGreeting(0, port), PortGreeting(1, port)};
-  } else if (call->info.subresource == "exec") {
+  }
+  // IronCore's exec knows no commands: it is the console.
+  const bool is_command =
+      call->info.subresource == "exec" && !call->query.GetAll("command").empty();
+  if (is_command) {
     CO_TRY(options, CommandOf(*call));
   }
-  const std::string what = call->info.subresource;
+  const std::string what = is_port ? "portforward" : is_command ? "exec" : "console";
   CO_TRY(talk->tunnel, co_await Open(call, what, std::move(options)));
   net::HttpResponse response;
   response.status = 101;

@@ -11,6 +11,7 @@
 
 #include "app/runtime/machine_runtime_options.h"
 #include "app/runtime/runtime_process.h"
+#include "app/runtime/unix_serial_lines.h"
 #include "base/log.h"
 #include "cli/arguments.h"
 #include "cli/failure.h"
@@ -150,6 +151,7 @@ struct MachineProcess : RuntimeThreads {
   rt::ThreadPool answers{Pool(1, "answers")};
   runtime::NoNetworks no_networks;
   std::unique_ptr<runtime::BridgeNetworks> bridges;  // or none
+  std::unique_ptr<UnixSerialLines> lines;
   std::unique_ptr<runtime::LibvirtHypervisor> hypervisor;
   std::unique_ptr<runtime::MachineHost> host;
   RuntimeServers servers;
@@ -241,6 +243,7 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
                                            .disks = *process->disks,
                                            .images = *process->images,
                                            .networks = *networks,
+                                           .lines = *process->lines,
                                            .files = process->files};
   CO_TRY(process->host, co_await runtime::MachineHost::Start(deps, std::move(options.host)));
   co_return OkStatus();
@@ -268,6 +271,7 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
   process.images = std::make_unique<runtime::LocalImages>(options.images, process.files);
+  process.lines = std::make_unique<UnixSerialLines>(loop);
   const Status started = rt::RunTask(loop, StartHost(&process, &loop, std::move(options)));
   if (!started.ok()) {
     TRY_STATUS(rt::RunTask(loop, StopHost(&process)));

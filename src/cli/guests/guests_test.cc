@@ -67,7 +67,10 @@ class Guests : public testing::Test {
   };
 
   // Talks to the server with this input.
-  Outcome Talk(const std::string& target, const std::string& typed) {
+  using Escape = TerminalTalk::Ends::Escape;
+  Outcome Talk(const std::string& target,
+               const std::string& typed,
+               Escape escape = Escape::kPassed) {
     int pipe[2] = {};
     CHECK(::pipe(pipe) == 0);
     CHECK(::write(pipe[1], typed.data(), typed.size()) == static_cast<ssize_t>(typed.size()));
@@ -78,7 +81,7 @@ class Guests : public testing::Test {
     {
       auto input = Input::Of(pipe[0]);
       CHECK(input.ok());
-      TerminalTalk::Ends ends{.out = out, .err = err, .input = input->get()};
+      TerminalTalk::Ends ends{.out = out, .err = err, .input = input->get(), .escape = escape};
       outcome.code = rt::RunTask(loop_, RunTalk(this, target, ends));
     }
     ::close(pipe[0]);
@@ -126,6 +129,12 @@ TEST_F(Guests, AnExitStatusIsTheConversations) {
   const Outcome ended = Talk("/three", "x");
   ASSERT_TRUE(ended.code.ok()) << ended.code.status();
   EXPECT_EQ(*ended.code, 3);
+}
+
+TEST_F(Guests, WhoLeavesWithItsKeyHasLeftWell) {
+  const Outcome left = Talk("/broken", "\x1d", Escape::kLeaves);
+  ASSERT_TRUE(left.code.ok()) << left.code.status();
+  EXPECT_EQ(*left.code, 0);
 }
 
 TEST_F(Guests, AGuestThatBreaksSaysWhyAndASilentEndIsAnError) {

@@ -46,7 +46,8 @@ rt::Task<Status> TerminalTalk::Hear() {
   while (!end_) {
     auto message = co_await socket_.Receive();
     if (!message.ok()) {
-      end_ = message.status();
+      // Whoever left has said how it ended.
+      if (!end_) end_ = message.status();
       break;
     }
     if (message->data.empty()) continue;

@@ -23,6 +23,7 @@ constexpr size_t kDomainNicsMax = 8;
 constexpr size_t kSerialBytesMax = 20;
 // Of the disk with a guest's first configuration: behind all that TargetOf gives.
 constexpr std::string_view kSeedTarget = "vdz";
+constexpr std::string_view kSeedSerial = "cidata";
 // The namespace of our element in <metadata>.
 constexpr std::string_view kMetadataNamespace = "https://berth.dev/xmlns/machine/1";
 constexpr std::string_view kMetadataPrefix = "berth";

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -105,7 +106,11 @@ rt::Task<Status> GuestFolders::Prepare(std::string id, Content content) {
     TRY_STATUS(MakeFolder(Run(id)));
     TRY_STATUS(PutOrRemove(Run(id) + std::string(kSecretsName), content.secrets));
     TRY_STATUS(PutOrRemove(IgnitionFile(id), content.ignition));
-    return content.ignition.empty() ? OkStatus() : GiveTo(places_.guest_user, IgnitionFile(id));
+    TRY_STATUS(PutOrRemove(SeedFile(id), content.seed));
+    for (const std::string& path : {IgnitionFile(id), SeedFile(id)}) {
+      if (IsFile(path)) TRY_STATUS(GiveTo(places_.guest_user, path));
+    }
+    return OkStatus();
   };
   co_return co_await pool_.Run("guests.prepare", job);
 }
@@ -137,6 +142,29 @@ rt::Task<Status> GuestFolders::Settle(std::string part, std::string whole) {
 rt::Task<Status> GuestFolders::RemoveFile(std::string path) {
   const auto job = [&path] { return Unlink(path); };
   co_return co_await pool_.Run("guests.remove_file", job);
+}
+
+rt::Task<Result<std::vector<std::string>>> GuestFolders::ListUnused() {
+  const auto job = [this]() -> Result<std::vector<std::string>> {
+    std::set<std::string> ids;
+    for (const std::string& folder : {places_.folder, places_.run_folder}) {
+      std::error_code failed;
+      for (const auto& entry : fs::directory_iterator(folder, failed)) {
+        std::error_code ignored;
+        std::string name = entry.path().filename().string();
+        if (name.starts_with("m-") && entry.is_directory(ignored)) ids.insert(std::move(name));
+      }
+      if (failed) return Internal("list " + folder + ": " + failed.message());
+    }
+    std::vector<std::string> unused;
+    for (const std::string& id : ids) {
+      std::error_code absent;
+      const bool is_empty = fs::is_empty(Stay(id), absent);
+      if (is_empty || absent) unused.push_back(id);
+    }
+    return unused;
+  };
+  co_return co_await pool_.Run("guests.list", job);
 }
 
 rt::Task<Status> GuestFolders::Remove(std::string id) {

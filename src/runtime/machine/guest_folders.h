@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of guests: one folder each for what stays (local disks, the log of the console), and
-// one each below a folder that a reboot empties (the console's socket, secrets, ignition).
+// one each below a folder that a reboot empties (the console's socket, secrets, ignition, seed).
 //
 // Folders may be passed through but not listed by others: QEMU is another user.
 #pragma once
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "rt/blocking_pool.h"
@@ -35,6 +36,7 @@ class GuestFolders {
   struct Content {
     std::string secrets;
     std::string ignition;
+    std::string seed;  // a whole disk
   };
   rt::Task<Status> Prepare(std::string id, Content content);
   // nullopt: there are none, or the host was rebooted since.
@@ -43,6 +45,8 @@ class GuestFolders {
   // A disk that is whole gets its name.
   rt::Task<Status> Settle(std::string part, std::string whole);
   rt::Task<Status> RemoveFile(std::string path);
+  // Whose folders there are without anything of worth: a guest that was not begun.
+  rt::Task<Result<std::vector<std::string>>> ListUnused();
   // Everything of the guest. Ok if there is nothing.
   rt::Task<Status> Remove(std::string id);
   // The kernel and its memory disk in `folder`: vmlinuz, initramfs, and perhaps cmdline. nullopt if
@@ -52,6 +56,7 @@ class GuestFolders {
   std::string ConsoleSocket(std::string_view id) const { return Run(id) + "/console.sock"; }
   std::string ConsoleLog(std::string_view id) const { return Stay(id) + "/console.log"; }
   std::string IgnitionFile(std::string_view id) const { return Run(id) + "/ignition"; }
+  std::string SeedFile(std::string_view id) const { return Run(id) + "/seed.img"; }
   std::string EfiVariables(std::string_view id) const { return Stay(id) + "/efi-variables.fd"; }
   DiskFile LocalDisk(std::string_view id, std::string_view volume) const;
   const std::string& folder() const { return places_.folder; }

@@ -10,6 +10,7 @@
 #include "iri/wire/json.h"
 #include "rt/deadline.h"
 #include "runtime/machine/machine_host.h"
+#include "runtime/machine/seed_disk.h"
 #include "runtime/volume/plan.h"
 
 namespace berth::runtime {
@@ -74,7 +75,8 @@ Result<DomainPlan> MachineHost::Plan(const Entry& entry, const MachineRecord& re
   const auto* const offered = FindClass(options_.classes, record.object.spec.class_name);
   if (offered != nullptr) context.firmware = offered->firmware;
   context.kernel = entry.kernel;
-  context.has_ignition = !entry.secrets.ignition_data.empty();
+  const std::string& data = entry.secrets.ignition_data;
+  context.has_ignition = !data.empty() && !IsCloudInit(data);
   return PlanOf(record, context);
 }
 
@@ -100,8 +102,14 @@ rt::Task<Status> MachineHost::PutSecrets(Pointer entry) {
     only.spec = entry->secrets;
     content.secrets = iri::ToJson(only);
   }
-  content.ignition = entry->secrets.ignition_data;
-  co_return co_await deps_.folders.Prepare(entry->record.object.metadata.id, std::move(content));
+  const std::string& data = entry->secrets.ignition_data;
+  const bool is_cloud_init = IsCloudInit(data);
+  if (!is_cloud_init) content.ignition = data;
+  const iri::Machine& machine = entry->record.object;
+  content.seed = SeedDisk(
+      kSeedLabel,
+      NoCloudFiles(machine.metadata.id, HostnameOf(machine), is_cloud_init ? data : std::string()));
+  co_return co_await deps_.folders.Prepare(machine.metadata.id, std::move(content));
 }
 
 iri::Machine MachineHost::Shown(const Entry& entry) const {
@@ -214,8 +222,10 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
   metadata.deleted_at = WallTime();
   entry->record = record;
   const std::string id = metadata.id;
+  creating_.insert(id);
   Status saved = co_await PutSecrets(entry);
   if (saved.ok()) saved = co_await SaveInside(entry, std::move(record));
+  creating_.erase(id);
   if (!saved.ok()) {
     // If libvirt has it nevertheless, the next look at everything finds it.
     const bool unknown = saved.Is(Reason::kTimeout) || saved.Is(Reason::kUnavailable);

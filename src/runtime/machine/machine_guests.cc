@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guests as processes, for whoever kills them at their deadline, and what they said.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "base/strings.h"
 #include "iri/labels.h"
+#include "runtime/machine/console_log.h"
 #include "runtime/machine/machine_host.h"
 
 namespace berth::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-using Channel = iri::AttachFrame::Channel;
 
 std::string ReadAll(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -59,48 +54,6 @@ std::map<std::string, Process> ProcessesByUuid() {
   return processes;
 }
 
-// The last part of a file, as frames. A guest writes what it likes: it is cut, never kept whole.
-std::vector<iri::AttachFrame> TailOf(const std::string& path) {
-  constexpr off_t kTailMax = off_t{1} << 20;
-  std::vector<iri::AttachFrame> frames;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return frames;
-  const off_t end = lseek(fd, 0, SEEK_END);
-  off_t at = std::max<off_t>(end - kTailMax, 0);
-  while (at < end) {
-    std::string part(iri::kAttachFrameBytesMax, '\0');
-    const ssize_t count = pread(fd, part.data(), part.size(), at);
-    if (count <= 0) break;
-    part.resize(static_cast<size_t>(count));
-    at += count;
-    frames.push_back({.channel = Channel::kOut, .data = std::move(part)});
-  }
-  close(fd);
-  return frames;
-}
-
-class LogStream final : public iri::AttachStream {
- public:
-  explicit LogStream(std::vector<iri::AttachFrame> frames) : frames_(std::move(frames)) {
-    frames_.push_back({.channel = Channel::kEnd, .data = "0"});
-  }
-  rt::Task<Result<std::optional<iri::AttachFrame>>> Read() override {
-    if (next_ >= frames_.size()) co_return std::optional<iri::AttachFrame>();
-    co_return std::optional<iri::AttachFrame>(frames_[next_++]);
-  }
-  rt::Task<Status> Write(iri::AttachFrame /*frame*/) override {
-    co_return Unavailable("a log is only read");
-  }
-  rt::Task<Status> Close() override {
-    next_ = frames_.size();
-    co_return OkStatus();
-  }
-
- private:
-  std::vector<iri::AttachFrame> frames_;
-  size_t next_ = 0;
-};
-
 }  // namespace
 
 rt::Task<Result<std::vector<iri::GuestProcess>>> MachineHost::ListGuests() {
@@ -131,25 +84,40 @@ rt::Task<Status> MachineHost::ResumeGuest(std::string machine_uid) {
   if (entry->observed.state == GuestState::kRunning) co_return OkStatus();
   const std::string name = DomainNameOf(entry->record.object.metadata.id);
   CO_TRY_STATUS(co_await deps_.hypervisor.Resume(name));
-  entry->observed.state = GuestState::kRunning;
+  Observe(*entry, {.state = GuestState::kRunning});
   Changed(*entry, "resumed");
   co_return OkStatus();
 }
 
 rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::Attach(
     iri::AttachRequest request) {
-  if (request.what != "logs") {
-    co_return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
-  }
   const Pointer entry = OfUid(request.machine_uid);
   if (entry == nullptr) {
     co_return NotFound("no machine of uid " + Quote(request.machine_uid));
   }
-  const std::string log = deps_.folders.ConsoleLog(entry->record.object.metadata.id);
-  const auto read = [&log] { return TailOf(log); };
-  CO_TRY(std::vector<iri::AttachFrame> frames, co_await deps_.files.Run("machines.log", read));
-  std::unique_ptr<iri::AttachStream> stream = std::make_unique<LogStream>(std::move(frames));
-  co_return stream;
+  if (request.what == "console") co_return co_await AttachConsole(entry);
+  if (request.what != "logs") {
+    co_return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
+  }
+  const std::string path = deps_.folders.ConsoleLog(entry->record.object.metadata.id);
+  CO_TRY(LogRequest log, LogRequestOf(path, request.options));
+  const auto is_over = [entry] { return entry->is_gone; };
+  co_return co_await OpenLog(&deps_.files, std::move(log), is_over);
+}
+
+rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::AttachConsole(Pointer entry) {
+  // One connects, the others look over its shoulder.
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->opening.Enter());
+  std::shared_ptr<Console> console = entry->console.lock();
+  if (console == nullptr || console->is_over()) {
+    const std::string id = entry->record.object.metadata.id;
+    if (!entry->observed.alive()) co_return Conflict("machine " + Quote(id) + " is off");
+    CO_TRY(std::unique_ptr<SerialLine> line,
+           co_await deps_.lines.Open(deps_.folders.ConsoleSocket(id)));
+    console = Console::On(deps_.loop, std::move(line));
+    entry->console = console;
+  }
+  co_return Console::Join(console);
 }
 
 }  // namespace berth::runtime

@@ -43,6 +43,9 @@ rt::Task<Result<std::unique_ptr<MachineHost>>> MachineHost::Start(Deps deps, Opt
 rt::Task<Status> MachineHost::Stop() {
   deps_.hypervisor.Listen(nullptr);
   changes_.End();
+  for (const auto& [id, entry] : machines_) {
+    if (const auto console = entry->console.lock()) console->End("the machine runtime stops");
+  }
   co_return co_await work_.Close();
 }
 
@@ -56,7 +59,14 @@ rt::Task<Status> MachineHost::AdoptNics() {
   co_return co_await deps_.networks.Adopt(std::move(plugged));
 }
 
+void MachineHost::Observe(Entry& entry, Observed observed) {
+  entry.observed = observed;
+  entry.looks = ++looks_;
+}
+
 rt::Task<Status> MachineHost::Resync() {
+  // What is heard of a guest while the list is on its way is newer than the list.
+  const uint64_t before = looks_;
   CO_TRY(std::vector<Domain> domains, co_await deps_.hypervisor.List());
   std::set<std::string> there;
   for (Domain& domain : domains) {
@@ -67,16 +77,32 @@ rt::Task<Status> MachineHost::Resync() {
       if (!taken.ok()) co_return taken;
       continue;
     }
-    const bool same = known->observed.state == domain.state;
-    known->observed = {.state = domain.state, .off_reason = domain.off_reason};
-    if (!same) Changed(*known, "state");
+    if (known->looks <= before) {
+      const bool same = known->observed.state == domain.state;
+      Observe(*known, {.state = domain.state, .off_reason = domain.off_reason});
+      if (!same) Changed(*known, "state");
+    }
     Tend(known);
   }
   for (const auto& [id, entry] : machines_) {
-    if (there.contains(DomainNameOf(id)) || !entry->observed.alive()) continue;
-    entry->observed = Observed();
+    if (there.contains(DomainNameOf(id)) || !entry->observed.alive() || entry->looks > before) {
+      continue;
+    }
+    Observe(*entry, Observed());
     Changed(*entry, "state");
     Tend(entry);
+  }
+  co_return co_await RemoveStrays(std::move(there));
+}
+
+rt::Task<Status> MachineHost::RemoveStrays(std::set<std::string> domains) {
+  CO_TRY(const std::vector<std::string> ids, co_await deps_.folders.ListUnused());
+  for (const std::string& id : ids) {
+    if (domains.contains(DomainNameOf(id)) || machines_.contains(id) || creating_.contains(id)) {
+      continue;
+    }
+    LOG_INFO("removing the folders of {}, of which libvirt knows nothing", Printable(id));
+    CO_TRY_STATUS(co_await deps_.folders.Remove(id));
   }
   co_return OkStatus();
 }
@@ -97,7 +123,7 @@ rt::Task<Status> MachineHost::TakeIn(Domain domain) {
   }
   auto entry = std::make_shared<Entry>(options_.retry);
   entry->record = *std::move(record);
-  entry->observed = {.state = domain.state, .off_reason = domain.off_reason};
+  Observe(*entry, {.state = domain.state, .off_reason = domain.off_reason});
   CO_TRY(const std::optional<std::string> secrets, co_await deps_.folders.Secrets(id));
   if (secrets.has_value()) {
     Result<iri::Machine> kept = iri::MachineFromJson(*secrets);
@@ -131,11 +157,11 @@ void MachineHost::OnEvent(const DomainEvent& event) {
   switch (event.kind) {
     case Kind::kStarted:
       // A held guest is paused from its first moment, and said to be so before this.
-      if (!entry->observed.alive()) entry->observed.state = GuestState::kRunning;
+      if (!entry->observed.alive()) Observe(*entry, {.state = GuestState::kRunning});
       break;
-    case Kind::kResumed: entry->observed.state = GuestState::kRunning; break;
+    case Kind::kResumed: Observe(*entry, {.state = GuestState::kRunning}); break;
     case Kind::kPaused:
-      entry->observed.state = GuestState::kPaused;
+      Observe(*entry, {.state = GuestState::kPaused});
       Say(entry->record.object.metadata,
           iri::EventType::kWarning,
           "Paused",
@@ -143,7 +169,7 @@ void MachineHost::OnEvent(const DomainEvent& event) {
           "the guest is paused: " + event.detail);
       break;
     case Kind::kStopped:
-      entry->observed = {.state = GuestState::kOff, .off_reason = event.reason};
+      Observe(*entry, {.state = GuestState::kOff, .off_reason = event.reason});
       entry->live.clear();
       entry->device_event.Set();
       break;

@@ -29,7 +29,9 @@
 #include "rt/scope.h"
 #include "runtime/changes/change_log.h"
 #include "runtime/changes/event_log.h"
+#include "runtime/machine/console.h"
 #include "runtime/machine/machine_plan.h"
+#include "runtime/machine/serial_line.h"
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
 
@@ -48,7 +50,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     Disks& disks;
     ImageSource& images;
     HostNetworks& networks;
-    rt::BlockingPool& files;  // for /proc
+    SerialLines& lines;
+    rt::BlockingPool& files;  // for /proc and logs
   };
   struct Options {
     std::vector<OfferedMachineClass> classes;
@@ -101,7 +104,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Result<std::vector<iri::Reservation>>> ListReservations() override;
   rt::Task<Result<std::vector<iri::GuestProcess>>> ListGuests() override;
   rt::Task<Status> ResumeGuest(std::string machine_uid) override;
-  // "logs": the end of the console's log.
+  // "console", and "logs": what it said. A console is for many at a time, and ends with its guest.
   rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Attach(iri::AttachRequest request) override;
 
  private:
@@ -111,13 +114,16 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     iri::MachineSpec secrets;
     std::optional<KernelBoot> kernel;  // found before each start
     Observed observed;
+    uint64_t looks = 0;          // of the host, when that was observed
     std::set<std::string> live;  // devices of the running guest
     rt::Gate saving{1};          // whoever changes the record or the guest's devices
     bool is_gone = false;
     bool is_tended = false;  // its task runs
     rt::Event nudge;         // ends a pause of the task
     rt::Event device_event;  // the guest let go of something, or ended
-    std::string error;       // of the last attempt; "" if it was good
+    rt::Gate opening{1};     // whoever opens its console
+    std::weak_ptr<Console> console;
+    std::string error;  // of the last attempt; "" if it was good
     rt::Backoff backoff;
   };
   // Shared with the calls and the task that work on it.
@@ -132,6 +138,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> AdoptNics();
   void OnEvent(const DomainEvent& event);
   Pointer OfDomain(std::string_view name) const;
+  void Observe(Entry& entry, Observed observed);
+  // Folders of machines that libvirt never got to know. One with a disk is left: who knows why.
+  rt::Task<Status> RemoveStrays(std::set<std::string> domains);
+  rt::Task<Result<std::unique_ptr<iri::AttachStream>>> AttachConsole(Pointer entry);
 
   // Calls.
   Result<Pointer> Find(std::string_view id) const;
@@ -171,7 +181,9 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // One at a time checks for room and takes it.
   rt::Gate admission_{1};
   std::map<std::string, Pointer, std::less<>> machines_;
+  std::set<std::string> creating_;  // they have folders, and perhaps no domain yet
   std::vector<iri::Reservation> reservations_;
+  uint64_t looks_ = 0;
   ChangeLog changes_;
   EventLog events_;
   rt::TaskScope work_;

@@ -17,6 +17,7 @@
 #include "rt/sleep.h"
 #include "rt/thread_pool.h"
 #include "runtime/machine/fake_hypervisor.h"
+#include "runtime/machine/fake_serial_lines.h"
 #include "runtime/volume/fake_disks.h"
 #include "runtime/volume/local_images.h"
 
@@ -89,6 +90,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
                                     .disks = disks,
                                     .images = images_,
                                     .networks = networks,
+                                    .lines = lines,
                                     .files = files_};
     auto host = loop_.Await(Begin(deps, options));
     CHECK(host.ok()) << host.status();
@@ -183,6 +185,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   FakeHypervisor hypervisor{loop_.loop()};
   FakeDisks disks;
   FakeNetworks networks;
+  FakeSerialLines lines;
 
  private:
   LocalImages images_{"", files_};
@@ -527,6 +530,57 @@ TEST(MachineClasses, AreReadFromYamlAndErrorsNameThem) {
   }
   EXPECT_EQ(PromisedAmount(100, 20, 1.5), 120);
   EXPECT_EQ(PromisedAmount(10, 20, 1.5), 0);
+}
+
+TEST(MachineHost, AConsoleIsSharedAndOpenedAgainForTheNextGuest) {
+  MachineWorld world;
+  const auto made = world.Await(world.host().CreateMachine(world.Wanted("u-1")));
+  ASSERT_TRUE(made.ok()) << made.status();
+  const std::string id = made->metadata.id;
+  const iri::AttachRequest console{.machine_uid = "u-1", .what = "console"};
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  const auto one = world.Await(world.host().Attach(console));
+  const auto two = world.Await(world.host().Attach(console));
+  ASSERT_TRUE(one.ok() && two.ok()) << one.status() << two.status();
+  ASSERT_EQ(world.lines.wires.size(), 1U) << "one line for both";
+  EXPECT_TRUE(world.lines.wires[0]->socket.ends_with("/run/" + id + "/console.sock"));
+  for (const auto& viewer : {one->get(), two->get()}) {
+    ASSERT_TRUE(world.Run(viewer->Close()).ok());
+  }
+  const auto three = world.Await(world.host().Attach(console));
+  ASSERT_TRUE(three.ok()) << three.status();
+  EXPECT_EQ(world.lines.wires.size(), 2U);
+  ASSERT_TRUE(world.Run((*three)->Close()).ok());
+
+  ASSERT_TRUE(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)).ok());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kStopped));
+  EXPECT_TRUE(world.Await(world.host().Attach(console)).status().Is(Reason::kConflict));
+  const iri::AttachRequest shell{.machine_uid = "u-1", .what = "exec"};
+  EXPECT_TRUE(world.Await(world.host().Attach(shell)).status().Is(Reason::kMethodNotSupported));
+}
+
+TEST(MachineHost, NothingIsLeftOfAMachineThatLibvirtNeverGotToKnow) {
+  MachineWorld world;
+  const std::string kept =
+      world.Await(world.host().CreateMachine(world.Wanted("u-1")))->metadata.id;
+  world.hypervisor.trouble = "it is gone";
+  EXPECT_TRUE(world.Await(world.host().CreateMachine(world.Wanted("u-2")))
+                  .status()
+                  .Is(Reason::kUnavailable));
+  world.hypervisor.trouble.clear();
+  std::filesystem::create_directories(world.root + "/run/m-stray");
+  std::filesystem::create_directories(world.root + "/run/other");
+  std::filesystem::create_directories(world.root + "/machines/m-disk");
+  std::ofstream(world.root + "/machines/m-disk/root.qcow2") << "of worth";
+  world.Restart();
+  for (const std::string folder : {"/machines", "/run"}) {
+    std::set<std::string> there;
+    for (const auto& entry : std::filesystem::directory_iterator(world.root + folder)) {
+      if (entry.is_directory()) there.insert(entry.path().filename().string());
+    }
+    const std::string foreign = folder == "/run" ? "other" : "m-disk";
+    EXPECT_EQ(there, (std::set<std::string>{kept, foreign})) << folder;
+  }
 }
 
 }  // namespace

@@ -159,6 +159,20 @@ Result<DomainDisk> DiskOf(std::string_view machine_id,
   return disk;
 }
 
+DomainDisk SeedOf(std::string_view machine_id, const GuestFolders& folders) {
+  DomainDisk seed;
+  seed.target = kSeedTarget;
+  seed.serial = kSeedSerial;
+  seed.file = {.path = folders.SeedFile(machine_id), .format = DiskFormat::kRaw};
+  seed.access = DomainDisk::Access::kReadOnly;
+  return seed;
+}
+
+std::string HostnameOf(const iri::Machine& machine) {
+  if (!machine.spec.hostname.empty()) return machine.spec.hostname;
+  return std::string(LabelOf(machine.metadata, iri::kMachineNameLabel));
+}
+
 Result<DomainPlan> PlanOf(const MachineRecord& record, const PlanContext& context) {
   constexpr int64_t kThousandths = 1000;
   const iri::Machine& machine = record.object;
@@ -191,6 +205,7 @@ Result<DomainPlan> PlanOf(const MachineRecord& record, const PlanContext& contex
   }
   // The guest boots the first of them, by its device.
   std::ranges::sort(plan.disks, {}, &DomainDisk::target);
+  plan.disks.push_back(SeedOf(id, context.folders));
   for (const iri::MachineNic& nic : machine.spec.nics) {
     TRY(DomainNic described, context.networks.Describe(id, nic));
     plan.nics.push_back(std::move(described));

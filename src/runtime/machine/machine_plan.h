@@ -56,6 +56,11 @@ iri::ResourceVector NeedsOf(const iri::MachineClass& machine_class, const iri::M
 std::string SecretUuid(std::string_view machine_id, std::string_view volume);
 std::string DomainNameOf(std::string_view machine_id);
 
+// The disk with its first configuration (seed_disk.h).
+DomainDisk SeedOf(std::string_view machine_id, const GuestFolders& folders);
+// What the guest calls itself: as it was told, else the machine's name. "" if neither is known.
+std::string HostnameOf(const iri::Machine& machine);
+
 struct PlanContext {
   const GuestFolders& folders;
   const HostNetworks& networks;
@@ -65,7 +70,7 @@ struct PlanContext {
   std::string efi_variables;
   OfferedMachineClass::Firmware firmware = OfferedMachineClass::Firmware::kBios;
   std::optional<KernelBoot> kernel;
-  bool has_ignition = false;
+  bool has_ignition = false;  // and it is not for cloud-init
 };
 // REQUIRES: CheckSpec is ok.
 Result<DomainPlan> PlanOf(const MachineRecord& record, const PlanContext& context);

@@ -159,7 +159,7 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
     CO_TRY_STATUS(co_await SaveInside(entry, std::move(back)));
     co_return started;
   }
-  entry->observed.state = mode == StartMode::kHeld ? GuestState::kPaused : GuestState::kRunning;
+  Observe(*entry, {.state = mode == StartMode::kHeld ? GuestState::kPaused : GuestState::kRunning});
   const Result<std::set<std::string>> live =
       co_await deps_.hypervisor.LiveDevices(DomainNameOf(id));
   if (live.ok()) entry->live = *live;
@@ -191,7 +191,7 @@ rt::Task<Status> MachineHost::StopGuest(Pointer entry) {
     }
   }
   CO_TRY_STATUS(co_await deps_.hypervisor.Destroy(name));
-  entry->observed = {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed};
+  Observe(*entry, {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed});
   entry->live.clear();
   Changed(*entry, "state");
   co_return OkStatus();
@@ -205,7 +205,7 @@ rt::Task<Status> MachineHost::RemoveMachine(Pointer entry) {
   const std::string name = DomainNameOf(metadata.id);
   const Status destroyed = co_await deps_.hypervisor.Destroy(name);
   if (!destroyed.ok() && !destroyed.Is(Reason::kNotFound)) co_return destroyed;
-  entry->observed = {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed};
+  Observe(*entry, {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed});
   for (const iri::MachineNic& nic : spec.nics) {
     CO_TRY_STATUS(co_await deps_.networks.Unplug(metadata.id, nic));
   }
