@@ -360,7 +360,7 @@ std::vector<NetworkInterface> InterfacesToClaim(const meta::Object& object, cons
 
 std::vector<Volume> VolumesToClaim(const meta::Object& object, const Parts& parts) {
   std::vector<Volume> claimed;
-  if (&object.kind() != &kMachineKind) return claimed;
+  if (&object.kind() != &kMachineKind || object.metadata().deletion_timestamp) return claimed;
   const auto& machine = object.as<Machine>();
   for (const MachineVolume& item : machine.spec.volumes) {
     const Volume* volume = Find(parts.volumes, VolumeNameOf(machine, item));
