@@ -3,145 +3,27 @@
 """`berth runtime machine` as a real process, on a libvirtd of the test's own, with real guests: Debian's kernel and
 busybox, without KVM. Everything that is not root here runs as the user of libvirt's guests, as QEMU does on a host."""
 
-import glob
 import json
 import os
-import pwd
 import shutil
 import signal
-import socket
-import stat
 import subprocess
 import tempfile
 import unittest
 
 import berth_fixture
 import fleet_fixture
+import guest_fixture
+from guest_fixture import DEADLINE_S
 
 UID_LABEL = 'machinepoollet.ironcore.dev/machine-uid'
 MI = 1 << 20
-GUEST_USER = 'libvirt-qemu'
-DEADLINE_S = 120  # nothing is fast without KVM
 
 CLASSES = '''
 classes:
 - name: tiny
   capabilities: {cpu: 1, memory: 96Mi}
 '''
-
-INIT = '''#!/bin/busybox sh
-b=/bin/busybox
-$b mount -t devtmpfs dev /dev; $b mount -t proc proc /proc; $b mount -t sysfs sys /sys
-for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk; do $b insmod /$m.ko; done
-$b stty -F /dev/ttyS0 -echo
-echo hello from the guest
-while read word rest; do case $word in
-off) $b poweroff -f;;
-put) echo $rest | $b dd of=/dev/vda conv=fsync 2>/dev/null; echo written;;
-get) echo read $($b head -n 1 /dev/vda) end;;
-disks) for d in /sys/block/vd*; do [ -e $d ] && echo disk ${d##*/} $($b cat $d/size) $($b cat $d/serial); done
-echo that is all;;
-esac; done </dev/ttyS0
-'''
-
-
-class Archive:
-    """What a kernel unpacks into its memory: cpio's format newc."""
-
-    def __init__(self):
-        self.parts, self.count = [], 0
-
-    def add(self, name, mode, content=b''):
-        self.count += 1
-        fields = [self.count, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0]
-        head = b'070701' + b''.join(b'%08X' % field for field in fields) + name.encode() + b'\0'
-        for part in (head, content):
-            self.parts.append(part + b'\0' * (-len(part) % 4))
-
-    def bytes(self):
-        self.add('TRAILER!!!', 0)
-        return b''.join(self.parts)
-
-
-def read(path):
-    with open(path, 'rb') as file:
-        return file.read()
-
-
-def make_image(folder):
-    """A kernel and a memory disk, of nothing but Debian's packages."""
-    kernels = sorted(glob.glob('/boot/vmlinuz-*-cloud-amd64'))
-    if not kernels:
-        raise berth_fixture.Failure('no cloud kernel: install the packages of scripts/packages.txt')
-    version = os.path.basename(kernels[-1]).removeprefix('vmlinuz-')
-    drivers = f'/lib/modules/{version}/kernel/drivers'
-    archive = Archive()
-    for name in ('bin', 'dev', 'proc', 'sys'):
-        archive.add(name, stat.S_IFDIR | 0o755)
-    archive.add('bin/busybox', stat.S_IFREG | 0o755, read('/bin/busybox'))
-    for name in ('virtio/virtio', 'virtio/virtio_ring', 'virtio/virtio_pci_modern_dev',
-                 'virtio/virtio_pci_legacy_dev', 'virtio/virtio_pci', 'block/virtio_blk'):
-        archive.add(os.path.basename(name) + '.ko', stat.S_IFREG | 0o644, read(f'{drivers}/{name}.ko'))
-    archive.add('init', stat.S_IFREG | 0o755, INIT.encode())
-    os.makedirs(folder)
-    shutil.copy(kernels[-1], os.path.join(folder, 'vmlinuz'))
-    with open(os.path.join(folder, 'initramfs'), 'wb') as file:
-        file.write(archive.bytes())
-    with open(os.path.join(folder, 'cmdline'), 'w', encoding='utf-8') as file:
-        file.write('console=ttyS0 quiet tsc=unstable\n')
-
-
-def as_guest_user():
-    """The words before a command that make it the guests' user; none if we are not root."""
-    if os.geteuid() != 0:
-        return []
-    user = pwd.getpwnam(GUEST_USER)
-    return ['setpriv', f'--reuid={user.pw_uid}', f'--regid={user.pw_gid}', '--clear-groups']
-
-
-class Libvirt:
-    """A libvirtd of our own, not root, with all of its folders in one of ours."""
-
-    def __init__(self, home):
-        self.home = home
-        self.socket = os.path.join(home, 'run/libvirt/libvirt-sock')
-        for name in ('run', 'config/libvirt', 'cache'):
-            os.makedirs(os.path.join(home, name))
-        with open(os.path.join(home, 'config/libvirt/qemu.conf'), 'w', encoding='utf-8') as file:
-            file.write('stdio_handler = "file"\nseccomp_sandbox = 1\nmax_core = 0\n')
-        self.uri = f'qemu+unix:///session?socket={self.socket}'
-        self.process = None
-
-    def start(self):
-        environment = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': self.home,
-                       'XDG_RUNTIME_DIR': os.path.join(self.home, 'run'),
-                       'XDG_CONFIG_HOME': os.path.join(self.home, 'config'),
-                       'XDG_CACHE_HOME': os.path.join(self.home, 'cache')}
-        with open(os.path.join(self.home, 'libvirtd.log'), 'ab') as log:
-            self.process = subprocess.Popen([*as_guest_user(), '/usr/sbin/libvirtd'], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, cwd='/', env=environment)
-
-        def listens():
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(self.socket)
-            return True
-        berth_fixture.eventually(berth_fixture.START_DEADLINE_S, listens, 'libvirtd')
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def guests(self):
-        """Processes of QEMU with a file of ours."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir('/proc')):
-            try:
-                words = read(f'/proc/{pid}/cmdline')
-            except OSError:
-                continue
-            if b'qemu-system' in words and self.home.encode() in words:
-                found.append(int(pid))
-        return found
 
 
 class MachineRuntimeTest(unittest.TestCase):
@@ -151,21 +33,16 @@ class MachineRuntimeTest(unittest.TestCase):
     def setUpClass(cls):
         cls.home = tempfile.mkdtemp(prefix='berth-vm-')
         cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
-        make_image(os.path.join(cls.home, 'images', 'demo'))
+        guest_fixture.make_image(os.path.join(cls.home, 'images', 'demo'))
         with open(os.path.join(cls.home, 'classes.yaml'), 'w', encoding='utf-8') as file:
             file.write(CLASSES)
-        cls.libvirt = Libvirt(cls.home)
-        if os.geteuid() == 0:
-            user = pwd.getpwnam(GUEST_USER)
-            for folder, _, names in os.walk(cls.home):
-                for path in [folder, *(os.path.join(folder, name) for name in names)]:
-                    os.chown(path, user.pw_uid, user.pw_gid)
+        cls.libvirt = guest_fixture.Libvirt(cls.home)
+        guest_fixture.give_to_guest_user(cls.home)
         cls.libvirt.start()
-        cls.addClassCleanup(cls.libvirt.kill)
-        cls.addClassCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in cls.libvirt.guests()])
+        cls.addClassCleanup(cls.libvirt.end)
         cls.socket = os.path.join(cls.home, 'sockets', 'machine.sock')
         # Its socket is for its own user alone.
-        cls.berth = [*as_guest_user(), cls.binary_for_guest_user()]
+        cls.berth = guest_fixture.berth_of_guest_user(cls.home)
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.socket, '--libvirt', cls.libvirt.uri,
             '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
@@ -174,14 +51,6 @@ class MachineRuntimeTest(unittest.TestCase):
             command=cls.berth)
         cls.addClassCleanup(cls.runtime.kill)
         cls.start()
-
-    @classmethod
-    def binary_for_guest_user(cls):
-        """A copy where that user may come, wherever the repository is."""
-        if os.geteuid() != 0:
-            return berth_fixture.binary()
-        os.chmod(cls.home, 0o755)
-        return shutil.copy(berth_fixture.binary(), os.path.join(cls.home, 'berth'))
 
     @classmethod
     def start(cls):
@@ -213,7 +82,8 @@ class MachineRuntimeTest(unittest.TestCase):
 
     def console(self, machine_id):
         try:
-            return read(os.path.join(self.home, 'machines', machine_id, 'console.log')).decode(errors='replace')
+            path = os.path.join(self.home, 'machines', machine_id, 'console.log')
+            return guest_fixture.read(path).decode(errors='replace')
         except FileNotFoundError:
             return ''
 
@@ -224,10 +94,7 @@ class MachineRuntimeTest(unittest.TestCase):
     def ask(self, machine_id, line, answer):
         """Types a line and waits for the answer; gives back what was said since."""
         behind = len(self.console(machine_id))
-        with socket.socket(socket.AF_UNIX) as console:
-            console.connect(os.path.join(self.home, 'guests', machine_id, 'console.sock'))
-            console.sendall(line.encode() + b'\n')
-            # Whoever hangs up takes along what the guest has not read yet: its port holds 16 bytes.
+        with guest_fixture.typed(os.path.join(self.home, 'guests', machine_id, 'console.sock'), line):
             self.says(machine_id, answer, behind)
         return self.console(machine_id)[behind:]
 
@@ -242,7 +109,7 @@ class MachineRuntimeTest(unittest.TestCase):
     def data_volume(self):
         path = os.path.join(self.home, 'data.qcow2')
         if not os.path.exists(path):
-            subprocess.run([*as_guest_user(), 'qemu-img', 'create', '-q', '-f', 'qcow2', path, '8M'], check=True,
+            subprocess.run([*guest_fixture.as_guest_user(), 'qemu-img', 'create', '-q', '-f', 'qcow2', path, '8M'], check=True,
                            timeout=60)
         return {'name': 'data', 'device': 'oda',
                 'connection': {'driver': 'file', 'handle': 'v-1', 'effectiveStorageBytes': str(8 * MI),

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real guests for tests: a libvirtd of the test's own, an image of Debian's kernel and busybox, and whole hosts with
+real runtimes. No KVM. Everything that is not root here runs as the user of libvirt's guests, as QEMU does on a host."""
+
+import base64
+import contextlib
+import glob
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+
+import berth_fixture
+import fleet_fixture
+
+GUEST_USER = 'libvirt-qemu'
+DEADLINE_S = 120  # nothing is fast without KVM
+
+INIT = '''#!/bin/busybox sh
+b=/bin/busybox
+$b mount -t devtmpfs dev /dev; $b mount -t proc proc /proc; $b mount -t sysfs sys /sys
+for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk cdrom isofs; do $b insmod /$m.ko; done
+$b stty -F /dev/ttyS0 -echo
+echo hello from the guest
+while read word rest; do case $word in
+off) $b poweroff -f;;
+put) echo $rest | $b dd of=/dev/vda conv=fsync 2>/dev/null; echo written;;
+get) echo read $($b head -n 1 /dev/vda) end;;
+disks) for d in /sys/block/vd*; do [ -e $d ] && echo disk ${d##*/} $($b cat $d/size) $($b cat $d/serial); done
+echo that is all;;
+seed) for d in /sys/block/vd*; do [ "$($b cat $d/serial)" = cidata ] && $b mount -t iso9660 -o ro /dev/${d##*/} /seed; done
+for f in /seed/*; do echo file ${f##*/}; $b cat $f; done; $b umount /seed; echo that is the seed;;
+esac; done </dev/ttyS0
+'''
+
+
+class Archive:
+    """What a kernel unpacks into its memory: cpio's format newc."""
+
+    def __init__(self):
+        self.parts, self.count = [], 0
+
+    def add(self, name, mode, content=b''):
+        self.count += 1
+        fields = [self.count, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0]
+        head = b'070701' + b''.join(b'%08X' % field for field in fields) + name.encode() + b'\0'
+        for part in (head, content):
+            self.parts.append(part + b'\0' * (-len(part) % 4))
+
+    def bytes(self):
+        self.add('TRAILER!!!', 0)
+        return b''.join(self.parts)
+
+
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def processes():
+    """(pid, words) of all that run; of a dead one that nobody has waited for there are no words."""
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError):
+            yield int(pid), read(f'/proc/{pid}/cmdline').split(b'\0')
+
+
+def make_image(folder):
+    """A kernel and a memory disk, of nothing but Debian's packages."""
+    kernels = sorted(glob.glob('/boot/vmlinuz-*-cloud-amd64'))
+    if not kernels:
+        raise berth_fixture.Failure('no cloud kernel: install the packages of scripts/packages.txt')
+    version = os.path.basename(kernels[-1]).removeprefix('vmlinuz-')
+    modules = f'/lib/modules/{version}/kernel'
+    archive = Archive()
+    for name in ('bin', 'dev', 'proc', 'seed', 'sys'):
+        archive.add(name, stat.S_IFDIR | 0o755)
+    archive.add('bin/busybox', stat.S_IFREG | 0o755, read('/bin/busybox'))
+    for name in ('drivers/virtio/virtio', 'drivers/virtio/virtio_ring', 'drivers/virtio/virtio_pci_modern_dev',
+                 'drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'drivers/block/virtio_blk',
+                 'drivers/cdrom/cdrom', 'fs/isofs/isofs'):
+        archive.add(os.path.basename(name) + '.ko', stat.S_IFREG | 0o644, read(f'{modules}/{name}.ko'))
+    archive.add('init', stat.S_IFREG | 0o755, INIT.encode())
+    os.makedirs(folder)
+    shutil.copy(kernels[-1], os.path.join(folder, 'vmlinuz'))
+    with open(os.path.join(folder, 'initramfs'), 'wb') as file:
+        file.write(archive.bytes())
+    with open(os.path.join(folder, 'cmdline'), 'w', encoding='utf-8') as file:
+        file.write('console=ttyS0 quiet tsc=unstable\n')
+
+
+def boot_sector():
+    """A disk that boots without an operating system: it counts its boots in its second sector, says how many there were
+    on the serial line, and rests."""
+    text = b'boot 0 of this disk\r\n\0'
+    code = bytes.fromhex('fc 31c0 8ed8 8ec0 8ed0 bc007c'      # cld; segments and stack
+                         'bb007e b80102 b90200 b600 cd13'     # read the second sector to 7e00
+                         'fe06007e b80103 b90200 b600 cd13'   # count, and write it back
+                         'a0007e 0430 a2{digit:04x} be{text:04x}'  # the count as a digit
+                         'ac 84c0 7411 88c4'                  # next: the next byte; behind the last, rest
+                         'bafd03 ec a820 74fb'                # until the line has room
+                         'b2f8 88e0 ee ebea'                  # say it; next
+                         'fa f4 ebfd'                         # rest
+                         .replace('{digit:04x}', '0000').replace('{text:04x}', '0000'))
+    at = 0x7c00 + len(code)
+    code = code.replace(b'\xa2\0\0', b'\xa2' + (at + text.index(b'0')).to_bytes(2, 'little'))
+    code = code.replace(b'\xbe\0\0', b'\xbe' + at.to_bytes(2, 'little'))
+    return (code + text).ljust(510, b'\0') + b'\x55\xaa' + bytes(512)
+
+
+def as_guest_user():
+    """The words before a command that make it the guests' user; none if we are not root."""
+    if os.geteuid() != 0:
+        return []
+    user = pwd.getpwnam(GUEST_USER)
+    return ['setpriv', f'--reuid={user.pw_uid}', f'--regid={user.pw_gid}', '--clear-groups']
+
+
+def give_to_guest_user(folder):
+    if os.geteuid() != 0:
+        return
+    user = pwd.getpwnam(GUEST_USER)
+    for path, _, names in os.walk(folder):
+        for each in [path, *(os.path.join(path, name) for name in names)]:
+            os.chown(each, user.pw_uid, user.pw_gid)
+
+
+def berth_of_guest_user(home):
+    """The words that run berth as that user: a copy where it may come, wherever the repository is."""
+    if os.geteuid() != 0:
+        return [berth_fixture.binary()]
+    os.chmod(home, 0o755)
+    return [*as_guest_user(), shutil.copy(berth_fixture.binary(), os.path.join(home, 'berth'))]
+
+
+@contextlib.contextmanager
+def typed(console_socket, line):
+    """Types a line. Whoever hangs up takes along what the guest has not read yet: its port holds 16 bytes."""
+    with socket.socket(socket.AF_UNIX) as console:
+        console.connect(console_socket)
+        console.sendall(line.encode() + b'\n')
+        yield
+
+
+class Terminal:
+    """Somebody at `berth console NAME`."""
+
+    def __init__(self, server, name):
+        self.name = name
+        self.process = subprocess.Popen([server.binary, 'console', name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, env=server.environment(), cwd=server.home)
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self.said = ''
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.kill()
+        self.process.communicate()
+
+    def hear(self):
+        with contextlib.suppress(BlockingIOError):
+            self.said += os.read(self.process.stdout.fileno(), 65536).decode(errors='replace')
+
+    def expect(self, text):
+        def heard():
+            self.hear()
+            return text in self.said
+        berth_fixture.eventually(DEADLINE_S, heard, f'the console of {self.name} says {text!r}')
+        return self.said
+
+    def ask(self, line, answer):
+        """Types a line and waits for the answer, or for the end of the guest if there is none."""
+        self.process.stdin.write(line.encode() + b'\n')
+        self.process.stdin.flush()
+        if answer is not None:
+            return self.expect(answer)
+        self.end()
+        return self.said
+
+    def leave(self):
+        """Presses Ctrl-]."""
+        self.process.stdin.write(b'\x1d')
+        self.process.stdin.flush()
+        self.end()
+
+    def end(self):
+        code = berth_fixture.eventually(DEADLINE_S, lambda: self._over(), f'the end of the console of {self.name}')
+        if code != 'ended with 0':
+            raise berth_fixture.Failure(f'berth console {self.name} {code}: {self.said}')
+
+    def _over(self):
+        self.hear()
+        code = self.process.poll()
+        return None if code is None else f'ended with {code}'
+
+
+class Libvirt:
+    """A libvirtd of our own, not root, with all of its folders in one of ours."""
+
+    def __init__(self, home):
+        self.home = home
+        self.socket = os.path.join(home, 'run/libvirt/libvirt-sock')
+        for name in ('run', 'config/libvirt', 'cache'):
+            os.makedirs(os.path.join(home, name))
+        with open(os.path.join(home, 'config/libvirt/qemu.conf'), 'w', encoding='utf-8') as file:
+            file.write('stdio_handler = "file"\nseccomp_sandbox = 1\nmax_core = 0\n')
+        self.uri = f'qemu+unix:///session?socket={self.socket}'
+        self.process = None
+
+    def start(self):
+        environment = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': self.home,
+                       'XDG_RUNTIME_DIR': os.path.join(self.home, 'run'),
+                       'XDG_CONFIG_HOME': os.path.join(self.home, 'config'),
+                       'XDG_CACHE_HOME': os.path.join(self.home, 'cache')}
+        with open(os.path.join(self.home, 'libvirtd.log'), 'ab') as log:
+            self.process = subprocess.Popen([*as_guest_user(), '/usr/sbin/libvirtd'], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, cwd='/', env=environment)
+
+        def listens():
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(self.socket)
+            return True
+        berth_fixture.eventually(berth_fixture.START_DEADLINE_S, listens, 'libvirtd')
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def end(self):
+        """With all guests."""
+        self.kill()
+        for pid in self.guests():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def guests(self):
+        """Processes of QEMU with a file of ours."""
+        home = self.home.encode()
+        return [pid for pid, words in processes() if b'qemu-system' in words[0] and any(home in word for word in words)]
+
+
+MACHINE_CLASSES = '''
+classes:
+- name: tiny
+  capabilities: {cpu: 1, memory: 96Mi}
+'''
+
+VOLUME_CLASSES = '''
+classes:
+- name: plain
+  capabilities: {tps: 100Mi, iops: 5k}
+'''
+
+# The same for the server.
+API_CLASSES = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachineClass
+metadata: {name: tiny}
+capabilities: {cpu: 1, memory: 96Mi}
+---
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumeClass
+metadata: {name: plain}
+capabilities: {tps: 100Mi, iops: 5k}
+resizePolicy: ExpandOnly
+'''
+
+
+class RealHost:
+    """A host with nothing fake: libvirtd, `berth runtime machine`, `berth runtime volume` and `berth poollet`, with the
+    pools NAME and NAME-disks and the images `demo` and `tiny.raw`. Some hosts have only machines, some only volumes."""
+
+    def __init__(self, server, name, *, labels=(), has=('machines', 'volumes')):
+        self.server, self.name = server, name
+        self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
+        make_image(self.path('images', 'demo'))
+        with open(self.path('images', 'tiny.raw'), 'wb') as file:
+            file.write(boot_sector())
+        self._write('machine-classes.yaml', MACHINE_CLASSES)
+        self._write('volume-classes.yaml', VOLUME_CLASSES)
+        self._write('token', server.berth('pool', 'join-token', name, *(f'--label={label}' for label in labels)).stdout)
+        self.libvirt = Libvirt(self.home)
+        self.berth = berth_of_guest_user(self.home)
+        give_to_guest_user(self.home)
+        self.machine_socket = self.path('sockets', 'machine.sock')
+        self.volume_socket = self.path('sockets', 'volume.sock')
+        self.machine_runtime = self._process(
+            'machine-runtime', 'runtime', 'machine', '--socket', self.machine_socket, '--libvirt', self.libvirt.uri,
+            '--dir', self.path('machines'), '--run-dir', self.path('guests'), '--classes',
+            self.path('machine-classes.yaml'), '--images', self.path('images'), '--local-disk', '64Mi',
+            '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s')
+        self.volume_runtime = self._process(
+            'volume-runtime', 'runtime', 'volume', '--socket', self.volume_socket, '--dir', self.path('disks'),
+            '--classes', self.path('volume-classes.yaml'), '--capacity', '1Gi', '--images', self.path('images'))
+        self.poollet = self._process(
+            'poollet', 'poollet', '--server', fleet_fixture.gateway_address(server), '--token-file', self.path('token'),
+            '--data-dir', self.path('data'), '--name', name,
+            *(('--machine-pool', name, '--machine-runtime', f'unix:{self.machine_socket}') if 'machines' in has else ()),
+            *(('--volume-pool', f'{name}-disks', '--volume-runtime', f'unix:{self.volume_socket}')
+              if 'volumes' in has else ()))
+        self.has = has
+        self.processes = (self.poollet, *((self.machine_runtime,) if 'machines' in has else ()),
+                          *((self.volume_runtime,) if 'volumes' in has else ()))
+
+    def path(self, *words):
+        return os.path.join(self.home, *words)
+
+    def _write(self, name, text):
+        with open(self.path(name), 'w', encoding='utf-8', opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(text)
+
+    def _process(self, name, *words):
+        return fleet_fixture.Process(name, self.home, *words, command=self.berth)
+
+    def start(self):
+        if 'machines' in self.has:
+            self.libvirt.start()
+        for process in self.processes[1:]:
+            process.start()
+        for process in self.processes[1:]:
+            path = self.machine_socket if process is self.machine_runtime else self.volume_socket
+            berth_fixture.eventually(DEADLINE_S, lambda path=path: os.path.exists(path),
+                                     f'the socket of {process.name} of {self.name}; {process.log_tail()}')
+        self.poollet.start()
+        return self
+
+    def close(self):
+        for process in self.processes:
+            process.kill()
+        for pid in self.fencers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.libvirt.end()
+        if not os.environ.get('BERTH_KEEP'):
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def fencers(self):
+        return [pid for pid, words in processes() if words[1:3] == [b'fencer', b'--folder']
+                and words[3].decode().startswith(self.home)]
+
+    def is_ready(self):
+        pools = {'machines': ('machinepool', self.name), 'volumes': ('volumepool', f'{self.name}-disks')}
+        for kind, name in (pools[each] for each in self.has):
+            found = self.server.kubectl('get', kind, name, '--ignore-not-found', '-o', 'json').stdout
+            conditions = json.loads(found).get('status', {}).get('conditions', []) if found else []
+            if not any(c['type'] == 'Ready' and c['status'] == 'True' for c in conditions):
+                return False
+        return True
+
+    def iri(self, *words):
+        return berth_fixture.run([*self.berth, 'iri', *words, '--endpoint', f'unix:{self.machine_socket}', '-o', 'json'])
+
+    def machine_id(self, uid):
+        """What the runtime calls the machine of this UID; None if it has none."""
+        for machine in json.loads(self.iri('machines').stdout).get('machines', []):
+            if machine['metadata']['labels'][fleet_fixture.MACHINE_UID_LABEL] == uid:
+                return machine['metadata']['id']
+        return None
+
+    def domains(self):
+        """{file: machine UID} of what libvirt has written down."""
+        found = {}
+        for path in glob.glob(self.path('config/libvirt/qemu/*.xml')):
+            with contextlib.suppress(FileNotFoundError):
+                record = re.search(rb'<berth:machine[^>]*>([^<]+)<', read(path))
+                if record:
+                    text = base64.b64decode(record.group(1)).decode()
+                    found[path] = re.search(rf'"{fleet_fixture.MACHINE_UID_LABEL}":\s*"([^"]+)"', text).group(1)
+        return found
+
+    def leftovers(self):
+        """Whatever is there although no machine and no volume is."""
+        domains = glob.glob(self.path('config/libvirt/qemu/*.xml')) + glob.glob(self.path('run/libvirt/qemu/run/*.xml'))
+        files = [path for folder in ('machines', 'guests', 'disks/volumes', 'disks/snapshots')
+                 for path in glob.glob(self.path(folder, '*')) if os.path.basename(path) != 'lock']
+        return [*domains, *files, *self.libvirt.guests()]
+
+    def logs(self):
+        return '\n'.join(f'--- {self.name} {process.name} ---\n{process.log_tail()}' for process in self.processes)

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Guests come and go while everything that looks after them is killed at random: server, poollet, both runtimes, libvirtd.
+There is never a second domain or process of a machine, and in the end nothing is left.
+
+BERTH_SEED names the order of events; a failure prints it."""
+
+import collections
+import http.client
+import json
+import os
+import random
+import threading
+import time
+import unittest
+
+import berth_fixture
+import guest_fixture
+from guest_fixture import DEADLINE_S
+
+GUESTS = 20
+AT_ONCE = 4
+PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
+
+
+def machine(name):
+    volume = {'volumeClassRef': {'name': 'plain'}, 'resources': {'storage': '1Mi'},
+              'dataSource': {'osImage': {'image': 'tiny.raw'}}}
+    return {'metadata': {'name': name}, 'spec': {'machineClassRef': {'name': 'tiny'}, 'volumes': [
+        {'name': 'root', 'device': 'oda', 'ephemeral': {'volumeTemplate': {'spec': volume}}}]}}
+
+
+class Watcher:
+    """Looks all the time whether there is more than one of anything."""
+
+    def __init__(self, host):
+        self.host, self.wrong, self.most = host, [], 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *unused):
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self):
+        while not self._stop.wait(0.05):
+            self._count('domains', self.host.domains().values())
+            guests = [words[words.index(b'-uuid') + 1] for _, words in guest_fixture.processes()
+                      if b'qemu-system' in words[0] and b'-uuid' in words
+                      and any(self.host.home.encode() in word for word in words)]
+            self.most = max(self.most, len(guests))
+            self._count('processes', guests)
+
+    def _count(self, what, keys):
+        for key, count in collections.Counter(keys).items():
+            if count > 1:
+                self.wrong.append(f'{count} {what} of {key}')
+
+
+class RandomKills(berth_fixture.ServerTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.kubectl('apply', '-f', '-', input=guest_fixture.API_CLASSES)
+        cls.host = guest_fixture.RealHost(cls.server, 'alpha')
+        cls.addClassCleanup(cls.host.close)
+        cls.host.start()
+        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
+
+    def run(self, result=None):
+        before = (len(result.failures), len(result.errors))
+        super().run(result)
+        if (len(result.failures), len(result.errors)) != before:
+            print(self.host.logs(), flush=True)
+        return result
+
+    def ask(self, method, path, body=None):
+        """The answer; None while the server is away."""
+        try:
+            with self.server.client(timeout=10) as client:
+                return client.request(method, path, body)
+        except (OSError, http.client.HTTPException):
+            return None
+
+    def machines(self):
+        """{name: state} of what the server knows, less what is being deleted; None while it is away."""
+        listed = self.ask('GET', PATH)
+        if listed is None or listed.status != 200:
+            return None
+        return {item['metadata']['name']: item.get('status', {}).get('state') for item in listed.json()['items']}
+
+    def kill_one(self):
+        host = self.host
+        victim = self.random.choice(('server', 'poollet', 'machine runtime', 'volume runtime', 'libvirtd'))
+        if victim == 'server':
+            self.server.kill()
+            self.server.start()
+        elif victim == 'libvirtd':
+            host.libvirt.kill()
+            host.libvirt.start()
+        else:
+            process = {'poollet': host.poollet, 'machine runtime': host.machine_runtime,
+                       'volume runtime': host.volume_runtime}[victim]
+            process.kill()
+            process.start()
+        self.killed[victim] += 1
+        # A runtime that finds no libvirtd ends; whoever started it starts it again.
+        for process in host.processes:
+            if not process.runs:
+                process.kill()
+                process.start()
+
+    def test_one_guest_each_and_nothing_left(self):
+        seed = int(os.environ.get('BERTH_SEED') or random.randrange(1 << 32))
+        self.random, self.killed = random.Random(seed), collections.Counter()
+        with self.subTest(seed=seed), Watcher(self.host) as watcher:
+            self.come_and_go()
+            try:
+                berth_fixture.eventually(2 * DEADLINE_S, lambda: self.machines() == {} and not self.host.leftovers(),
+                                         'nothing is left')
+            except berth_fixture.Failure as failure:
+                left = self.server.kubectl('get', 'machines,volumes,events', '-o', 'wide', check=False).stdout
+                raise berth_fixture.Failure(f'{failure}\n{self.host.leftovers()}\n{left}') from None
+            print(f'seed {seed}: killed {dict(self.killed)}, up to {watcher.most} guests at once', flush=True)
+            self.assertEqual(watcher.wrong, [])
+            self.assertGreater(watcher.most, 0)
+        self.assertEqual(json.loads(self.server.kubectl('get', 'volumes', '-o', 'json').stdout)['items'], [])
+
+    def come_and_go(self):
+        created, alive, ran = 0, [], 0
+        while created < GUESTS or alive:
+            while created < GUESTS and len(alive) < AT_ONCE:
+                made = self.ask('POST', PATH, machine(f'guest-{created}'))
+                if made is None or made.status not in (201, 409):
+                    break
+                alive.append(f'guest-{created}')
+                created += 1
+            self.kill_one()
+            time.sleep(self.random.uniform(0, 1))  # everything may be hit at any moment of its work
+            states = self.machines() or {}
+            ran += sum(states.get(name) == 'Running' for name in alive)
+            # Most of them when they run; some before they do.
+            for name in list(alive):
+                chance = 0.7 if states.get(name) == 'Running' else 0.1
+                if self.random.random() < chance:
+                    gone = self.ask('DELETE', f'{PATH}/{name}')
+                    if gone is not None and gone.status in (200, 202, 404):
+                        alive.remove(name)
+        self.assertGreater(ran, 0)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

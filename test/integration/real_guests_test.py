@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A server and a host with nothing fake: machines are placed, booted, talked with, changed while they run, broken and
+deleted, with volumes that keep what the guests wrote."""
+
+import json
+import os
+import signal
+import unittest
+
+import berth_fixture
+import guest_fixture
+import web_socket
+from guest_fixture import DEADLINE_S
+
+MI = 1 << 20
+
+VOLUME = '''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {{name: {name}}}
+spec:
+  volumeClassRef: {{name: plain}}
+  resources: {{storage: {size}}}
+'''
+
+MACHINE = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {{name: {name}}}
+spec:
+  machineClassRef: {{name: tiny}}
+  {more}
+  volumes:
+  - {{name: root, device: odx, localDisk: {{sizeLimit: 1Mi, image: demo}}}}
+  - {{name: data, device: oda, volumeRef: {{name: data}}}}
+'''
+CONFIGURATION = '''
+apiVersion: v1
+kind: Secret
+metadata: {name: config}
+stringData: {ignition.yaml: "#cloud-config\\nmotd: it is configured\\n"}
+'''
+SCRATCH = '  - {name: scratch, device: odb, volumeRef: {name: scratch}}\n'
+
+
+class RealGuests(berth_fixture.ServerTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.kubectl('apply', '-f', '-', input=guest_fixture.API_CLASSES)
+        cls.host = guest_fixture.RealHost(cls.server, 'alpha')
+        cls.addClassCleanup(cls.host.close)
+        cls.host.start()
+        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
+
+    def run(self, result=None):
+        before = (len(result.failures), len(result.errors))
+        super().run(result)
+        if (len(result.failures), len(result.errors)) != before:
+            print(self.host.logs(), flush=True)
+        return result
+
+    # What the API says
+
+    def get(self, kind, name):
+        return json.loads(self.server.kubectl('get', kind, name, '-o', 'json').stdout)
+
+    def apply(self, text):
+        self.server.kubectl('apply', '-f', '-', input=text)
+
+    def machine(self, name, more='', extra=''):
+        self.apply(MACHINE.format(name=name, more=more) + extra)
+
+    def patch(self, kind, name, spec):
+        self.server.kubectl('patch', kind, name, '--type=merge', '-p', json.dumps({'spec': spec}))
+
+    def becomes(self, name, state):
+        berth_fixture.eventually(DEADLINE_S, lambda: self.get('machine', name).get('status', {}).get('state') == state,
+                                 f'{name} {state}; {self.get("machine", name).get("status")}')
+
+    def delete(self, kind, *names):
+        self.server.kubectl('delete', kind, *names, '--timeout=60s', timeout=90)
+
+    def events(self, name):
+        return self.server.kubectl('get', 'events', '--field-selector', f'involvedObject.name={name}').stdout
+
+    # What the guest says
+
+    def console(self, name):
+        return self.server.berth('logs', name, check=False).stdout
+
+    def says(self, name, text, behind=0):
+        berth_fixture.eventually(DEADLINE_S, lambda: text in self.console(name)[behind:],
+                                 f'{name} says {text!r}: {self.console(name)[-300:]!r}')
+
+    def ask(self, name, line, answer):
+        """Types a line into `berth console` and waits for the answer; gives back what the guest said meanwhile."""
+        with guest_fixture.Terminal(self.server, name) as terminal:
+            return terminal.ask(line, answer)
+
+    def sees(self, name, text):
+        berth_fixture.eventually(DEADLINE_S, lambda: text in self.ask(name, 'disks', 'that is all'), f'{name} sees {text}')
+
+    def test_1_a_guest_boots_and_its_volume_outlives_it(self):
+        self.apply(VOLUME.format(name='data', size='8Mi'))
+        self.machine('first')
+        self.becomes('first', 'Running')
+        self.assertEqual(self.get('machine', 'first')['spec']['machinePoolRef'], {'name': 'alpha'})
+        self.says('first', 'hello from the guest')
+        self.assertEqual(self.server.berth('logs', 'first', '--tail', '1').stdout.strip(), 'hello from the guest')
+        self.ask('first', 'put something-to-keep', 'written')
+        self.delete('machine', 'first')
+
+        self.machine('second')
+        self.says('second', 'hello from the guest')
+        self.ask('second', 'get', 'read something-to-keep end')
+        seed = self.ask('second', 'seed', 'that is the seed')
+        self.assertIn('local-hostname: "second"', seed)
+
+    def test_2_a_disk_comes_grows_and_goes_while_the_guest_runs(self):
+        self.apply(VOLUME.format(name='scratch', size='4Mi'))
+        pids = self.host.libvirt.guests()
+        self.machine('second', extra=SCRATCH)
+        self.sees('second', f' {4 * MI // 512} scratch')
+        berth_fixture.eventually(DEADLINE_S, lambda: {v['name']: v['state'] for v in self.get('machine', 'second')['status'][
+            'volumes']} == {'root': 'Attached', 'data': 'Attached', 'scratch': 'Attached'}, 'all volumes are attached')
+        self.patch('volume', 'scratch', {'resources': {'storage': '6Mi'}})
+        self.sees('second', f' {6 * MI // 512} scratch')
+        self.machine('second')
+        berth_fixture.eventually(DEADLINE_S, lambda: 'scratch' not in self.ask('second', 'disks', 'that is all'),
+                                 'the guest lets it go')
+        self.delete('volume', 'scratch')
+        self.assertEqual(self.host.libvirt.guests(), pids)
+
+    def test_3_a_console_is_for_many_and_who_may(self):
+        with guest_fixture.Terminal(self.server, 'second') as one, guest_fixture.Terminal(self.server, 'second') as two:
+            self.assertIn('read something-to-keep end', one.ask('get', 'end'))
+            two.expect('read something-to-keep end')
+            two.leave()
+            one.ask('disks', 'that is all')
+            one.leave()
+        with self.subTest('the subresource exec without a command is the console, for remotecommand clients'):
+            path = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines/second/exec'
+            with self.server.client() as client:
+                talk = web_socket.WebSocket(client, path, 'v4.channel.k8s.io')
+                self.assertEqual(talk.status, 101)
+                talk.send(b'\x00get\n')
+                said = b''
+                while b'end' not in said:
+                    said += talk.receive()[1].removeprefix(b'\x01')
+                self.assertIn(b'read something-to-keep end', said)
+                talk.close()
+        with self.subTest('a command needs somebody inside'):
+            refused = self.server.berth('exec', 'second', '--', 'id', check=False)
+            self.assertIn('offers no exec', refused.stderr)
+        with self.subTest('a stranger'):
+            refused = self.server.berth('console', '--as', 'stranger', 'second', check=False, input='')
+            self.assertIn('forbidden', refused.stderr)
+
+    def test_3_power_goes_off_and_on(self):
+        behind = len(self.console('second'))
+        self.patch('machine', 'second', {'power': 'Off'})
+        self.becomes('second', 'Shutdown')
+        self.assertEqual(self.host.libvirt.guests(), [])
+        self.patch('machine', 'second', {'power': 'On'})
+        self.becomes('second', 'Running')
+        self.says('second', 'hello from the guest', behind)
+
+    def test_4_a_guest_that_is_killed_is_reported_and_starts_again(self):
+        behind = len(self.console('second'))
+        (killed,) = self.host.libvirt.guests()
+        os.kill(killed, signal.SIGKILL)
+        berth_fixture.eventually(DEADLINE_S, lambda: 'the guest crashed or was killed' in self.events('second'), 'it is told')
+        self.says('second', 'hello from the guest', behind)
+        self.becomes('second', 'Running')
+        self.ask('second', 'get', 'read something-to-keep end')
+
+    def test_5_a_guest_that_shuts_itself_down_stays_off(self):
+        self.ask('second', 'off', None)
+        self.becomes('second', 'Shutdown')
+        self.assertEqual(self.host.libvirt.guests(), [])
+        berth_fixture.eventually(DEADLINE_S, lambda: 'the guest shut itself down' in self.events('second'), 'it is told')
+
+    def test_6_a_guest_with_a_configuration_that_always_runs_starts_again(self):
+        self.delete('machine', 'second')
+        self.apply(CONFIGURATION)
+        self.machine('third', more='restartPolicy: Always\n  ignitionRef: {name: config}\n  guestConfig: {hostname: other}')
+        self.says('third', 'hello from the guest')
+        seed = self.ask('third', 'seed', 'that is the seed')
+        for part in ('file meta-data', 'local-hostname: "other"', 'file user-data', '#cloud-config', 'motd: it is configured'):
+            self.assertIn(part, seed)
+        behind = len(self.console('third'))
+        self.ask('third', 'off', None)
+        self.says('third', 'hello from the guest', behind)
+        self.patch('machine', 'third', {'restartPolicy': 'Never'})
+        (killed,) = self.host.libvirt.guests()
+        os.kill(killed, signal.SIGKILL)
+        self.becomes('third', 'Terminated')
+        self.assertEqual(self.host.libvirt.guests(), [])
+
+    def test_9_nothing_is_left(self):
+        self.delete('machine', 'third')
+        self.delete('volume', 'data')
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), 'nothing is left')
+        self.host.poollet.stop()
+        self.host.machine_runtime.stop()
+        self.host.volume_runtime.stop()
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
