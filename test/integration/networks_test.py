@@ -18,7 +18,7 @@ import unittest
 
 import berth_fixture
 import fleet_fixture
-import machine_runtime_test as machines
+import guest_fixture as machines
 
 INSIDE = 'BERTH_TEST_NETWORK_NAMESPACE'
 DEADLINE_S = machines.DEADLINE_S
@@ -87,7 +87,7 @@ class NetworksTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
         make_image(os.path.join(cls.home, 'images', 'demo'))
         with open(os.path.join(cls.home, 'classes.yaml'), 'w', encoding='utf-8') as file:
-            file.write(machines.CLASSES)
+            file.write(machines.MACHINE_CLASSES)
         cls.libvirt = machines.Libvirt(cls.home)
         cls.berth = [berth_fixture.binary()]
         rights = []
@@ -129,13 +129,13 @@ class NetworksTest(unittest.TestCase):
     def create(self, uid, network, *ips, check=True):
         root = {'name': 'root', 'device': 'odx', 'localDisk': {'sizeBytes': '1048576', 'image': {'image': 'demo'}}}
         nic = {'name': 'primary', 'networkId': network, 'ips': list(ips)}
-        body = {'kind': 'Machine', 'metadata': {'labels': {machines.UID_LABEL: uid}},
+        body = {'kind': 'Machine', 'metadata': {'labels': {fleet_fixture.MACHINE_UID_LABEL: uid}},
                 'spec': {'class': 'tiny', 'volumes': [root], 'networkInterfaces': [nic]}}
         answer = self.iri('create', '-f', '-', check=check, input=json.dumps(body))
         if not check:
             return answer
         return next(one['metadata']['id'] for one in self.listed()
-                    if one['metadata']['labels'][machines.UID_LABEL] == uid)
+                    if one['metadata']['labels'][fleet_fixture.MACHINE_UID_LABEL] == uid)
 
     def console(self, machine):
         try:
