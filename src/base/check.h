@@ -3,11 +3,13 @@
 // from outside (a request, a disk, a peer) never goes through CHECK: that is a Status.
 #pragma once
 
-#include <sstream>
+#include <ostream>
 
 namespace berth::internal {
 
-// Collects the message of a failed check and aborts in its destructor.
+// Collects the message of a failed check and aborts in its destructor. The stream itself is not in
+// here: a coroutine keeps room for every check that it contains in its frame for as long as it
+// lives, and there are two in each co_await.
 class CheckFailure {
  public:
   CheckFailure(const char* condition, const char* file, int line);
@@ -17,7 +19,7 @@ class CheckFailure {
   std::ostream& stream() { return stream_; }
 
  private:
-  std::ostringstream stream_;
+  std::ostream& stream_;
 };
 
 // Makes `cond ? (void)0 : Voidify() & stream` well-formed: & binds weaker than << and stronger than
