@@ -62,6 +62,7 @@
 #include "meta/scheme.h"
 #include "net/rpc.h"
 #include "pki/certificate_authority.h"
+#include "pki/digest.h"
 #include "pki/entropy.h"
 #include "rt/loop.h"
 #include "rt/scope.h"
@@ -289,7 +290,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   std::set<Turn> claims_;
   Settlement settlement_;
   bool is_concluding_ = false;
-  const std::string proof_key_;
+  const pki::HmacSha256Key proof_key_;
   std::map<std::string, std::string> releasing_;  // UID to the host that has let go of it
 
   client::EventRecorder events_;

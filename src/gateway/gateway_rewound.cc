@@ -88,7 +88,7 @@ std::string Gateway::ProofOf(const std::string& uid,
                              const std::string& pool_uid) const {
   const std::string words =
       uid + '/' + std::to_string(incarnation) + '/' + std::to_string(placement) + '/' + pool_uid;
-  return pki::HmacSha256(proof_key_, words).substr(0, kProofBytes);
+  return proof_key_.CodeOf(words).substr(0, kProofBytes);
 }
 
 // Nobody asks it of what the store itself has given out.

@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/params.h>
 
 #include "base/check.h"
 #include "base/strings.h"
@@ -36,6 +37,42 @@ std::string HmacSha256(std::string_view key, std::string_view bytes) {
                                    reinterpret_cast<unsigned char*>(code.data()),
                                    &length);
   CHECK(made != nullptr && length == code.size());
+  return code;
+}
+
+struct HmacSha256Key::Context {
+  EVP_MAC* algorithm = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
+  EVP_MAC_CTX* keyed = EVP_MAC_CTX_new(algorithm);
+};
+
+HmacSha256Key::HmacSha256Key(std::string_view key) : context_(std::make_unique<Context>()) {
+  char digest[] = "SHA256";
+  const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
+                               OSSL_PARAM_construct_end()};
+  CHECK(context_->keyed != nullptr &&
+        EVP_MAC_init(context_->keyed,
+                     reinterpret_cast<const unsigned char*>(key.data()),
+                     key.size(),
+                     params) == 1);
+}
+
+HmacSha256Key::~HmacSha256Key() {
+  EVP_MAC_CTX_free(context_->keyed);
+  EVP_MAC_free(context_->algorithm);
+}
+
+std::string HmacSha256Key::CodeOf(std::string_view bytes) const {
+  std::string code(32, '\0');
+  size_t length = 0;
+  // Without a key it begins anew with the one that it has.
+  CHECK(EVP_MAC_init(context_->keyed, nullptr, 0, nullptr) == 1 &&
+        EVP_MAC_update(context_->keyed,
+                       reinterpret_cast<const unsigned char*>(bytes.data()),
+                       bytes.size()) == 1 &&
+        EVP_MAC_final(
+            context_->keyed, reinterpret_cast<unsigned char*>(code.data()), &length, code.size()) ==
+            1 &&
+        length == code.size());
   return code;
 }
 
