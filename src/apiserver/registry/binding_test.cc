@@ -2,7 +2,10 @@
 // Defends the rules S3 and G4 of placement, and the crash sequences that end in the bind commit.
 #include "apiserver/registry/binding.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "apis/core/well_known.h"
 #include "apiserver/registry/placement_world.h"
@@ -602,6 +605,45 @@ TEST(Binding, CopiesAreCreatedAlreadyBound) {
                 .reason(),
             Reason::kAlreadyExists);
   EXPECT_EQ(world.Guard(p)->count, 29);
+}
+
+// What copies share is checked once, what is each one's own for each of them.
+TEST(Binding, ACopyWithABadNameIsRefusedAloneAndABadModelForAll) {
+  PlacementWorld world;
+  const std::string p = world.MakePool("p", 30);
+  const meta::Object model = PlacementWorld::Machine("model");
+  std::vector<client::BindItem> items;
+  for (const char* name : {"Not_A_Name", "a", "b", "also bad", "c"}) {
+    client::BindItem item = PlacementWorld::ItemFor(model, "p", p);
+    item.uid.clear();
+    item.key.name = name;
+    items.push_back(std::move(item));
+  }
+  std::ranges::rotate(items, items.begin() + 1);  // once in front, once behind
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto made = world.Run(world.registry().binder().CreateBoundBatch(model, items, "s1", 1));
+    for (size_t i = 0; i < items.size(); ++i) {
+      const bool is_bad = items[i].key.name.size() > 2;
+      EXPECT_EQ(made[i].reason(), is_bad ? Reason::kInvalid : Reason::kOk) << made[i];
+      if (is_bad) {
+        EXPECT_THAT(std::string(made[i].message()), testing::HasSubstr(items[i].key.name));
+      }
+      items[i].key.name += is_bad ? "" : "2";
+    }
+    std::ranges::rotate(items, items.begin() + 4);
+  }
+  EXPECT_NE(world.Read(PlacementWorld::Machine("a")).metadata().uid,
+            world.Read(PlacementWorld::Machine("b")).metadata().uid);
+
+  meta::Object bad = model;
+  bad.metadata().labels["no label"] = "x";
+  items[0].key.name = "d";
+  items[1].key.name = "e";
+  items.resize(2);
+  const auto refused = world.Run(world.registry().binder().CreateBoundBatch(bad, items, "s1", 1));
+  EXPECT_THAT(std::string(refused[0].message()), testing::HasSubstr("\"d\""));
+  EXPECT_THAT(std::string(refused[1].message()), testing::HasSubstr("\"e\""));
+  EXPECT_EQ(world.Guard(p)->count, 6);
 }
 
 TEST(Binding, R2_5_ManyRequestsOfOnePoolAndOfManyPoolsAllGetTheirVerdict) {

@@ -18,6 +18,7 @@
 #include "base/uid.h"
 #include "meta/at_rest.h"
 #include "meta/defaults.h"
+#include "meta/names.h"
 #include "rt/chaos.h"
 
 namespace berth::apiserver {
@@ -48,41 +49,67 @@ Status RequireName(const meta::Scheme& scheme, const meta::Object& object) {
 
 rt::Task<std::vector<Result<WriteResult>>> Creator::Create(std::vector<meta::Object> objects,
                                                            WriteContext context) {
-  return CreateAll(std::move(objects), std::move(context), nullptr);
+  std::vector<Draft> drafts(objects.size());
+  for (size_t i = 0; i < objects.size(); ++i) {
+    Status status = ValidateView(parts_.scheme, objects[i]);
+    drafts[i].object = ToStored(std::move(objects[i]));
+    if (status.ok()) status = Prepare(drafts[i], context);
+    if (!status.ok()) drafts[i].verdict = std::move(status);
+  }
+  return CommitAll(std::move(drafts), context.dry_run, nullptr);
 }
 
 rt::Task<std::vector<Status>> Creator::CreateBound(meta::Object model, Bound bound) {
   const WriteContext context;
-  std::vector<meta::Object> copies;
-  copies.reserve(bound.items->size());
-  for (const client::BindItem& item : *bound.items) {
-    copies.emplace_back(model).metadata().name = item.key.name;
-  }
+  std::vector<Draft> drafts(bound.items->size());
+  PrepareCopies(std::move(model), bound, drafts);
   const std::vector<Result<WriteResult>> made =
-      co_await CreateAll(std::move(copies), context, &bound);
+      co_await CommitAll(std::move(drafts), context.dry_run, &bound);
   std::vector<Status> verdicts;
   verdicts.reserve(made.size());
   for (const Result<WriteResult>& one : made) verdicts.push_back(one.status());
   co_return verdicts;
 }
 
-rt::Task<std::vector<Result<WriteResult>>> Creator::CreateAll(std::vector<meta::Object> objects,
-                                                              WriteContext context,
-                                                              const Bound* bound) {
-  std::vector<Draft> drafts(objects.size());
+// What copies have in common is completed and checked once. If there is something wrong with it,
+// each copy finds that out in its own name.
+void Creator::PrepareCopies(meta::Object model, const Bound& bound, std::vector<Draft>& drafts) {
+  if (drafts.empty()) return;
+  const WriteContext context;
+  const Status view = ValidateView(parts_.scheme, model);
+  model = ToStored(std::move(model));
+  Draft pattern{.object = model};
+  pattern.object.metadata().name = bound.items->front().key.name;
+  const bool is_whole = Complete(pattern, context).ok();
   std::map<std::string, std::string> modes;
-  for (size_t i = 0; i < objects.size(); ++i) {
-    Status status = ValidateView(parts_.scheme, objects[i]);
-    drafts[i].object = ToStored(std::move(objects[i]));
-    if (bound != nullptr) drafts[i].item = &(*bound->items)[i];
-    if (status.ok()) status = FindMode(drafts[i], modes);
-    if (status.ok()) status = Prepare(drafts[i], context);
-    if (!status.ok()) drafts[i].verdict = std::move(status);
+  for (size_t i = 0; i < drafts.size(); ++i) {
+    Draft& draft = drafts[i];
+    draft.item = &(*bound.items)[i];
+    const std::string& name = draft.item->key.name;
+    const bool is_like_it = is_whole && meta::NameProblems(model.kind().name_rule, name).empty();
+    draft.object = is_like_it ? pattern.object : model;
+    draft.object.metadata().name = name;
+    Status status = view;
+    if (status.ok()) status = FindMode(draft, modes);
+    if (status.ok()) status = is_like_it ? Imprint(draft) : Prepare(draft, context);
+    if (!status.ok()) draft.verdict = std::move(status);
   }
+}
+
+Status Creator::Imprint(Draft& draft) {
+  draft.object.metadata().uid =
+      draft.item->uid.empty() ? NewUid(parts_.loop.random()) : draft.item->uid;
+  TRY_STATUS(NameIt(draft));
+  return Seal(draft);
+}
+
+rt::Task<std::vector<Result<WriteResult>>> Creator::CommitAll(std::vector<Draft> drafts,
+                                                              DryRun dry_run,
+                                                              const Bound* bound) {
   int failures = 0;
   Chunk order = InOrder(drafts);
   for (Chunk chunk = NextChunk(order); !chunk.empty(); chunk = NextChunk(order)) {
-    const Status status = co_await TryCommit(chunk, context.dry_run, bound);
+    const Status status = co_await TryCommit(chunk, dry_run, bound);
     const bool gives_up = status.ok() && ++failures > kCommitAttempts;
     for (Draft* draft : chunk) {
       if (draft->verdict) {
@@ -102,6 +129,11 @@ rt::Task<std::vector<Result<WriteResult>>> Creator::CreateAll(std::vector<meta::
 }
 
 Status Creator::Prepare(Draft& draft, const WriteContext& context) {
+  TRY_STATUS(Complete(draft, context));
+  return Seal(draft);
+}
+
+Status Creator::Complete(Draft& draft, const WriteContext& context) {
   meta::Object& object = draft.object;
   meta::ObjectMeta& metadata = object.metadata();
   const meta::KindInfo& kind = object.kind();
@@ -123,17 +155,21 @@ Status Creator::Prepare(Draft& draft, const WriteContext& context) {
   meta::SetDefaults(object);
   if (kind.prepare_create != nullptr) kind.prepare_create(object.data());
   const CacheSource source(parts_.cache);
-  TRY_STATUS(Complete(parts_.scheme, source, nullptr, object, parts_.loop.WallNow()));
-  if (draft.item != nullptr) {
-    BecomeBound(object, *draft.item, draft.mode, parts_.loop.WallNow());
-    metadata.generation = 1;
-  }
+  TRY_STATUS(apiserver::Complete(parts_.scheme, source, nullptr, object, parts_.loop.WallNow()));
   if (!context.adopted_uid.empty()) BecomeAdopted(object, parts_.cache.revision());
   TRY_STATUS(Validate(parts_.scheme, nullptr, object, Subresource::kNone));
   TRY_STATUS(Check(parts_.scheme, source, nullptr, object));
   if (context.guard) TRY_STATUS(context.guard(nullptr, object));
   ApplyDefaultPriority(source, object);
-  TRY(draft.at_rest, Encode(parts_.scheme, object));
+  return OkStatus();
+}
+
+Status Creator::Seal(Draft& draft) {
+  if (draft.item != nullptr) {
+    BecomeBound(draft.object, *draft.item, draft.mode, parts_.loop.WallNow());
+    draft.object.metadata().generation = 1;
+  }
+  TRY(draft.at_rest, Encode(parts_.scheme, draft.object));
   return OkStatus();
 }
 

@@ -61,10 +61,17 @@ class Creator {
     bool has_refused = false;
   };
 
-  rt::Task<std::vector<Result<WriteResult>>> CreateAll(std::vector<meta::Object> objects,
-                                                       WriteContext context,
-                                                       const Bound* bound);
+  void PrepareCopies(meta::Object model, const Bound& bound, std::vector<Draft>& drafts);
+  // Makes a draft one of its own that is a copy of a complete object.
+  Status Imprint(Draft& draft);
   Status Prepare(Draft& draft, const WriteContext& context);
+  // Everything that the server adds and checks, but the place.
+  Status Complete(Draft& draft, const WriteContext& context);
+  // Gives it its place, if it has one, and makes the bytes to store.
+  Status Seal(Draft& draft);
+  rt::Task<std::vector<Result<WriteResult>>> CommitAll(std::vector<Draft> drafts,
+                                                       DryRun dry_run,
+                                                       const Bound* bound);
   // The pool's mode, from the pool itself; NotFound if it is not there.
   Status FindMode(Draft& draft, std::map<std::string, std::string>& modes) const;
   // Whether all undecided drafts of the chunk have their places now. What has none is refused if
