@@ -76,8 +76,11 @@ const OwnershipGraph::Node* OwnershipGraph::Find(std::string_view uid) const {
 
 std::vector<std::string> OwnershipGraph::DependentsOf(std::string_view uid) const {
   const auto found = dependents_.find(uid);
-  if (found == dependents_.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  std::vector<std::string> uids;
+  if (found == dependents_.end()) return uids;
+  uids.reserve(found->second.size());
+  for (const auto& [dependent, nothing] : found->second) uids.push_back(dependent);
+  return uids;
 }
 
 std::vector<std::string> OwnershipGraph::Owned() const {
@@ -91,8 +94,8 @@ std::vector<std::string> OwnershipGraph::Owned() const {
 bool OwnershipGraph::HasBlockingDependents(std::string_view uid) const {
   const auto found = dependents_.find(uid);
   if (found == dependents_.end()) return false;
-  return std::ranges::any_of(found->second, [&](const std::string& dependent) {
-    const Node* node = Find(dependent);
+  return std::ranges::any_of(found->second, [&](const auto& dependent) {
+    const Node* node = Find(dependent.first);
     return node != nullptr && std::ranges::any_of(node->owners, [uid](const Owner& owner) {
              return owner.uid == uid && owner.blocks;
            });
@@ -118,7 +121,7 @@ std::vector<std::string> OwnershipGraph::EndList(const meta::KindInfo& kind) {
 }
 
 void OwnershipGraph::Link(const std::string& uid, const Node& node) {
-  for (const Owner& owner : node.owners) dependents_[owner.uid].insert(uid);
+  for (const Owner& owner : node.owners) dependents_[owner.uid].try_emplace(uid);
 }
 
 void OwnershipGraph::Unlink(const std::string& uid, const Node& node) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/text_map.h"
@@ -58,7 +59,7 @@ class OwnershipGraph {
   void Unlink(const std::string& uid, const Node& node);
 
   TextMap<Node> nodes_;                                            // by UID
-  TextMap<std::set<std::string>> dependents_;                      // by UID of the owner
+  TextMap<TextMap<std::monostate>> dependents_;                    // by UID of the owner
   std::map<const meta::KindInfo*, std::set<std::string>> unseen_;  // during lists
 };
 

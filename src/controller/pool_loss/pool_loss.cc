@@ -21,12 +21,6 @@ constexpr char kZoneLabel[] = "topology.ironcore.dev/zone";
 constexpr char kMassLossEntry[] = "massLoss";
 constexpr char kOverrideEntry[] = "override";
 
-// Only labels are asked for. Whole, a pool is 8 KB.
-void ForgetBody(meta::Object& pool) {
-  pool.ClearField("spec");
-  pool.ClearField("status");
-}
-
 PoolSight SightOf(const fleet::PoolHealth& health) {
   PoolSight sight;
   sight.uid = health.pool_uid;
@@ -49,12 +43,14 @@ PoolLoss::PoolLoss(Deps deps, LossOptions options)
       fleet_(deps.fleet),
       events_(deps.loop, deps.client, deps.scheme, "berth-lifecycle"),
       judge_(options),
-      pools_(
-          deps.loop,
-          deps.client,
-          apis::compute::kMachinePoolKind,
-          [](const auto*, const auto*) {},
-          ForgetBody),
+      pools_(deps.loop,
+             deps.client,
+             apis::compute::kMachinePoolKind,
+             zones_,
+             client::ReflectorOptions{.namespace_ = "",
+                                      .label_selector = "",
+                                      .field_selector = "",
+                                      .detail = client::Detail::kMetadata}),
       machines_(deps.loop,
                 deps.client,
                 apis::compute::kMachineKind,
@@ -102,6 +98,17 @@ void PoolLoss::Put(const meta::Object& object) {
   guest.pool_uid = machine.status.placement->pool_uid;
   guest.placement = machine.status.placement->epoch;
   guests_.insert_or_assign(machine.metadata.uid, std::move(guest));
+}
+
+void PoolLoss::Zones::OnEvent(client::WatchEvent event) {
+  by_uid.erase(event.object.metadata().uid);
+  if (event.type != client::WatchEvent::Type::kDeleted) Put(event.object);
+}
+
+void PoolLoss::Zones::Put(const meta::Object& pool) {
+  const auto& labels = pool.metadata().labels;
+  const auto zone = labels.find(kZoneLabel);
+  if (zone != labels.end()) by_uid.insert_or_assign(pool.metadata().uid, zone->second);
 }
 
 // Nothing of it runs: the host need not be dead for it to be elsewhere. One that is being deleted
@@ -159,15 +166,10 @@ rt::Task<bool> PoolLoss::IsOverridden() {
 }
 
 std::vector<PoolSight> PoolLoss::Sights() const {
-  std::map<std::string, std::string> zones;
-  for (const auto& [key, pool] : pools_.objects()) {
-    const auto zone = pool.metadata().labels.find(kZoneLabel);
-    if (zone != pool.metadata().labels.end()) zones[pool.metadata().uid] = zone->second;
-  }
   std::vector<PoolSight> sights;
   for (const fleet::PoolHealth& health : fleet_.Health()) {
     PoolSight& sight = sights.emplace_back(SightOf(health));
-    if (const auto zone = zones.find(health.pool_uid); zone != zones.end()) {
+    if (const auto zone = zones_.by_uid.find(health.pool_uid); zone != zones_.by_uid.end()) {
       sight.zone = zone->second;
     }
   }

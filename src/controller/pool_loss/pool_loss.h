@@ -5,13 +5,12 @@
 // when; this is the hand.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/text_map.h"
 #include "client/binder.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
@@ -55,7 +54,17 @@ class PoolLoss final : private client::Sink {
     enum class OnLoss : uint8_t { kKeep, kMove, kReplace, kReserve } on_loss = OnLoss::kKeep;
   };
 
-  using Guests = std::map<std::string, Guest>;  // by UID
+  // Where pools are that say so: all that is kept of them.
+  struct Zones final : client::Sink {
+    TextMap<std::string> by_uid;
+    void OnListBegin() override { by_uid.clear(); }
+    void OnListed(meta::Object object) override { Put(object); }
+    void OnListEnd() override {}
+    void OnEvent(client::WatchEvent event) override;
+    void Put(const meta::Object& pool);
+  };
+
+  using Guests = TextMap<Guest>;  // by UID
 
   void OnListBegin() override { guests_.clear(); }
   void OnListed(meta::Object object) override { Put(object); }
@@ -82,7 +91,8 @@ class PoolLoss final : private client::Sink {
   fleet::Fleet& fleet_;
   client::EventRecorder events_;
   LossJudge judge_;
-  client::Informer pools_;
+  Zones zones_;
+  client::Reflector pools_;
   Guests guests_;        // machines with Move or Replace only
   Guests reservations_;  // all that still keep room
   client::Reflector machines_;
