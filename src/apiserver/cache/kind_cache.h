@@ -43,10 +43,11 @@ struct CacheEvent {
 bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& out);
 
 struct RingLimits {
-  // 16,384 events * 250 bytes = 4 MiB per busy kind; at 4,000 writes/s a reader may pause 4 s.
+  // 16,384 events * 250 bytes = 4 MiB per busy kind.
   size_t events = 16'384;
-  // States that only the ring still holds.
-  size_t bytes = 8 * 1024 * 1024;
+  // States that only the ring still holds: some 5,000 changes of machines. Who is further behind
+  // comes again and goes on from the store's history.
+  size_t bytes = 4 * 1024 * 1024;
   // The newest events keep their encoded frames and the object itself: readers that keep up share
   // them. 256 frames * 2 KiB = 512 KiB per form.
   size_t framed_events = 256;
