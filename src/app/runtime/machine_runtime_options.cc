@@ -3,55 +3,16 @@
 
 #include <unistd.h>
 
-#include <charconv>
-#include <filesystem>
-
+#include "app/runtime/runtime_flags.h"
 #include "base/strings.h"
 #include "cli/failure.h"
 #include "cli/files.h"
 #include "iri/grpc/endpoint.h"
-#include "meta/quantity.h"
 
 namespace berth::app {
 namespace {
 
-constexpr double kOvercommitMax = 100;
 constexpr int64_t kThousandths = 1000;
-
-Result<int64_t> Amount(const cli::Arguments& arguments,
-                       std::string_view flag,
-                       std::string_view example) {
-  const std::string& text = arguments.Text(flag);
-  const Result<meta::Quantity> amount = meta::Quantity::Parse(text);
-  if (!amount.ok() || amount->Sign() < 0) {
-    return BadRequest("--" + std::string(flag) + " " + Quote(text) +
-                      ": expected an amount such as " + std::string(example));
-  }
-  return amount->Value();
-}
-
-Result<double> Ratio(const cli::Arguments& arguments, std::string_view flag) {
-  const std::string& text = arguments.Text(flag);
-  double ratio = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), ratio);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  if (!whole || !(ratio >= 1 && ratio <= kOvercommitMax)) {
-    return BadRequest("--" + std::string(flag) + " " + Quote(text) +
-                      ": expected a ratio from 1 to 100");
-  }
-  return ratio;
-}
-
-Result<std::string> Absolute(const std::string& path, std::string_view flag) {
-  std::error_code failed;
-  const auto absolute = std::filesystem::absolute(path, failed);
-  if (failed) {
-    return BadRequest("--" + std::string(flag) + " " + Quote(path) + ": " + failed.message());
-  }
-  std::string text = absolute.lexically_normal().string();
-  if (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  return text;
-}
 
 Result<AccelerationChoice> AccelerationOf(const std::string& text) {
   if (text == "auto") return AccelerationChoice::kAuto;
@@ -70,11 +31,13 @@ Result<NetworksChoice> NetworksOf(const std::string& text) {
 Status ReadTotals(const cli::Arguments& arguments,
                   const HostSize& size,
                   iri::ResourceVector& total) {
-  TRY(const int64_t reserve_cores, Amount(arguments, "reserve-cpu", "1"));
-  TRY(const int64_t reserve_memory, Amount(arguments, "reserve-memory", "2Gi"));
-  TRY(const double cpu_ratio, Ratio(arguments, "overcommit-cpu"));
-  TRY(const double memory_ratio, Ratio(arguments, "overcommit-memory"));
-  TRY(const int64_t disk, Amount(arguments, "local-disk", "100Gi"));
+  TRY(const int64_t reserve_cores, ParseAmount(arguments, "reserve-cpu", "an amount such as 1"));
+  TRY(const int64_t reserve_memory,
+      ParseAmount(arguments, "reserve-memory", "an amount such as 2Gi"));
+  TRY(const double cpu_ratio, ParseOvercommit(arguments.Text("overcommit-cpu"), "overcommit-cpu"));
+  TRY(const double memory_ratio,
+      ParseOvercommit(arguments.Text("overcommit-memory"), "overcommit-memory"));
+  TRY(const int64_t disk, ParseAmount(arguments, "local-disk", "an amount such as 100Gi"));
   total[std::string(iri::kCpu)] =
       runtime::PromisedAmount(size.cores * kThousandths, reserve_cores * kThousandths, cpu_ratio);
   total[std::string(iri::kMemory)] =
@@ -105,11 +68,11 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
     return cli::Advise(BadRequest("no machine classes"),
                        "name a file with --classes; `berth runtime machine --help` shows one");
   }
-  TRY(options.places.folder, Absolute(arguments.Text("dir"), "dir"));
-  TRY(options.places.run_folder, Absolute(arguments.Text("run-dir"), "run-dir"));
+  TRY(options.places.folder, AbsolutePath(arguments.Text("dir"), "dir"));
+  TRY(options.places.run_folder, AbsolutePath(arguments.Text("run-dir"), "run-dir"));
   options.places.guest_user = arguments.Text("guest-user");
   if (!arguments.Text("images").empty()) {
-    TRY(options.images, Absolute(arguments.Text("images"), "images"));
+    TRY(options.images, AbsolutePath(arguments.Text("images"), "images"));
   }
   options.host.image_folder = options.images;
   options.libvirt_uri = arguments.Text("libvirt");

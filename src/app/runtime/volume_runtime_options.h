@@ -25,9 +25,6 @@ struct VolumeRuntimeOptions {
 // Reads the file of classes. Errors name the flag, the value and what is possible.
 Result<VolumeRuntimeOptions> VolumeOptionsOf(const cli::Arguments& arguments);
 
-// "1.5": how much more is promised than there is, from 1 to 100.
-Result<double> ParseOvercommit(const std::string& text);
-
 // The one socket for `--socket DIR|PATH.sock`: in a folder, the name that others look for.
 std::string VolumeSocket(const std::string& socket_or_folder);
 

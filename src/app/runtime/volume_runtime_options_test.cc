@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "app/runtime/runtime_flags.h"
+
 namespace berth::app {
 namespace {
 
