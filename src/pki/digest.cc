@@ -3,7 +3,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/params.h>
 
 #include "base/check.h"
@@ -27,17 +26,7 @@ std::string Sha256(std::string_view bytes) {
 }
 
 std::string HmacSha256(std::string_view key, std::string_view bytes) {
-  std::string code(32, '\0');
-  unsigned int length = 0;
-  const unsigned char* made = HMAC(EVP_sha256(),
-                                   key.data(),
-                                   static_cast<int>(key.size()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   bytes.size(),
-                                   reinterpret_cast<unsigned char*>(code.data()),
-                                   &length);
-  CHECK(made != nullptr && length == code.size());
-  return code;
+  return HmacSha256Key(key).CodeOf(bytes);
 }
 
 struct HmacSha256Key::Context {
