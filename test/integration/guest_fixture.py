@@ -386,3 +386,23 @@ class RealHost:
 
     def logs(self):
         return '\n'.join(f'--- {self.name} {process.name} ---\n{process.log_tail()}' for process in self.processes)
+
+
+class RealHostTestCase(berth_fixture.ServerTestCase):
+    """A server and one real host, whose logs are shown when a test fails."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.kubectl('apply', '-f', '-', input=API_CLASSES)
+        cls.host = RealHost(cls.server, 'alpha')
+        cls.addClassCleanup(cls.host.close)
+        cls.host.start()
+        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
+
+    def run(self, result=None):
+        before = (len(result.failures), len(result.errors))
+        super().run(result)
+        if (len(result.failures), len(result.errors)) != before:
+            print(self.host.logs(), flush=True)
+        return result

@@ -61,23 +61,7 @@ class Watcher:
                 self.wrong.append(f'{count} {what} of {key}')
 
 
-class RandomKills(berth_fixture.ServerTestCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server.kubectl('apply', '-f', '-', input=guest_fixture.API_CLASSES)
-        cls.host = guest_fixture.RealHost(cls.server, 'alpha')
-        cls.addClassCleanup(cls.host.close)
-        cls.host.start()
-        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
-
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            print(self.host.logs(), flush=True)
-        return result
-
+class RandomKills(guest_fixture.RealHostTestCase):
     def ask(self, method, path, body=None):
         """The answer; None while the server is away."""
         try:

@@ -44,23 +44,7 @@ stringData: {ignition.yaml: "#cloud-config\\nmotd: it is configured\\n"}
 SCRATCH = '  - {name: scratch, device: odb, volumeRef: {name: scratch}}\n'
 
 
-class RealGuests(berth_fixture.ServerTestCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server.kubectl('apply', '-f', '-', input=guest_fixture.API_CLASSES)
-        cls.host = guest_fixture.RealHost(cls.server, 'alpha')
-        cls.addClassCleanup(cls.host.close)
-        cls.host.start()
-        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
-
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            print(self.host.logs(), flush=True)
-        return result
-
+class RealGuests(guest_fixture.RealHostTestCase):
     # What the API says
 
     def get(self, kind, name):
