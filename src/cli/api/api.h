@@ -17,6 +17,7 @@
 namespace berth::cli {
 
 inline constexpr std::string_view kAcceptJson = "application/json";
+inline constexpr std::string_view kMergePatch = "application/merge-patch+json";
 // What `get` asks for: a table, or JSON from a server that makes none.
 inline constexpr std::string_view kAcceptTable =
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";

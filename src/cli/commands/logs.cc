@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <array>
 #include <string>
 #include <utility>
@@ -31,15 +29,9 @@ std::string Shown(const Environment& environment, std::string bytes) {
 
 Result<Request> LogRequest(Session& session, const Arguments& arguments) {
   if (arguments.words().size() != 1) return BadRequest("name one machine");
-  const std::string& word = arguments.words().front();
   TRY(Discovery * discovery, session.GetDiscovery());
-  const bool is_bare = word.find('/') == std::string::npos;
-  const std::vector<std::string> one = {is_bare ? "machine/" + word : word};
-  TRY(const auto targets, FindNamedTargets(*discovery, one, "MACHINE"));
-  const Target& target = targets.front();
-  if (target.resource.plural != "machines") {
-    return BadRequest(fmt::format("{} is not a machine", Quote(word)));
-  }
+  TRY(const auto machines, FindMachines(*discovery, arguments.words()));
+  const Target& target = machines.front();
   TRY(const std::string namespace_, session.Namespace());
   Request request;
   request.path = PathOf(target.resource, namespace_, target.name, "log");

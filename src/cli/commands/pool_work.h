@@ -18,8 +18,6 @@
 
 namespace berth::cli {
 
-inline constexpr std::string_view kMergePatch = "application/merge-patch+json";
-
 // "alpha", "machinepool/alpha", "volumepool/alpha": a bare name is a
 // MachinePool.
 Result<std::vector<Target>> FindPools(Session& session, const std::vector<std::string>& words);

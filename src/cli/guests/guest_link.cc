@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/guests/guest_link.h"
 
-#include <fmt/core.h>
-
 #include "base/strings.h"
 #include "cli/api/resource.h"
 #include "cli/failure.h"
@@ -28,13 +26,8 @@ Status Refusal(const Status& status) {
 
 Result<std::string> FindMachinePath(Session& session, const std::string& word, std::string& name) {
   TRY(Discovery * discovery, session.GetDiscovery());
-  const bool is_bare = word.find('/') == std::string::npos;
-  const std::vector<std::string> one = {is_bare ? "machine/" + word : word};
-  TRY(const auto targets, FindNamedTargets(*discovery, one, "MACHINE"));
-  const Target& target = targets.front();
-  if (target.resource.plural != "machines") {
-    return BadRequest(fmt::format("{} is not a machine", Quote(word)));
-  }
+  TRY(const auto machines, FindMachines(*discovery, {word}));
+  const Target& target = machines.front();
   TRY(const std::string namespace_, session.Namespace());
   name = target.name;
   return PathOf(target.resource, namespace_, target.name);

@@ -204,6 +204,18 @@ TEST_F(ObjectsTest, CutsAStreamIntoEventsWhereverTheChunksEnd) {
   EXPECT_TRUE(watcher->Next(Duration::Seconds(1)).status().Is(Reason::kTimeout));
 }
 
+TEST_F(ObjectsTest, WhoHasALimitLooksAtTheClockBetweenBookmarks) {
+  server_.watches["/l?watch=true&allowWatchBookmarks=true"] = {
+      .chunks = {R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}})"
+                 "\n",
+                 R"({"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"9"}}})"
+                 "\n"}};
+  auto watcher = Watcher::Start(api_, {{.path = "/l", .query = {}}});
+  ASSERT_TRUE(watcher.ok()) << watcher.status();
+  EXPECT_TRUE(watcher->Next(Duration::Seconds(1)).status().Is(Reason::kTimeout));
+  EXPECT_TRUE(watcher->Next(Duration::Seconds(1)).ok());
+}
+
 TEST_F(ObjectsTest, AnErrorEventEndsTheWatchWithItsReason) {
   server_.watches["/l?watch=true&allowWatchBookmarks=true"] = {
       .chunks = {"{\"type\":\"ERROR\",\"object\":" + StatusBody(410, "Expired", "too old") +

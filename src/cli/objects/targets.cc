@@ -83,4 +83,20 @@ Result<std::vector<Target>> FindNamedTargets(Discovery& discovery,
   return out;
 }
 
+Result<std::vector<Target>> FindMachines(Discovery& discovery,
+                                         const std::vector<std::string>& words) {
+  if (words.empty()) {
+    return Advise(BadRequest("no machine is named"), "berth get machines shows their names");
+  }
+  std::vector<Target> machines;
+  for (const std::string& word : words) {
+    TRY(Target target, FindPair(discovery, word.contains('/') ? word : "machine/" + word));
+    if (target.resource.plural != "machines") {
+      return BadRequest(fmt::format("{} is not a machine", Quote(word)));
+    }
+    machines.push_back(std::move(target));
+  }
+  return machines;
+}
+
 }  // namespace berth::cli

@@ -28,4 +28,8 @@ Result<std::vector<Target>> FindNamedTargets(Discovery& discovery,
                                              const std::vector<std::string>& words,
                                              std::string_view usage);
 
+// Machines by name, "web" or "machine/web". BadRequest if none is named, or something else is.
+Result<std::vector<Target>> FindMachines(Discovery& discovery,
+                                         const std::vector<std::string>& words);
+
 }  // namespace berth::cli

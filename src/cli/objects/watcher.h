@@ -33,8 +33,9 @@ class Watcher {
  public:
   static Result<Watcher> Start(Api& api, std::vector<WatchedList> lists);
 
-  // The next event. Timeout once `limit` has passed without one; Expired when the state must be
-  // listed again; any other error that the server sends as it is.
+  // The next event. Timeout once `limit` has passed without one, or earlier, so that the caller
+  // looks at the clock; Expired when the state must be listed again; any other error that the server
+  // sends as it is.
   Result<WatchedEvent> Next(std::optional<Duration> limit);
 
  private:

@@ -142,6 +142,9 @@ ObjectReport ReportMachine(const Desired& desired,
     const iri::Machine& there = observed.front();
     status = there.status;
     report.runtime_id = RuntimeId(progress, there.metadata.id);
+    // A guest that ended by itself looks as one that was switched off: until the runtime knows of
+    // the switch, this generation has not been acted on.
+    if (there.spec.power != machine.object.spec.power) --report.observed_generation;
     if (progress.phase == Progress::Phase::kAssigned) {
       report.state = MachineStateWord(there.status.state);
       ready = MachineReady(there, progress);

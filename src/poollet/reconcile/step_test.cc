@@ -310,6 +310,15 @@ TEST(Report, D7_EveryStateOfARuntimeHasAWord) {
   }
 }
 
+TEST(Report, AGenerationIsObservedOnceTheRuntimeKnowsOfThePower) {
+  auto assign = MachineAssign();
+  const std::vector<iri::Machine> there = {Made(assign, MachineState::kStopped)};
+  assign.mutable_machine()->set_power_on(false);
+  EXPECT_EQ(ReportMachine(Parse(assign), there, {}).observed_generation, 2);
+  assign.mutable_machine()->set_power_on(true);
+  EXPECT_EQ(ReportMachine(Parse(assign), there, {}).observed_generation, 3);
+}
+
 TEST(Report, C12_TheTextOfAnErrorReachesTheCondition) {
   Progress progress;
   progress.error = "no such image";

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: the switch of a machine is turned once and in the right order, and "runs" and "is off"
+// are said of the state after it, not of the one before.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/commands/fake_run.h"
+
+namespace berth::cli {
+namespace {
+
+const std::string kMachines = "/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines";
+const std::string kWeb = kMachines + "/web";
+const std::string kLook = "GET " + kWeb;
+const std::string kList = "GET " + kMachines + "?fieldSelector=metadata.name%3Dweb";
+const std::string kPatch = "PATCH " + kWeb + "?fieldManager=berth";
+const std::string kLabel = "machine.compute.ironcore.dev/web";
+
+struct Seen {
+  std::string power = "On";
+  std::string state = "Running";
+  int observed = 2;
+  std::string pool_uid = "u-1";
+};
+
+// At generation 2.
+std::string Machine(const Seen& seen) {
+  return R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":)"
+         R"("web","namespace":"default","uid":"m-1","generation":2},"spec":{"power":")" +
+         seen.power + R"("},"status":{"state":")" + seen.state + R"(","observedGeneration":)" +
+         std::to_string(seen.observed) + R"(,"placement":{"poolUID":")" + seen.pool_uid + R"("}}})";
+}
+
+std::string List(const Seen& seen) {
+  return R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"MachineList",)"
+         R"("metadata":{"resourceVersion":"9"},"items":[)" +
+         Machine(seen) + "]}";
+}
+
+class PowerTest : public testing::Test {
+ protected:
+  PowerTest() { program_.server.On(kPatch, Machine({})); }
+
+  FakeProgram::Ended Run(std::vector<std::string> line) { return RunLine(program_, line); }
+  // Bodies of the changes, in their order.
+  std::vector<std::string> Switched() const {
+    std::vector<std::string> bodies;
+    for (const auto& asked : program_.server.asked) {
+      if (asked.line == kPatch) bodies.push_back(asked.body);
+    }
+    return bodies;
+  }
+  // The answers to one look after another at the machine's list; watches are silent.
+  void Becomes(const std::vector<Seen>& states) {
+    for (const Seen& seen : states) program_.server.On(kList, List(seen));
+    program_.server.watches[kMachines +
+                            "?fieldSelector=metadata.name%3Dweb&watch=true&allowWatchBookmarks="
+                            "true&resourceVersion=9"] = {};
+  }
+
+  FakeProgram program_;
+  const std::string on_ = R"({"spec":{"power":"On"}})";
+  const std::string off_ = R"({"spec":{"power":"Off"}})";
+};
+
+TEST_F(PowerTest, StopSwitchesOffAndOnlyOnce) {
+  program_.server.On(kLook, Machine({}));
+  auto ended = Run({"stop", "web"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, kLabel + " stops\n");
+  EXPECT_EQ(Switched(), std::vector{off_});
+  program_.server.answers[kLook].clear();
+  program_.server.On(kLook, Machine({.power = "Off"}));
+  EXPECT_EQ(Run({"stop", "machine/web"}).out, kLabel + " is off already\n");
+  EXPECT_EQ(Switched(), std::vector{off_});
+}
+
+TEST_F(PowerTest, StopWaitsForAStateAfterTheSwitch) {
+  program_.server.On(kLook, Machine({}));
+  Becomes({{.power = "Off", .state = "Shutdown", .observed = 1}});
+  auto ended = Run({"stop", "web", "--wait", "--timeout=1s"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("timed out waiting for the end of " + kLabel), std::string::npos)
+      << ended.err;
+  program_.server.answers[kList].clear();
+  Becomes({{.power = "Off", .state = "Shutdown", .observed = 2}});
+  EXPECT_EQ(Run({"stop", "web", "--wait"}).out, kLabel + " is off\n");
+}
+
+TEST_F(PowerTest, WhatIsOnNoPoolIsOff) {
+  program_.server.On(kLook, Machine({.state = "Pending", .pool_uid = ""}));
+  Becomes({{.power = "Off", .state = "Pending", .observed = 0, .pool_uid = ""}});
+  EXPECT_EQ(Run({"stop", "web", "--wait"}).out, kLabel + " is off\n");
+}
+
+TEST_F(PowerTest, StartSwitchesOnAndWaitsIfAsked) {
+  program_.server.On(kLook, Machine({.power = "Off", .state = "Shutdown"}));
+  EXPECT_EQ(Run({"start", "web"}).out, kLabel + " starts\n");
+  Becomes({{}});
+  EXPECT_EQ(Run({"start", "web", "--wait"}).out, kLabel + " runs\n");
+  EXPECT_EQ(Switched(), (std::vector{on_, on_}));
+}
+
+TEST_F(PowerTest, AMachineThatRunsIsLeftAlone) {
+  program_.server.On(kLook, Machine({}));
+  EXPECT_EQ(Run({"start", "web"}).out, kLabel + " is on already\n");
+  EXPECT_TRUE(Switched().empty());
+}
+
+TEST_F(PowerTest, StartTurnsTheSwitchOfAGuestThatEndedByItself) {
+  program_.server.On(kLook, Machine({.state = "Shutdown"}));
+  Becomes({{.power = "Off", .state = "Shutdown"}});
+  EXPECT_EQ(Run({"start", "web"}).out, kLabel + " starts\n");
+  EXPECT_EQ(Switched(), (std::vector{off_, on_}));
+}
+
+TEST_F(PowerTest, RestartIsOffAndThenOn) {
+  program_.server.On(kLook, Machine({}));
+  Becomes({{.power = "Off", .state = "Shutdown"}, {}});
+  EXPECT_EQ(Run({"restart", "web", "--wait"}).out, kLabel + " runs\n");
+  EXPECT_EQ(Switched(), (std::vector{off_, on_}));
+}
+
+TEST_F(PowerTest, ARestartThatStopsHalfWaySaysHowToGoOn) {
+  program_.server.On(kLook, Machine({}));
+  Becomes({{.power = "Off", .observed = 1}});
+  const auto ended = Run({"restart", "web", "--timeout=1s"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find(kLabel + " is switched off and not on again"), std::string::npos)
+      << ended.err;
+  EXPECT_NE(ended.err.find("next: berth start web"), std::string::npos) << ended.err;
+  EXPECT_EQ(Switched(), std::vector{off_});
+}
+
+TEST_F(PowerTest, RestartNeedsSomethingThatRuns) {
+  program_.server.On(kLook, Machine({.power = "Off", .state = "Shutdown"}));
+  auto ended = Run({"restart", "web"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("is switched off\nnext: berth start web"), std::string::npos)
+      << ended.err;
+  program_.server.answers[kLook].clear();
+  program_.server.On(kLook, Machine({.state = "Pending", .pool_uid = ""}));
+  ended = Run({"restart", "web"});
+  EXPECT_NE(ended.err.find("is on no pool yet\nnext: berth why machine/web"), std::string::npos)
+      << ended.err;
+  EXPECT_TRUE(Switched().empty());
+}
+
+TEST_F(PowerTest, OnlyMachinesHaveASwitch) {
+  EXPECT_EQ(Run({"stop", "volume/data"}).code, 2);
+  EXPECT_EQ(Run({"stop"}).code, 2);
+  EXPECT_EQ(Run({"stop", "nothing"}).code, 3);
+}
+
+}  // namespace
+}  // namespace berth::cli
