@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/bench_command.h"
+#include "app/images/image_command.h"
 #include "app/poollet/fencer_command.h"
 #include "app/poollet/poollet_command.h"
 #include "app/restore_command.h"
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
   commands.push_back(berth::cli::ExecCommand());
   commands.push_back(berth::cli::ConsoleCommand());
   commands.push_back(berth::cli::PortForwardCommand());
+  commands.push_back(berth::app::ImageCommand());
   commands.push_back(berth::cli::IriCommand());
   commands.push_back(berth::app::RuntimeCommand());
   commands.push_back(berth::app::RestoreCommand());

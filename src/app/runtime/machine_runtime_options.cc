@@ -74,7 +74,6 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
   if (!arguments.Text("images").empty()) {
     TRY(options.images, AbsolutePath(arguments.Text("images"), "images"));
   }
-  options.host.image_folder = options.images;
   options.libvirt_uri = arguments.Text("libvirt");
   options.qemu_img = arguments.Text("qemu-img");
   options.qemu = arguments.Text("qemu");

@@ -10,14 +10,16 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "base/file_status.h"
 #include "base/strings.h"
+#include "image/file_reader.h"
+#include "image/file_writer.h"
+#include "image/manifest.h"
 #include "pki/private_file.h"
-#include "runtime/volume/file_status.h"
 
 namespace berth::runtime {
 namespace {
@@ -28,7 +30,6 @@ namespace fs = std::filesystem;
 constexpr mode_t kPassThrough = 0711;
 constexpr std::string_view kSecretsName = "/secrets.json";
 // A command line is a line.
-constexpr size_t kCommandLineMax = 2048;
 
 Status MakeFolder(const std::string& path) {
   std::error_code failed;
@@ -175,22 +176,31 @@ rt::Task<Status> GuestFolders::Remove(std::string id) {
   co_return co_await pool_.Run("guests.remove", job);
 }
 
-rt::Task<Result<std::optional<KernelBoot>>> GuestFolders::FindKernel(std::string folder) {
-  const auto job = [&folder]() -> Result<std::optional<KernelBoot>> {
-    KernelBoot boot;
-    boot.kernel = folder + "/vmlinuz";
-    if (!IsFile(boot.kernel)) return std::optional<KernelBoot>();
-    boot.initramfs = folder + "/initramfs";
-    if (!IsFile(boot.initramfs)) boot.initramfs.clear();
-    boot.command_line = "console=ttyS0";
-    std::ifstream line(folder + "/cmdline");
-    if (std::string text; std::getline(line, text)) boot.command_line = Trim(text);
-    if (boot.command_line.size() > kCommandLineMax) {
-      return BadRequest(folder + "/cmdline is longer than a command line");
+rt::Task<Status> GuestFolders::PutKernel(std::string id, image::KernelFiles kernel) {
+  const auto job = [this, &id, &kernel]() -> Status {
+    const std::string whole = Stay(id) + std::string(kKernelName);
+    if (IsFile(whole)) return OkStatus();
+    if (!kernel.initramfs.empty()) {
+      TRY_STATUS(image::CopyFile(kernel.initramfs, Stay(id) + std::string(kInitramfsName)));
     }
+    TRY_STATUS(image::ReplaceFile(Stay(id) + std::string(kCommandLineName), kernel.command_line));
+    return image::CopyFile(kernel.kernel, whole);
+  };
+  co_return co_await pool_.Run("guests.put_kernel", job);
+}
+
+rt::Task<Result<std::optional<KernelBoot>>> GuestFolders::FindKernel(std::string id) {
+  const auto job = [this, &id]() -> Result<std::optional<KernelBoot>> {
+    KernelBoot boot;
+    boot.kernel = Stay(id) + std::string(kKernelName);
+    if (!IsFile(boot.kernel)) return std::optional<KernelBoot>();
+    boot.initramfs = Stay(id) + std::string(kInitramfsName);
+    if (!IsFile(boot.initramfs)) boot.initramfs.clear();
+    TRY(boot.command_line,
+        image::ReadText(Stay(id) + std::string(kCommandLineName), image::kCommandLineBytesMax));
     return std::optional(std::move(boot));
   };
-  co_return co_await pool_.Run("guests.kernel", job);
+  co_return co_await pool_.Run("guests.find_kernel", job);
 }
 
 }  // namespace berth::runtime

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "image/image_folder.h"
 #include "rt/blocking_pool.h"
 #include "rt/task.h"
 #include "runtime/machine/domain_xml.h"
@@ -49,9 +50,11 @@ class GuestFolders {
   rt::Task<Result<std::vector<std::string>>> ListUnused();
   // Everything of the guest. Ok if there is nothing.
   rt::Task<Status> Remove(std::string id);
-  // The kernel and its memory disk in `folder`: vmlinuz, initramfs, and perhaps cmdline. nullopt if
-  // there is none.
-  rt::Task<Result<std::optional<KernelBoot>>> FindKernel(std::string folder);
+  // The guest's own copy of a kernel, unless it has one already: it boots when its image is long
+  // gone.
+  rt::Task<Status> PutKernel(std::string id, image::KernelFiles kernel);
+  // That copy; nullopt if there is none.
+  rt::Task<Result<std::optional<KernelBoot>>> FindKernel(std::string id);
 
   std::string ConsoleSocket(std::string_view id) const { return Run(id) + "/console.sock"; }
   std::string ConsoleLog(std::string_view id) const { return Stay(id) + "/console.log"; }
@@ -65,6 +68,11 @@ class GuestFolders {
   GuestFolders(Places places, int lock, rt::BlockingPool& pool);
   std::string Stay(std::string_view id) const { return places_.folder + "/" + std::string(id); }
   std::string Run(std::string_view id) const { return places_.run_folder + "/" + std::string(id); }
+
+  // In the guest's folder, the last one written last.
+  static constexpr std::string_view kInitramfsName = "/initramfs";
+  static constexpr std::string_view kCommandLineName = "/cmdline";
+  static constexpr std::string_view kKernelName = "/vmlinuz";
 
   const Places places_;
   const int lock_;

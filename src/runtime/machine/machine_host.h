@@ -56,7 +56,6 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   struct Options {
     std::vector<OfferedMachineClass> classes;
     iri::ResourceVector total;  // of the host, for guests
-    std::string image_folder;   // with kernels; "" for none
     std::string boot_id;
     iri::StringMap facts;
     Acceleration acceleration = Acceleration::kTcg;
@@ -164,7 +163,6 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> NoteEnd(Pointer entry);
   rt::Task<Status> StartGuest(Pointer entry);
   rt::Task<Status> MakeDisk(std::string machine_id, iri::MachineVolume volume);
-  rt::Task<Result<std::optional<KernelBoot>>> KernelOf(iri::MachineSpec spec);
   rt::Task<Status> StopGuest(Pointer entry);
   rt::Task<Status> RemoveMachine(Pointer entry);
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 
+#include "image/layout_writer.h"
 #include "iri/conformance/blocking.h"
 #include "iri/labels.h"
 #include "iri/local_disk.h"
@@ -54,21 +55,22 @@ class FakeNetworks final : public HostNetworks {
 class MachineWorld final : public iri::RuntimeUnderTest {
  public:
   MachineWorld() {
-    std::string pattern = std::filesystem::temp_directory_path() / "berth-machine-XXXXXX";
-    CHECK(mkdtemp(pattern.data()) != nullptr);
-    root = pattern;
     options.classes = *ParseMachineClasses(
         "classes:\n- {name: small, capabilities: {cpu: 1, memory: 64Mi}}\n"
         "- {name: large, capabilities: {cpu: 4, memory: 256Mi}}\n");
     options.total = {{"cpu", 4000}, {"memory", 1 << 30}, {"storage", 1 << 20}};
     options.boot_id = "boot-1";
-    options.image_folder = root + "/images";
     options.retry = {.initial = Duration::Millis(5), .max = Duration::Millis(20)};
     options.shutdown_grace = Duration::Millis(50);
     options.detach_limit = Duration::Millis(50);
     std::filesystem::create_directories(root + "/images");
     std::ofstream(root + "/volume.raw") << "disk";
     Start();
+  }
+  static std::string MakeRoot() {
+    std::string pattern = std::filesystem::temp_directory_path() / "berth-machine-XXXXXX";
+    CHECK(mkdtemp(pattern.data()) != nullptr);
+    return pattern;
   }
   ~MachineWorld() override {
     Stop();
@@ -174,7 +176,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   }
 
  public:
-  std::string root;
+  const std::string root = MakeRoot();
   MachineHost::Options options;
 
  private:
@@ -188,7 +190,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   FakeSerialLines lines;
 
  private:
-  LocalImages images_{"", files_};
+  LocalImages images_{root + "/images", files_};
   std::unique_ptr<GuestFolders> folders_;
   std::unique_ptr<MachineHost> host_;
 };
@@ -501,10 +503,52 @@ TEST(MachineHost, AnImageThatIsAKernelIsBootedAndItsDiskIsEmpty) {
   const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
   ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
   const std::string& xml = world.Guest(id).xml;
-  EXPECT_NE(xml.find("/images/demo/vmlinuz</kernel>"), std::string::npos) << xml;
+  const std::string own = world.root + "/machines/" + id + "/vmlinuz";
+  EXPECT_NE(xml.find(own + "</kernel>"), std::string::npos) << xml;
+  EXPECT_EQ(std::filesystem::file_size(own), 6U) << "a copy: the image may go";
   EXPECT_NE(xml.find("<cmdline>console=ttyS0 a&amp;b</cmdline>"), std::string::npos) << xml;
   EXPECT_EQ(world.Get(id).status.image_ref, "demo");
   EXPECT_EQ(std::filesystem::file_size(world.root + "/machines/" + id + "/root.qcow2"), 4096U);
+}
+
+TEST(MachineHost, AnImageWithKernelAndDiskGivesBoth) {
+  MachineWorld world;
+  auto layout = image::LayoutWriter::Open(world.root + "/images/both");
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  image::Manifest manifest;
+  manifest.kernel = *layout->AddText(image::MediaTypeOf(image::Part::kKernel), "kernel");
+  manifest.root_disk =
+      *layout->AddText(image::MediaTypeOf(image::Part::kRootDisk), std::string(1024, 'd'));
+  ASSERT_TRUE(layout->AddManifest(manifest, "", "").ok());
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "both"};
+  wanted.spec.volumes = {disk};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  EXPECT_NE(world.Guest(id).xml.find("</kernel>"), std::string::npos);
+  std::ifstream made(world.root + "/machines/" + id + "/root.qcow2");
+  const std::string content{std::istreambuf_iterator<char>(made), {}};
+  EXPECT_TRUE(content.starts_with("dddd"));
+  EXPECT_EQ(content.size(), 4096U);
+}
+
+TEST(MachineHost, AMissingImageIsSaidAndRecoveredFrom) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "late"};
+  wanted.spec.volumes = {disk};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(iri::Eventually(
+      world, [&] { return world.Events().find("image \"late\"") != std::string::npos; }));
+  std::filesystem::create_directories(world.root + "/images/late");
+  std::ofstream(world.root + "/images/late/vmlinuz") << "kernel";
+  EXPECT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
 }
 
 TEST(MachineClasses, AreReadFromYamlAndErrorsNameThem) {

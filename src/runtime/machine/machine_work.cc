@@ -8,7 +8,6 @@
 #include "iri/labels.h"
 #include "rt/deadline.h"
 #include "runtime/machine/machine_host.h"
-#include "runtime/volume/image_reference.h"
 
 namespace berth::runtime {
 
@@ -87,31 +86,37 @@ rt::Task<Status> MachineHost::NoteEnd(Pointer entry) {
   co_return OkStatus();
 }
 
-// A disk that is made elsewhere and gets its name when it is whole.
+// A disk that is made elsewhere and gets its name when it is whole; the guest's kernel before it,
+// so that a disk that is there needs no image any more.
 rt::Task<Status> MachineHost::MakeDisk(std::string machine_id, iri::MachineVolume volume) {
   const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
   CO_TRY(const bool there, co_await deps_.folders.Exists(whole.path));
   if (there) co_return OkStatus();
   const DiskFile part = {.path = whole.path + ".part", .format = whole.format};
   int64_t bytes = WholeSectors(volume.local_disk->size_bytes);
-  const std::string& image = volume.local_disk->image;
-  std::optional<KernelBoot> kernel;
-  if (!image.empty()) {
-    iri::MachineSpec spec;
-    spec.volumes = {volume};
-    CO_TRY(kernel, co_await KernelOf(std::move(spec)));
+  image::ImageFiles files;
+  if (!volume.local_disk->image.empty()) {
+    ImageRequest request;
+    request.reference = volume.local_disk->image;
+    CO_TRY(files, co_await deps_.images.Fetch(std::move(request)));
   }
-  if (image.empty() || kernel.has_value()) {
+  if (files.kernel.has_value()) {
+    CO_TRY_STATUS(co_await deps_.folders.PutKernel(machine_id, *files.kernel));
+  }
+  if (!files.disk.has_value()) {
     CO_TRY_STATUS(co_await deps_.disks.Create(part, std::max(bytes, kSectorBytes), std::string()));
   } else {
-    ImageRequest request;
-    request.reference = image;
-    CO_TRY(const std::unique_ptr<ImageDisk> source,
-           co_await deps_.images.Fetch(std::move(request)));
-    CO_TRY(const int64_t has, co_await deps_.disks.ForeignVirtualBytes(source->file()));
+    const DiskFile source = DiskFileOf(*files.disk);
+    CO_TRY(const int64_t has, co_await deps_.disks.ForeignVirtualBytes(source));
     if (bytes == 0) bytes = has;
+    if (has > bytes) {
+      co_return BadRequest(fmt::format("image {}: a disk of {} bytes does not fit into one of {}",
+                                       Quote(volume.local_disk->image),
+                                       has,
+                                       bytes));
+    }
     DiskCopy copy;
-    copy.source = source->file();
+    copy.source = source;
     copy.target = part;
     copy.bytes = bytes;
     CO_TRY_STATUS(co_await deps_.disks.Copy(std::move(copy)));
@@ -120,29 +125,17 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id, iri::MachineVolum
   co_return co_await deps_.folders.Settle(part.path, whole.path);
 }
 
-rt::Task<Result<std::optional<KernelBoot>>> MachineHost::KernelOf(iri::MachineSpec spec) {
-  for (const iri::MachineVolume& volume : spec.volumes) {
-    if (!volume.local_disk.has_value() || volume.local_disk->image.empty()) continue;
-    if (options_.image_folder.empty()) break;
-    CO_TRY(const ImageReference reference, ParseImageReference(volume.local_disk->image));
-    CO_TRY(std::optional<KernelBoot> found,
-           co_await deps_.folders.FindKernel(options_.image_folder + "/" + reference.name));
-    if (found.has_value()) co_return found;
-  }
-  co_return std::optional<KernelBoot>();
-}
-
 rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   if (NextStep(entry->record, entry->observed) != MachineStep::kStart) co_return OkStatus();
   const std::string id = entry->record.object.metadata.id;
   const iri::MachineSpec spec = WithSecrets(entry->record.object.spec, entry->secrets);
   CO_TRY_STATUS(co_await PutSecrets(entry));
-  CO_TRY(entry->kernel, co_await KernelOf(spec));
   for (const iri::MachineVolume& volume : spec.volumes) {
     if (volume.local_disk.has_value()) CO_TRY_STATUS(co_await MakeDisk(id, volume));
     CO_TRY_STATUS(co_await SetKey(id, volume));
   }
+  CO_TRY(entry->kernel, co_await deps_.folders.FindKernel(id));
   for (const iri::MachineNic& nic : spec.nics) {
     CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
   }

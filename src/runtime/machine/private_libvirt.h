@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "image/demo/cpio_archive.h"
 #include "rt/asio/loop_thread.h"
 #include "rt/process/child_processes.h"
 #include "rt/sleep.h"
@@ -32,44 +33,6 @@ inline std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
-
-// An archive for a kernel to unpack: the format "newc" of cpio.
-class CpioArchive {
- public:
-  void Add(const std::string& name, unsigned mode, const std::string& content) {
-    char head[128];
-    const auto number = static_cast<unsigned>(++count_);
-    snprintf(head,
-             sizeof(head),
-             "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X",
-             number,
-             mode,
-             0U,
-             0U,
-             1U,
-             0U,
-             static_cast<unsigned>(content.size()),
-             0U,
-             0U,
-             0U,
-             0U,
-             static_cast<unsigned>(name.size() + 1),
-             0U);
-    bytes_ += head + name + '\0';
-    Pad();
-    bytes_ += content;
-    Pad();
-  }
-  std::string Take() {
-    Add("TRAILER!!!", 0, "");
-    return std::move(bytes_);
-  }
-
- private:
-  void Pad() { bytes_.resize((bytes_.size() + 3) / 4 * 4, '\0'); }
-  std::string bytes_;
-  int count_ = 0;
-};
 
 class PrivateLibvirt {
  public:
@@ -220,11 +183,10 @@ class PrivateLibvirt {
                "/kernel/drivers/";
   }
   void WriteInitramfs() {
-    CpioArchive archive;
-    constexpr unsigned kFolder = 040755;
-    constexpr unsigned kProgram = 0100755;
-    for (const char* const name : {"bin", "dev", "proc", "sys"}) archive.Add(name, kFolder, "");
-    archive.Add("bin/busybox", kProgram, ReadText("/bin/busybox"));
+    image::CpioArchive archive;
+    constexpr unsigned kProgram = 0755;
+    for (const char* const name : {"bin", "dev", "proc", "sys"}) archive.AddFolder(name);
+    archive.AddFile("bin/busybox", ReadText("/bin/busybox"), kProgram);
     for (const std::string name : {"virtio/virtio",
                                    "virtio/virtio_ring",
                                    "virtio/virtio_pci_modern_dev",
@@ -233,11 +195,10 @@ class PrivateLibvirt {
                                    "block/virtio_blk"}) {
       const std::string module = ReadText(modules_ + name + ".ko");
       CHECK(!module.empty()) << name;
-      archive.Add(std::filesystem::path(name).filename().string() + ".ko", kProgram, module);
+      archive.AddFile(std::filesystem::path(name).filename().string() + ".ko", module);
     }
-    archive.Add(
+    archive.AddFile(
         "init",
-        kProgram,
         "#!/bin/busybox sh\n"
         "b=/bin/busybox\n"
         "$b mount -t devtmpfs dev /dev\n$b mount -t proc proc /proc\n"
@@ -252,8 +213,9 @@ class PrivateLibvirt {
         "disks) for d in /sys/block/vd*; do [ -e $d ] && "
         "echo disk ${d##*/} $($b cat $d/size) $($b cat $d/serial) end; done; "
         "echo that is all;;\n"
-        "esac; done </dev/ttyS0\n");
-    std::ofstream(Sub("initramfs"), std::ios::binary) << archive.Take();
+        "esac; done </dev/ttyS0\n",
+        kProgram);
+    std::ofstream(Sub("initramfs"), std::ios::binary) << archive.Finish();
   }
 
   static int Connected(const std::string& path) {

@@ -13,10 +13,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/file_status.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "pki/private_file.h"
-#include "runtime/volume/file_status.h"
 
 namespace berth::runtime {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the content of new disks comes from.
+// Where the content of new disks and the kernels of guests come from.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "image/image_folder.h"
 #include "rt/task.h"
 #include "runtime/volume/disk_file.h"
 
@@ -19,24 +19,23 @@ struct ImageRequest {
   std::string namespace_;    // on whose behalf: whose credentials count
 };
 
-// The root disk of an image as a local file. The file stays as it is while this lives.
-class ImageDisk {
- public:
-  virtual ~ImageDisk() = default;
-  virtual const DiskFile& file() const = 0;
-};
-
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
 
   // BadRequest if nothing can ever have this name. Cheap.
   virtual Status Check(std::string_view reference) const = 0;
-  // The disk, its digest verified. NotFound: no such image, or none for the architecture;
-  // BadRequest: it is not what its digest or its manifest says; Forbidden; Unavailable.
-  virtual rt::Task<Result<std::unique_ptr<ImageDisk>>> Fetch(ImageRequest request) = 0;
+  // The files of the image, their digests verified. NotFound: no such image, or none for the
+  // architecture; BadRequest: it is not what its digest or its manifest says; Forbidden;
+  // Unavailable. Errors name the image.
+  virtual rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) = 0;
   // What images take of the host's disk: a part of its budget.
   virtual rt::Task<Result<int64_t>> TakenBytes() = 0;
 };
+
+inline DiskFile DiskFileOf(const image::RootDisk& disk) {
+  const bool is_raw = disk.format == image::RootDisk::Format::kRaw;
+  return {.path = disk.path, .format = is_raw ? DiskFormat::kRaw : DiskFormat::kQcow2};
+}
 
 }  // namespace berth::runtime

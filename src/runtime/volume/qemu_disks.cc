@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_status.h"
 #include "base/strings.h"
 #include "meta/json.h"
-#include "runtime/volume/file_status.h"
 #include "runtime/volume/qcow2_header.h"
 
 namespace berth::runtime {

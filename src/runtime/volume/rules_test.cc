@@ -4,8 +4,6 @@
 
 #include "iri/labels.h"
 #include "runtime/volume/budget.h"
-#include "runtime/volume/image_reference.h"
-#include "runtime/volume/oci_manifest.h"
 #include "runtime/volume/plan.h"
 #include "runtime/volume/qcow2_header.h"
 #include "runtime/volume/records.h"
@@ -296,77 +294,6 @@ TEST(Qcow2Header, NoBeginningOfAHeaderCrashes) {
   for (size_t length = 0; length < head.size(); ++length) {
     (void)Qcow2VirtualBytes(std::string_view(head).substr(0, length));
   }
-}
-
-TEST(ImageReference, IsNameTagAndDigest) {
-  const std::string digest(64, 'a');
-  const auto full = ParseImageReference("os/debian:12@sha256:" + digest);
-  ASSERT_TRUE(full.ok()) << full.status();
-  EXPECT_EQ(*full, (ImageReference{.name = "os/debian", .tag = "12", .digest = digest}));
-  EXPECT_EQ(ParseImageReference("debian.qcow2")->name, "debian.qcow2");
-}
-
-TEST(ImageReference, P9_NothingOutsideTheFolderHasAName) {
-  for (const std::string text : {"",
-                                 "..",
-                                 "../x",
-                                 "a/../b",
-                                 "/etc/passwd",
-                                 "a//b",
-                                 "a/",
-                                 ".hidden",
-                                 "a b",
-                                 "a:",
-                                 "a:../b",
-                                 "json:{}",
-                                 "a@md5:1",
-                                 "a@sha256:zz",
-                                 "a\n"}) {
-    EXPECT_EQ(ParseImageReference(text).status().reason(), Reason::kBadRequest) << text;
-  }
-  EXPECT_FALSE(ParseImageReference(std::string(600, 'a')).ok());
-}
-
-std::string Descriptor(std::string_view type, char digit, std::string_view more = "") {
-  return "{\"mediaType\":\"" + std::string(type) +
-         "\",\"digest\":\"sha256:" + std::string(64, digit) + "\",\"size\":7" + std::string(more) +
-         "}";
-}
-
-TEST(OciManifest, FindsTheRootDisk) {
-  const std::string manifest = "{\"layers\":[" +
-                               Descriptor("application/vnd.ironcore.image.kernel", '1') + "," +
-                               Descriptor("application/vnd.ironcore.image.rootfs", '2') + "]}";
-  const auto layer = RootDiskOf(manifest);
-  ASSERT_TRUE(layer.ok()) << layer.status();
-  EXPECT_EQ(layer->digest, std::string(64, '2'));
-  EXPECT_EQ(layer->size, 7);
-  EXPECT_TRUE(IsRootDisk("application/vnd.ironcore.image.rootfs.v1alpha1.rootfs"));
-  EXPECT_FALSE(RootDiskOf("{\"layers\":[]}").ok());
-  EXPECT_FALSE(RootDiskOf("{}").ok());
-  EXPECT_FALSE(RootDiskOf("{\"layers\":[{\"digest\":\"sha256:../../x\",\"size\":1}]}").ok());
-}
-
-TEST(OciManifest, ChoosesByDigestTagAndArchitecture) {
-  const std::string type = "application/vnd.oci.image.manifest.v1+json";
-  const auto tag = [](std::string_view name, std::string_view architecture) {
-    return ",\"annotations\":{\"org.opencontainers.image.ref.name\":\"" + std::string(name) +
-           "\"},\"platform\":{\"architecture\":\"" + std::string(architecture) + "\"}";
-  };
-  const auto entries = ParseOciIndex("{\"manifests\":[" + Descriptor(type, '1', tag("a", "amd64")) +
-                                     "," + Descriptor(type, '2', tag("a", "arm64")) + "," +
-                                     Descriptor(type, '3', tag("b", "amd64")) + "]}");
-  ASSERT_TRUE(entries.ok()) << entries.status();
-  const auto chosen = [&](const std::string& name_and_tag, std::string_view architecture) {
-    const auto entry = ChooseEntry(*entries, *ParseImageReference(name_and_tag), architecture);
-    return entry.ok() ? entry->digest.substr(0, 1) : std::string(entry.status().message());
-  };
-  EXPECT_EQ(chosen("x:a", "amd64"), "1");
-  EXPECT_EQ(chosen("x:a", "arm64"), "2");
-  EXPECT_EQ(chosen("x:b", "arm64"), "3") << "the only one is meant, whatever it runs on";
-  EXPECT_EQ(chosen("x@sha256:" + std::string(64, '2'), "amd64"), "2");
-  EXPECT_EQ(chosen("x:c", "amd64"), "no entry of this tag or digest");
-  EXPECT_EQ(chosen("x:a", "riscv64"), "nothing for architecture \"riscv64\"");
 }
 
 }  // namespace

@@ -238,9 +238,10 @@ rt::Task<Status> VolumeHost::FillFromImage(VolumeRecord record, DiskCopy copy) {
   request.reference = record.object.spec.image;
   request.architecture = record.object.spec.image_architecture;
   request.namespace_ = LabelOf(record.object.metadata, iri::kVolumeNamespaceLabel);
-  CO_TRY(const std::unique_ptr<ImageDisk> image, co_await deps_.images.Fetch(std::move(request)));
-  copy.source = image->file();
+  CO_TRY(const image::ImageFiles files, co_await deps_.images.Fetch(std::move(request)));
   const std::string name = "image " + Quote(record.object.spec.image);
+  if (!files.disk.has_value()) co_return BadRequest(name + ": it has no root disk");
+  copy.source = DiskFileOf(*files.disk);
   // Before any program that would believe what is written in it.
   const Result<int64_t> bytes = co_await deps_.disks.ForeignVirtualBytes(copy.source);
   if (!bytes.ok()) co_return bytes.status().Wrap(name);

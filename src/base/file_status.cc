@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/volume/file_status.h"
+#include "base/file_status.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace berth::runtime {
+namespace berth {
 namespace {
 
 Status Sync(const std::string& path, int flags) {
@@ -39,4 +39,4 @@ Status AsFullDisk(const Status& status) {
 Status SyncFile(const std::string& path) { return Sync(path, O_RDONLY); }
 Status SyncFolder(const std::string& path) { return Sync(path, O_RDONLY | O_DIRECTORY); }
 
-}  // namespace berth::runtime
+}  // namespace berth

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-namespace berth::runtime {
+namespace berth {
 
 // From errno: TooManyRequests if the disk is full, else Internal.
 Status FileFailed(std::string_view doing, const std::string& path);
@@ -17,4 +17,4 @@ Status AsFullDisk(const Status& status);
 Status SyncFile(const std::string& path);
 Status SyncFolder(const std::string& path);
 
-}  // namespace berth::runtime
+}  // namespace berth

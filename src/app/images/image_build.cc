@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/images/image_build.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/file_status.h"
+#include "cli/failure.h"
+#include "image/file_reader.h"
+#include "image/file_writer.h"
+#include "image/layout_writer.h"
+
+namespace berth::app {
+namespace {
+
+namespace fs = std::filesystem;
+using image::Part;
+
+constexpr std::string_view kDiskText =
+    "This file is on the disk of the demo image. Every volume that is made from the image begins\n"
+    "as a copy of that disk.\n";
+
+// A folder that goes with this.
+class Workshop {
+ public:
+  static Result<Workshop> Open() {
+    std::string pattern = fs::temp_directory_path() / "berth-image-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) return FileFailed("make folder", pattern);
+    return Workshop(pattern);
+  }
+  ~Workshop() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Workshop(Workshop&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  Workshop& operator=(Workshop&&) = delete;
+  std::string Sub(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+ private:
+  explicit Workshop(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+Status PutBootBlock(const std::string& disk) {
+  const std::string block = image::DemoBootBlock();
+  const int fd = open(disk.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return FileFailed("open", disk);
+  const bool done = pwrite(fd, block.data(), block.size(), 0) == ssize_t(block.size());
+  const Status status = done ? OkStatus() : FileFailed("write", disk);
+  close(fd);
+  return status;
+}
+
+// A file system with one file, which also says hello when a machine starts from it.
+Status MakeDemoDisk(const Workshop& workshop, const RunProgram& run_program) {
+  const std::string content = workshop.Sub("content");
+  std::error_code failed;
+  fs::create_directory(content, failed);
+  TRY_STATUS(image::ReplaceFile(content + "/hello", kDiskText));
+  const std::string disk = workshop.Sub("disk.raw");
+  const Status made = run_program({"/sbin/mke2fs",
+                                   "-q",
+                                   "-t",
+                                   "ext2",
+                                   "-L",
+                                   "berth-demo",
+                                   "-E",
+                                   "root_owner=0:0",
+                                   "-d",
+                                   content,
+                                   disk,
+                                   "1M"});
+  if (!made.ok()) return cli::Advise(made, "install Debian's e2fsprogs, which has mke2fs");
+  return PutBootBlock(disk);
+}
+
+Status AddDemo(image::LayoutWriter& writer,
+               const image::DemoSources& sources,
+               const RunProgram& run_program,
+               image::Manifest& manifest,
+               std::string& command_line) {
+  TRY(const image::DemoGuest guest, image::MakeDemoGuest(sources));
+  TRY(const Workshop workshop, Workshop::Open());
+  TRY_STATUS(MakeDemoDisk(workshop, run_program));
+  TRY(manifest.root_disk,
+      writer.AddFile(image::MediaTypeOf(Part::kRootDisk), workshop.Sub("disk.raw")));
+  TRY(manifest.kernel, writer.AddFile(image::MediaTypeOf(Part::kKernel), guest.kernel));
+  TRY(manifest.initramfs, writer.AddText(image::MediaTypeOf(Part::kInitramfs), guest.initramfs));
+  if (command_line.empty()) command_line = guest.command_line;
+  return OkStatus();
+}
+
+Status AddFiles(image::LayoutWriter& writer, const ImageRecipe& recipe, image::Manifest& manifest) {
+  const std::pair<Part, const std::string*> parts[] = {{Part::kRootDisk, &recipe.disk},
+                                                       {Part::kKernel, &recipe.kernel},
+                                                       {Part::kInitramfs, &recipe.initramfs}};
+  for (const auto& [part, path] : parts) {
+    if (path->empty()) continue;
+    TRY(manifest.At(part), writer.AddFile(image::MediaTypeOf(part), *path));
+  }
+  return OkStatus();
+}
+
+Status CheckRecipe(const ImageRecipe& recipe) {
+  if (recipe.kernel.empty() && !recipe.disk.empty() &&
+      !(recipe.initramfs.empty() && recipe.command_line.empty())) {
+    return BadRequest("an initramfs and a command line are a kernel's: name one with --kernel");
+  }
+  if (recipe.is_demo() && !recipe.initramfs.empty()) {
+    return BadRequest("an initramfs needs its kernel: name one with --kernel");
+  }
+  if (recipe.command_line.size() > static_cast<size_t>(image::kCommandLineBytesMax)) {
+    return BadRequest("the command line has " + std::to_string(recipe.command_line.size()) +
+                      " bytes, at most " + std::to_string(image::kCommandLineBytesMax));
+  }
+  for (const std::string& path : {recipe.kernel, recipe.initramfs, recipe.disk}) {
+    if (!path.empty()) TRY_STATUS(image::FileReader::Open(path));
+  }
+  return OkStatus();
+}
+
+Result<BuiltImage> Build(image::LayoutWriter& writer,
+                         std::string_view tag,
+                         const ImageRecipe& recipe,
+                         const image::DemoSources& demo,
+                         const RunProgram& run_program) {
+  BuiltImage built;
+  std::string command_line = recipe.command_line;
+  if (recipe.is_demo()) {
+    TRY_STATUS(AddDemo(writer, demo, run_program, built.manifest, command_line));
+  } else {
+    TRY_STATUS(AddFiles(writer, recipe, built.manifest));
+  }
+  TRY(built.manifest.config, writer.AddText(image::kConfigType, image::ConfigText(command_line)));
+  // What nobody would read is not written.
+  TRY_STATUS(image::ParseManifest(image::ManifestText(built.manifest)));
+  TRY(built.entry, writer.AddManifest(built.manifest, tag, recipe.architecture));
+  return built;
+}
+
+}  // namespace
+
+Result<BuiltImage> BuildImage(const std::string& layout_folder,
+                              std::string_view tag,
+                              const ImageRecipe& recipe,
+                              const image::DemoSources& demo,
+                              const RunProgram& run_program) {
+  TRY_STATUS(CheckRecipe(recipe));
+  TRY(image::LayoutWriter writer, image::LayoutWriter::Open(layout_folder));
+  return Build(writer, tag, recipe, demo, run_program);
+}
+
+}  // namespace berth::app

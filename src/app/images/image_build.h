@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts an image together from files of this host, and adds it to a folder of images. Blocks.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "image/demo/demo_guest.h"
+#include "image/manifest.h"
+#include "image/reference.h"
+
+namespace berth::app {
+
+// Parts that are named are used; if none is, it is the demo guest with a small disk.
+struct ImageRecipe {
+  std::string kernel;
+  std::string initramfs;
+  std::string command_line;
+  std::string disk;  // a raw disk
+  std::string architecture;
+  bool is_demo() const { return kernel.empty() && disk.empty(); }
+};
+
+struct BuiltImage {
+  image::Descriptor entry;
+  image::Manifest manifest;
+};
+
+using RunProgram = std::function<Status(const std::vector<std::string>& arguments)>;
+
+// BadRequest if the parts make no image. Nothing is left of what fails.
+Result<BuiltImage> BuildImage(const std::string& layout_folder,
+                              std::string_view tag,
+                              const ImageRecipe& recipe,
+                              const image::DemoSources& demo,
+                              const RunProgram& run_program);
+
+}  // namespace berth::app

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The images of a folder of this host. NAME is an OCI image layout (NAME/index.json), a kernel
+// (NAME/vmlinuz, perhaps NAME/initramfs and NAME/cmdline), or a disk file (NAME.qcow2, NAME.raw,
+// NAME.img). Nothing outside of the folder has a name. All calls block.
+//
+// Images of registries are together in one layout, FOLDER/.registry, whose tags are whole
+// references: what they share is there once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "image/layout.h"
+#include "image/reference.h"
+
+namespace berth::image {
+
+struct RootDisk {
+  enum class Format : uint8_t { kRaw, kQcow2 };
+  std::string path;
+  Format format = Format::kRaw;
+};
+struct KernelFiles {
+  std::string kernel;
+  std::string initramfs;     // "" for none
+  std::string command_line;  // never ""
+};
+
+// What a guest is made of: at least one of the two. The files stay as they are while this lives.
+struct ImageFiles {
+  std::string digest = {};  // of the manifest; "" if there is none
+  std::optional<RootDisk> disk = {};
+  std::optional<KernelFiles> kernel = {};
+  std::optional<LayoutHold> hold = {};
+};
+
+// Verifies every part.
+Result<ImageFiles> FilesOf(const Layout& layout, const FoundImage& image, LayoutHold hold);
+
+struct ListedImage {
+  std::string reference;
+  std::string digest;  // "" if it has none
+  int64_t bytes = 0;
+  bool has_disk = false;
+  bool has_kernel = false;
+  std::string error;  // why it cannot be used; "" if it can
+};
+
+class ImageFolder {
+ public:
+  explicit ImageFolder(std::string folder) : folder_(std::move(folder)) {}
+
+  Layout registry_layout() const { return Layout(folder_ + "/.registry"); }
+  // The layout of an image of this host.
+  Layout LayoutOf(const Reference& reference) const {
+    return Layout(folder_ + "/" + reference.name);
+  }
+
+  // An image of this host, whole. NotFound: there is none, or none for the architecture;
+  // BadRequest: it is not what its digests or its manifest say.
+  Result<ImageFiles> Find(const Reference& reference, std::string_view architecture) const;
+  // Everything, by name. Parts are looked at, not verified.
+  Result<std::vector<ListedImage>> List() const;
+  // NotFound if there is no such image. Conflict if it is in use: its name is gone, its bytes go
+  // with the next that is removed there. `now` as in Sweep.
+  Status Remove(const Reference& reference, WallTime now) const;
+  // What all of it takes of the disk.
+  Result<int64_t> TakenBytes() const;
+
+ private:
+  const std::string folder_;
+};
+
+}  // namespace berth::image

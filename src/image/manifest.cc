@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image/manifest.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/strings.h"
+#include "meta/json.h"
+
+namespace berth::image {
+namespace {
+
+using meta::Value;
+
+constexpr std::string_view kRefName = "org.opencontainers.image.ref.name";
+constexpr size_t kDescriptorsMax = 1024;
+
+// The newer and the older names of the same things.
+struct KnownType {
+  std::string_view media_type;
+  Part part;
+};
+constexpr std::array kKnownTypes = {
+    KnownType{"application/vnd.ironcore.image.rootfs", Part::kRootDisk},
+    KnownType{"application/vnd.ironcore.image.disk.img", Part::kRootDisk},
+    KnownType{"application/vnd.ironcore.image.rootfs.v1alpha1.rootfs", Part::kRootDisk},
+    KnownType{"application/vnd.ironcore.image.kernel", Part::kKernel},
+    KnownType{"application/vnd.ironcore.image.vmlinuz.v1alpha1.vmlinuz", Part::kKernel},
+    KnownType{"application/vnd.ironcore.image.initramfs", Part::kInitramfs},
+    KnownType{"application/vnd.ironcore.image.initramfs.v1alpha1.initramfs", Part::kInitramfs},
+    KnownType{"application/vnd.ironcore.image.cmdline", Part::kCommandLine},
+};
+
+struct PartRule {
+  std::string_view name;
+  int64_t bytes_max;
+};
+PartRule RuleOf(Part part) {
+  switch (part) {
+    case Part::kRootDisk: return {"root disk", INT64_MAX};
+    case Part::kKernel: return {"kernel", kKernelBytesMax};
+    case Part::kInitramfs: return {"initramfs", kInitramfsBytesMax};
+    case Part::kCommandLine: break;
+  }
+  return {"command line", kCommandLineBytesMax};
+}
+
+Result<Descriptor> DescriptorOf(const Value& value) {
+  Descriptor descriptor;
+  descriptor.media_type = value.GetString({"mediaType"});
+  descriptor.digest = Sha256Of(value.GetString({"digest"}));
+  if (descriptor.digest.empty()) {
+    return BadRequest("digest " + Quote(value.GetString({"digest"})) + " is not one of sha256");
+  }
+  const Value* const size = value.Find("size");
+  if (size == nullptr || !size->is_int() || size->as_int() < 0) {
+    return BadRequest("sha256:" + descriptor.digest + " has no size");
+  }
+  descriptor.size = size->as_int();
+  descriptor.architecture = value.GetString({"platform", "architecture"});
+  descriptor.tag = value.GetString({"annotations", kRefName});
+  return descriptor;
+}
+
+Result<std::vector<Descriptor>> DescriptorsAt(const Value& root, std::string_view key) {
+  const Value* const list = root.Find(key);
+  if (list == nullptr || !list->is_array()) {
+    return BadRequest(fmt::format("no list {} in it", key));
+  }
+  if (list->items().size() > kDescriptorsMax) {
+    return BadRequest(fmt::format(
+        "{} {} in it, at most {} are read", list->items().size(), key, kDescriptorsMax));
+  }
+  std::vector<Descriptor> descriptors;
+  for (const Value& item : list->items()) {
+    TRY(Descriptor descriptor, DescriptorOf(item));
+    descriptors.push_back(std::move(descriptor));
+  }
+  return descriptors;
+}
+
+Value ValueOf(const Descriptor& descriptor) {
+  Value value = Value::Object();
+  value.Set("mediaType", descriptor.media_type);
+  value.Set("digest", "sha256:" + descriptor.digest);
+  value.Set("size", descriptor.size);
+  if (!descriptor.architecture.empty()) {
+    Value platform = Value::Object();
+    platform.Set("architecture", descriptor.architecture);
+    platform.Set("os", "linux");
+    value.Set("platform", std::move(platform));
+  }
+  if (!descriptor.tag.empty()) {
+    Value annotations = Value::Object();
+    annotations.Set(kRefName, descriptor.tag);
+    value.Set("annotations", std::move(annotations));
+  }
+  return value;
+}
+
+Value Document(std::string_view media_type) {
+  Value document = Value::Object();
+  document.Set("schemaVersion", 2);
+  document.Set("mediaType", media_type);
+  return document;
+}
+
+}  // namespace
+
+std::string_view MediaTypeOf(Part part) {
+  return std::ranges::find(kKnownTypes, part, &KnownType::part)->media_type;
+}
+
+bool Descriptor::is_index() const {
+  return media_type == kIndexType ||
+         media_type == "application/vnd.docker.distribution.manifest.list.v2+json";
+}
+
+std::optional<Descriptor>& Manifest::At(Part part) {
+  switch (part) {
+    case Part::kRootDisk: return root_disk;
+    case Part::kKernel: return kernel;
+    case Part::kInitramfs: return initramfs;
+    case Part::kCommandLine: break;
+  }
+  return command_line;
+}
+
+std::vector<Descriptor> Manifest::parts() const {
+  std::vector<Descriptor> there;
+  for (const auto* part : {&config, &root_disk, &kernel, &initramfs, &command_line}) {
+    if (part->has_value()) there.push_back(**part);
+  }
+  return there;
+}
+
+Result<std::vector<Descriptor>> ParseIndex(std::string_view json) {
+  TRY(const Value root, meta::ParseJson(json, kDocumentBytesMax));
+  return DescriptorsAt(root, "manifests");
+}
+
+Result<Manifest> ParseManifest(std::string_view json) {
+  TRY(const Value root, meta::ParseJson(json, kDocumentBytesMax));
+  TRY(std::vector<Descriptor> layers, DescriptorsAt(root, "layers"));
+  Manifest manifest;
+  for (Descriptor& layer : layers) {
+    const auto* const known =
+        std::ranges::find(kKnownTypes, layer.media_type, &KnownType::media_type);
+    if (known == kKnownTypes.end()) continue;
+    const PartRule rule = RuleOf(known->part);
+    std::optional<Descriptor>& place = manifest.At(known->part);
+    if (place.has_value()) return BadRequest(fmt::format("two layers are a {}", rule.name));
+    if (layer.size > rule.bytes_max) {
+      return BadRequest(fmt::format(
+          "a {} of {} bytes, at most {} are read", rule.name, layer.size, rule.bytes_max));
+    }
+    place = std::move(layer);
+  }
+  if (!manifest.root_disk.has_value() && !manifest.kernel.has_value()) {
+    return BadRequest(fmt::format("no layer of type {} or {}: nothing that a machine boots",
+                                  MediaTypeOf(Part::kRootDisk),
+                                  MediaTypeOf(Part::kKernel)));
+  }
+  // Container images have one that says nothing about kernels, perhaps of no bytes.
+  if (const Value* const config = root.Find("config");
+      config != nullptr && config->GetString({"mediaType"}) == kConfigType) {
+    TRY(manifest.config, DescriptorOf(*config));
+    if (manifest.config->size > static_cast<int64_t>(kDocumentBytesMax)) {
+      return BadRequest(fmt::format(
+          "a config of {} bytes, at most {} are read", manifest.config->size, kDocumentBytesMax));
+    }
+  }
+  return manifest;
+}
+
+Result<std::string> ParseConfig(std::string_view json) {
+  TRY(const Value root, meta::ParseJson(json, kDocumentBytesMax));
+  return std::string(root.GetString({"commandLine"}));
+}
+
+std::string IndexText(const std::vector<Descriptor>& entries) {
+  Value index = Document(kIndexType);
+  Value list = Value::Array();
+  for (const Descriptor& entry : entries) list.Append(ValueOf(entry));
+  index.Set("manifests", std::move(list));
+  return meta::WriteJson(index);
+}
+
+std::string ManifestText(const Manifest& manifest) {
+  Value document = Document(kManifestType);
+  if (manifest.config.has_value()) document.Set("config", ValueOf(*manifest.config));
+  Value layers = Value::Array();
+  for (const auto* part :
+       {&manifest.root_disk, &manifest.kernel, &manifest.initramfs, &manifest.command_line}) {
+    if (part->has_value()) layers.Append(ValueOf(**part));
+  }
+  document.Set("layers", std::move(layers));
+  return meta::WriteJson(document);
+}
+
+std::string ConfigText(std::string_view command_line) {
+  Value config = Value::Object();
+  if (!command_line.empty()) config.Set("commandLine", command_line);
+  return meta::WriteJson(config);
+}
+
+Result<Descriptor> ChooseEntry(const std::vector<Descriptor>& entries,
+                               const Reference& reference,
+                               std::string_view architecture) {
+  std::vector<Descriptor> meant;
+  for (const Descriptor& entry : entries) {
+    const bool is_meant = !reference.digest.empty()
+                              ? entry.digest == reference.digest
+                              : reference.tag.empty() || entry.tag == reference.tag;
+    if (is_meant) meant.push_back(entry);
+  }
+  if (meant.size() == 1) return meant.front();
+  if (meant.empty()) return NotFound("no entry of this tag or digest");
+  return ChoosePlatform(meant, architecture);
+}
+
+Result<Descriptor> ChoosePlatform(const std::vector<Descriptor>& entries,
+                                  std::string_view architecture) {
+  const Descriptor* found = nullptr;
+  for (const Descriptor& entry : entries) {
+    if (entry.architecture != architecture) continue;
+    if (found != nullptr) {
+      return BadRequest(fmt::format("several entries for architecture {}", architecture));
+    }
+    found = &entry;
+  }
+  if (found == nullptr) {
+    return NotFound(fmt::format("nothing for architecture {}", Quote(architecture)));
+  }
+  return *found;
+}
+
+}  // namespace berth::image

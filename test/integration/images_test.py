@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The demo image as a person uses it: built without a network, booted from its kernel and from its disk."""
+
+import json
+import os
+import shutil
+import tempfile
+import unittest
+
+import berth_fixture
+import fleet_fixture
+import guest_fixture
+
+DEADLINE_S = guest_fixture.DEADLINE_S
+MI = 1 << 20
+
+
+class ImagesTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.mkdtemp(prefix='berth-images-')
+        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
+        cls.berth = guest_fixture.berth_of_guest_user(cls.home)
+        with open(cls.path('classes.yaml'), 'w', encoding='utf-8') as file:
+            file.write(guest_fixture.MACHINE_CLASSES)
+        cls.libvirt = guest_fixture.Libvirt(cls.home)
+        guest_fixture.give_to_guest_user(cls.home)
+        cls.built = cls.image('build')
+        cls.libvirt.start()
+        cls.addClassCleanup(cls.libvirt.end)
+        cls.runtime = fleet_fixture.Process(
+            'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.path('machine.sock'), '--libvirt',
+            cls.libvirt.uri, '--dir', cls.path('machines'), '--run-dir', cls.path('guests'), '--classes',
+            cls.path('classes.yaml'), '--images', cls.path('images'), '--local-disk', '64Mi', '--reserve-memory', '64Mi',
+            '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '60s', command=cls.berth)
+        cls.addClassCleanup(cls.runtime.kill)
+        cls.runtime.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: os.path.exists(cls.path('machine.sock')), 'the runtime')
+
+    @classmethod
+    def path(cls, *words):
+        return os.path.join(cls.home, *words)
+
+    @classmethod
+    def image(cls, *words, check=True):
+        return berth_fixture.run([*cls.berth, 'image', *words, '--images', cls.path('images')], check=check)
+
+    def iri(self, *words, **options):
+        return berth_fixture.run([*self.berth, 'iri', *words, '--endpoint', f'unix:{self.path("machine.sock")}'], **options)
+
+    def create(self, uid, image, **spec):
+        root = {'name': 'root', 'device': 'oda', 'localDisk': {'sizeBytes': str(8 * MI), 'image': {'image': image}}}
+        body = {'kind': 'Machine', 'metadata': {'labels': {fleet_fixture.MACHINE_UID_LABEL: uid}},
+                'spec': {'class': 'tiny', 'volumes': [root], **spec}}
+        self.iri('create', '-f', '-', input=json.dumps(body))
+        machines = json.loads(self.iri('machines', '-o', 'json').stdout)['machines']
+        return next(one['metadata']['id'] for one in machines
+                    if one['metadata']['labels'][fleet_fixture.MACHINE_UID_LABEL] == uid)
+
+    def console(self, machine_id):
+        try:
+            return guest_fixture.read(self.path('machines', machine_id, 'console.log')).decode(errors='replace')
+        except FileNotFoundError:
+            return ''
+
+    def says(self, machine_id, text):
+        berth_fixture.eventually(DEADLINE_S, lambda: text in self.console(machine_id),
+                                 f'{text!r}: {self.console(machine_id)[-500:]!r}\n{self.runtime.log_tail()}')
+
+    def ask(self, machine_id, line, answer):
+        with guest_fixture.typed(self.path('guests', machine_id, 'console.sock'), line):
+            self.says(machine_id, answer)
+
+    def state(self, machine_id):
+        machines = json.loads(self.iri('machines', '-o', 'json').stdout)['machines']
+        return next(one['status'].get('state') for one in machines if one['metadata']['id'] == machine_id)
+
+    def remove(self, machine_id):
+        self.iri('delete', machine_id)
+        berth_fixture.eventually(DEADLINE_S, lambda: not os.path.exists(self.path('machines', machine_id)), 'it is gone')
+
+    def test_the_demo_guest_says_hello_and_has_a_shell_and_hears_the_power_button(self):
+        self.assertIn('built   demo:latest (kernel,disk, ', self.built.stdout)
+        machine = self.create('u-1', 'demo')
+        self.says(machine, 'Hello from Berth! This is ')
+        self.ask(machine, 'mount /dev/vda /mnt && cat /mnt/hello && echo shell $((40 + 2))', 'shell 42')
+        self.assertIn('This file is on the disk of the demo image.', self.console(machine))
+        # The guest has its own kernel: the image may go while it runs, and it starts again without.
+        self.image('build', 'short-lived')
+        self.iri('power', machine, 'off')
+        berth_fixture.eventually(DEADLINE_S, lambda: self.state(machine) != 'MACHINE_RUNNING', 'it is off')
+        self.assertEqual([], self.libvirt.guests())
+        self.remove(machine)
+
+    def test_a_machine_starts_again_when_its_image_is_gone(self):
+        self.image('build', 'brief')
+        machine = self.create('u-2', 'brief')
+        self.says(machine, 'Hello from Berth! This is ')
+        self.image('rm', 'brief')
+        before = len(self.console(machine))
+        for guest in self.libvirt.guests():
+            os.kill(guest, 9)
+        berth_fixture.eventually(DEADLINE_S, lambda: self.state(machine) != 'MACHINE_RUNNING', 'it was killed')
+        self.iri('power', machine, 'on')
+        berth_fixture.eventually(DEADLINE_S, lambda: 'Hello from Berth!' in self.console(machine)[before:], 'it is back')
+        self.remove(machine)
+
+    def test_a_disk_of_the_image_boots_by_itself(self):
+        entries = json.loads(self.image('ls', '-o', 'json').stdout)['items']
+        demo = next(entry for entry in entries if entry['image'] == 'demo:latest')
+        manifest = json.loads(guest_fixture.read(
+            self.path('images/demo/blobs/sha256', demo['digest'].removeprefix('sha256:'))))
+        disk = next(layer for layer in manifest['layers'] if layer['mediaType'].endswith('.rootfs'))
+        self.image('build', 'disk-only:1', '--disk',
+                   self.path('images/demo/blobs/sha256', disk['digest'].removeprefix('sha256:')))
+        machine = self.create('u-3', 'disk-only:1')
+        self.says(machine, 'Hello from Berth! This is a disk without a kernel.')
+        self.remove(machine)
+
+    def test_a_missing_image_is_said_and_recovered_from(self):
+        machine = self.create('u-4', 'late')
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: 'image \\"late\\"' in self.iri('events', '-o', 'json').stdout, 'the event')
+        self.image('build', 'late')
+        self.says(machine, 'Hello from Berth! This is ')
+        self.remove(machine)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
