@@ -121,6 +121,7 @@ Result<DemoGuest> MakeDemoGuest(const DemoSources& sources) {
   guest.version = kernel.substr(kernel.find('-') + 1);
   TRY(const std::string busybox, ReadSource(sources.busybox, kBusyboxBytesMax, "busybox-static"));
   CpioArchive archive;
+  // acpid wants its places in var.
   for (const std::string_view folder : {"bin",
                                         "dev",
                                         "etc",
@@ -131,7 +132,10 @@ Result<DemoGuest> MakeDemoGuest(const DemoSources& sources) {
                                         "proc",
                                         "root",
                                         "sys",
-                                        "tmp"}) {
+                                        "tmp",
+                                        "var",
+                                        "var/log",
+                                        "var/run"}) {
     archive.AddFolder(folder);
   }
   archive.AddFile("bin/busybox", busybox, 0755);
