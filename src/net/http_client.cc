@@ -275,7 +275,8 @@ class HttpClient::Body {
       CO_TRY(const int fd, co_await ConnectUnix(&loop_, url_.path));
       co_return std::unique_ptr<Stream>(std::make_unique<PlainStream>(loop_, fd));
     }
-    CO_TRY(const int fd, co_await ConnectTcp(&loop_, url_.host, url_.port));
+    CO_TRY(const int fd,
+           co_await ConnectAllowed(&loop_, url_.host, url_.port, options_.allows_address));
     if (url_.scheme == "http") {
       co_return std::unique_ptr<Stream>(std::make_unique<PlainStream>(loop_, fd));
     }

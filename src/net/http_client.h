@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "net/address_policy.h"
 #include "net/http.h"
 #include "net/tls.h"
 #include "rt/asio/asio_loop.h"
@@ -30,6 +31,7 @@ struct HttpClientOptions {
   size_t idle_max = 16;                              // kept connections
   size_t connections_max = 256;  // at once, streams included; more requests wait
   size_t websocket_message_max = 16 * 1024 * 1024;
+  AddressPolicy allows_address = {};  // of the url's host
 };
 
 struct HttpClientRequest {

@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "net/address_policy.h"
 #include "net/owned_fd.h"
 #include "net/url.h"
 #include "rt/asio/asio_loop.h"
@@ -214,11 +215,25 @@ void Socket::RearmWatch() {
 }
 
 rt::Task<Result<int>> ConnectTcp(rt::AsioLoop* loop, std::string host, uint16_t port) {
+  return ConnectAllowed(loop, std::move(host), port, AddressPolicy());
+}
+
+rt::Task<Result<int>> ConnectAllowed(rt::AsioLoop* loop,
+                                     std::string host,
+                                     uint16_t port,
+                                     AddressPolicy policy) {
   const std::string what = "connect to " + FormatHostPort(host, port);
   Result<Endpoints> endpoints = co_await Resolve(loop, host, port);
   if (!endpoints.ok()) co_return endpoints.status().Wrap(what);
   Status last = Unavailable("the name has no address").Wrap(what);
   for (const tcp::endpoint& endpoint : *endpoints) {
+    if (policy) {
+      const Status allowed = policy(endpoint.address().to_string());
+      if (!allowed.ok()) {
+        last = allowed;
+        continue;
+      }
+    }
     Result<int> fd = co_await Connect(loop,
                                       endpoint.protocol().family(),
                                       endpoint.data(),
