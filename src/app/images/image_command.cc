@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "app/images/image_build.h"
+#include "app/images/image_pull.h"
+#include "app/images/size_text.h"
 #include "app/process/process_flags.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
@@ -88,6 +90,30 @@ constexpr std::array kBuildFlags = {
          .fallback = "/bin/busybox",
          .completion = cli::Completion::kFiles},
 };
+constexpr std::array kPullFlags = {
+    kImages,
+    Flag{.name = "credentials",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(registry) Who you are there, as `docker login` writes it (config.json).",
+         .variable = "BERTH_REGISTRY_CREDENTIALS",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "registry-ca",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(registry) Authorities that it is verified against; default: the system's.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "registry",
+         .kind = FlagKind::kCommaList,
+         .value_name = "HOST",
+         .help = "(registry) Another host with an address of a private network that it may "
+                 "redirect to; may be repeated."},
+    Flag{.name = "architecture",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "For which the image is.",
+         .fallback = image::kHostArchitecture},
+};
 constexpr std::array kListFlags = {kImages, kOutput};
 constexpr std::array kRemoveFlags = {kImages};
 
@@ -95,15 +121,6 @@ std::string FolderOf(Session& session, const Arguments& arguments) {
   const std::string& given = arguments.Text("images");
   if (given.empty()) return DefaultDataDir(session.environment()) + "/images";
   return std::filesystem::absolute(given).lexically_normal();
-}
-
-std::string SizeText(int64_t bytes) {
-  constexpr int64_t kKi = 1024;
-  constexpr int64_t kMi = kKi * kKi;
-  if (bytes < kKi) return fmt::format("{} B", bytes);
-  if (bytes < kMi) return fmt::format("{:.1f} KiB", double(bytes) / double(kKi));
-  if (bytes < kKi * kMi) return fmt::format("{:.1f} MiB", double(bytes) / double(kMi));
-  return fmt::format("{:.1f} GiB", double(bytes) / double(kKi * kMi));
 }
 
 std::string PartsText(bool has_kernel, bool has_disk) {
@@ -152,6 +169,10 @@ Status RunBuild(Session& session, const Arguments& arguments) {
   session.out() << fmt::format("digest  sha256:{}\n", built->entry.digest);
   session.out() << fmt::format("next    berth runtime machine --images {} ...\n", folder);
   return OkStatus();
+}
+
+Status RunPull(Session& session, const Arguments& arguments) {
+  return PullImage(session, arguments, FolderOf(session, arguments));
 }
 
 Value ValueOf(const image::ListedImage& listed) {
@@ -235,6 +256,17 @@ constexpr std::array kChildren = {
                              "berth image ls --images /srv/images -o json",
                  .flags = kListFlags,
                  .run = &RunList},
+    cli::Command{.name = "pull",
+                 .usage = "REGISTRY/NAME[:TAG][@sha256:DIGEST]",
+                 .summary = "Fetch an image of a registry",
+                 .details = "Over TLS, verified, and behind what came already if it was cut. "
+                            "Runtimes fetch what they need by themselves; this is for having it "
+                            "before, and for trying names and credentials.",
+                 .examples = "berth image pull registry.example/os/debian:12\n"
+                             "berth image pull registry.example:5000/os/debian:12 --registry-ca "
+                             "ca.pem --credentials ~/.docker/config.json",
+                 .flags = kPullFlags,
+                 .run = &RunPull},
     cli::Command{.name = "rm",
                  .usage = "NAME[:TAG]...",
                  .summary = "Remove images from this host",
@@ -252,7 +284,7 @@ cli::Command ImageCommand() {
   return {.name = "image",
           .group = "Hosts",
           .usage = "COMMAND",
-          .summary = "Build, list and remove the images of this host",
+          .summary = "Build, fetch, list and remove the images of this host",
           .details =
               "Images are what machines boot and what volumes begin with: OCI images with a "
               "kernel, a disk, or both. The runtimes of this host find them in the folder "

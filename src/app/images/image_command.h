@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `berth image build|ls|rm`: the images of this host.
+// `berth image build|ls|pull|rm`: the images of this host.
 #pragma once
 
 #include "cli/command.h"

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Puller brings images of registries into a layout that all runtimes of a host share. The
+// registry is asked every time, on behalf of whoever wants the image: what is there already is not
+// fetched again, but that it is there is no permission. On-loop only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "image/image_folder.h"
+#include "image/layout.h"
+#include "image/reference.h"
+#include "image/registry/credentials.h"
+#include "image/registry/registry_session.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/blocking_pool.h"
+#include "rt/task.h"
+
+namespace berth::image {
+
+struct PullerOptions {
+  RegistryOptions registry;
+  int64_t image_bytes_max = int64_t{64} << 30;  // of all parts of one image
+  // What the layout may hold; what was fetched the longest ago goes first.
+  int64_t cache_bytes_max = int64_t{64} << 30;
+};
+
+struct PullRequest {
+  Reference reference;       // with a registry
+  std::string architecture;  // "amd64"
+  Credentials credentials;
+  // Bytes that are there by now, and of how many.
+  std::function<void(int64_t bytes, int64_t of)> progress;
+};
+
+class Puller {
+ public:
+  // The loop and the pool outlive this.
+  Puller(rt::AsioLoop& loop, rt::BlockingPool& files, Layout layout, PullerOptions options)
+      : loop_(loop), files_(files), layout_(std::move(layout)), options_(std::move(options)) {}
+
+  // NotFound, Unauthorized, Forbidden; BadRequest: it is not what its digests say, or larger than
+  // allowed; TooManyRequests: no room; Unavailable: another time, behind what came.
+  rt::Task<Result<ImageFiles>> Pull(PullRequest request);
+
+ private:
+  // A manifest with the text of every document on the way to it.
+  struct Resolved;
+  rt::Task<Result<Resolved>> Resolve(RegistrySession* session, const PullRequest* request);
+  // BadRequest if it is more than one image may have.
+  Result<int64_t> TotalBytes(const Manifest& manifest) const;
+  rt::Task<Status> MakeRoom(int64_t bytes);
+  rt::Task<Status> FetchParts(RegistrySession* session,
+                              const Manifest* manifest,
+                              const PullRequest* request,
+                              int64_t total);
+  Result<ImageFiles> Enter(const Resolved& resolved, const Reference& reference);
+
+  rt::AsioLoop& loop_;
+  rt::BlockingPool& files_;
+  const Layout layout_;
+  const PullerOptions options_;
+};
+
+}  // namespace berth::image
