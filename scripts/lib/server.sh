@@ -10,6 +10,7 @@ else
 fi
 binary=${BERTH_BINARY:-$root/build/release/src/app/berth}
 kubeconfig=$data_dir/kubeconfig
+host_dir=${BERTH_HOST_DIR:-$data_dir-host}
 pid_file=$data_dir/berth.pid
 log_file=$data_dir/log/berth.log
 
@@ -56,13 +57,16 @@ wait_until_ready() {
   done
 }
 
+# A host's processes get ten seconds each before they are killed.
+stop_timeout_s=45
+
 # SIGTERM, then SIGKILL for one that does not listen: the store survives both.
 stop_server() {
-  local pid=$1 deadline=$((SECONDS + 15))
+  local pid=$1 deadline=$((SECONDS + stop_timeout_s))
   kill -TERM "$pid" 2>/dev/null || true
   while server_pid >/dev/null && ((SECONDS < deadline)); do sleep 0.1; done
   if server_pid >/dev/null; then
-    say "it did not stop within 15 s: killing it"
+    say "it did not stop within $stop_timeout_s s: killing it"
     kill -KILL "$pid" 2>/dev/null || true
     while server_pid >/dev/null; do sleep 0.1; done
   fi
@@ -76,12 +80,13 @@ print_next_steps() {
 
   API server   $url
   kubeconfig   $kubeconfig
-  log          $log_file
+  log          $log_file, $host_dir/log/
 
 Next:
 
   export KUBECONFIG=$kubeconfig PATH=$(dirname "$binary"):\$PATH
-  berth api-resources
+  berth get machines,volumes,machinepools
+  berth console hello
   kubectl get namespaces
   scripts/down
 TEXT

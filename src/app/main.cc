@@ -12,6 +12,7 @@
 #include "app/runtime/runtime_command.h"
 #include "app/serve_commands.h"
 #include "app/sim_command.h"
+#include "app/up/down_command.h"
 #include "cli/commands/table.h"
 #include "cli/guests/guest_commands.h"
 #include "cli/https/process_environment.h"
@@ -28,8 +29,10 @@ const char* const malloc_conf = "narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0"
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed peer is an error, not a death
-  std::vector<berth::cli::Command> commands = {
-      berth::app::UpCommand(), berth::app::ServerCommand(), berth::app::PoolletCommand()};
+  std::vector<berth::cli::Command> commands = {berth::app::UpCommand(),
+                                               berth::app::DownCommand(),
+                                               berth::app::ServerCommand(),
+                                               berth::app::PoolletCommand()};
   for (const auto& command : berth::cli::ClientCommands()) commands.push_back(command);
   commands.push_back(berth::cli::ExecCommand());
   commands.push_back(berth::cli::ConsoleCommand());

@@ -17,27 +17,29 @@ namespace {
 
 rt::Task<Status> ServeUntil(rt::AsioLoop& loop,
                             ServerOptions options,
-                            const std::function<void(const Server&)>& on_ready,
+                            Companion& companion,
                             rt::Event& stop) {
   CO_TRY(auto server, co_await Server::Start(loop, std::move(options)));
-  on_ready(*server);
+  companion.Start(loop, *server);
   const rt::TimerId trim = loop.After("server.trim", kStartOver, &GiveBackStartPages);
   const Status stopped = co_await stop.Wait();
   loop.CancelTimer(trim);
   CO_TRY_STATUS(stopped);
   LOG_INFO("stopping");
-  co_return co_await server->Stop();
+  const Status left = co_await companion.Stop();
+  const Status served = co_await server->Stop();
+  co_return left.ok() ? served : left;
 }
 
 }  // namespace
 
-Status Serve(ServerOptions options, const std::function<void(const Server&)>& on_ready) {
+Status Serve(ServerOptions options, Companion& companion) {
   umask(0077);  // nothing that a server writes is for others
   RaiseOpenFiles();
   rt::AsioLoop loop("main");
   rt::Event stop;
   loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
-  return rt::RunTask(loop, ServeUntil(loop, std::move(options), on_ready, stop));
+  return rt::RunTask(loop, ServeUntil(loop, std::move(options), companion, stop));
 }
 
 }  // namespace berth::app

@@ -6,10 +6,10 @@
 
 namespace berth::app {
 
-// Everything in one process, with words for a person: where it is, how to reach it, what to do
-// next.
+// A server in this process and a host in processes of its own, with words for a person: where it
+// is, how to reach it, what to do next.
 cli::Command UpCommand();
-// The same for a service manager: nothing on standard output, logs on standard error.
+// A server for a service manager: nothing on standard output, logs on standard error.
 cli::Command ServerCommand();
 
 }  // namespace berth::app

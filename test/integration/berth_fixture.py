@@ -259,6 +259,8 @@ class Client:
 class Server:
     """One `berth up` process. kill() and start() again keep folder and port."""
 
+    HOST = 'none'  # it is a server alone
+
     def __init__(self, *arguments, data_dir=None, env=None, home=None):
         """`arguments` are added to `berth up`. `data_dir` is for a folder that outlives this object."""
         self.binary = binary()
@@ -284,7 +286,7 @@ class Server:
         with open(self.log_path, 'ab') as log:
             self.process = subprocess.Popen(
                 [self.binary, 'up', '--data-dir', self.data_dir, '--listen', self._listen,
-                 '--gateway-listen', self._gateway_listen, *self._arguments],
+                 '--gateway-listen', self._gateway_listen, '--host', self.HOST, *self._arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home, env={**os.environ, **self._env},
                 start_new_session=True)
         if wait:

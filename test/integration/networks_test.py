@@ -66,7 +66,7 @@ def make_image(folder):
     with open(os.path.join(folder, 'initramfs'), 'wb') as file:
         file.write(archive.bytes())
     with open(os.path.join(folder, 'cmdline'), 'w', encoding='utf-8') as file:
-        file.write('console=ttyS0 quiet tsc=unstable\n')
+        file.write('console=ttyS0 quiet tsc=unstable no_timer_check\n')
 
 
 def links():

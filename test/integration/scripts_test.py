@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/up starts a server that answers, scripts/down stops it, and both may be run again at any time."""
+"""scripts/up starts a server that answers and a guest that says hello, scripts/down stops the server, and both may be run
+again at any time."""
 
 import os
 import re
@@ -10,6 +11,7 @@ import tempfile
 import unittest
 
 import berth_fixture
+import guest_fixture
 
 
 class Scripts(unittest.TestCase):
@@ -18,11 +20,11 @@ class Scripts(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.data_dir = os.path.join(self.folder, 'data')
         self.env = {**os.environ, 'BERTH_DATA_DIR': self.data_dir, 'BERTH_LISTEN': '127.0.0.1:0',
-                    'BERTH_BINARY': berth_fixture.binary()}
+                    'BERTH_BINARY': berth_fixture.binary(), 'BERTH_UP_HOST': 'none'}
         self.addCleanup(self.script, 'down')
 
     def script(self, name):
-        return berth_fixture.run([os.path.join(berth_fixture.ROOT, 'scripts', name)], env=self.env, timeout=120).stdout
+        return berth_fixture.run([os.path.join(berth_fixture.ROOT, 'scripts', name)], env=self.env, timeout=400).stdout
 
     def pid(self):
         with open(os.path.join(self.data_dir, 'berth.pid')) as file:
@@ -61,6 +63,19 @@ class Scripts(unittest.TestCase):
         self.wait_for_end(pid)
         self.assertIn('Berth is running', self.script('up'))
         self.assertNotEqual(self.pid(), pid)
+
+    def test_up_ends_with_a_guest_that_says_hello(self):
+        os.chmod(self.folder, 0o755)  # the guests' user comes through
+        self.env.update({'BERTH_UP_HOST': 'auto', 'BERTH_ACCELERATION': 'tcg'})
+        self.addCleanup(berth_fixture.run, [berth_fixture.binary(), 'down', '--guests'], env=self.env)
+        first = self.script('up')
+        self.assertRegex(first, r'console +Hello from Berth! This is hello')
+        guests = guest_fixture.guests_of(self.data_dir + '-host')
+        self.assertEqual(len(guests), 1)
+        self.assertRegex(self.script('up'), r'console +Hello from Berth! This is hello')
+        self.assertRegex(self.script('down'), r'guests +1 run on')
+        self.assertRegex(self.script('up'), r'console +Hello from Berth! This is hello')
+        self.assertEqual(guest_fixture.guests_of(self.data_dir + '-host'), guests)
 
     def test_up_says_why_a_server_did_not_start(self):
         self.env['BERTH_BINARY'] = '/bin/false'

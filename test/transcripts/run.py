@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs transcripts, each against a private server, and compares what is seen with what is written.
 
-Usage: test/transcripts/run.py [--update] [FILE...]     (default: all *.t below test/ and docs/, and README.md)
+Usage: test/transcripts/run.py [--update] [--host] [FILE...]     (default: all *.t below test/ and docs/)
+
+--host: the server is its own host, with real guests.
 """
 
 import difflib
@@ -14,10 +16,11 @@ import transcript
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, 'test', 'integration'))
 import berth_fixture  # noqa: E402  (the path is set above)
+import guest_fixture  # noqa: E402
 
 
 def default_files():
-    found = [os.path.join(ROOT, 'README.md')]
+    found = []
     for top in ('test/transcripts', 'docs'):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             for name in files:
@@ -41,13 +44,13 @@ def environment(server):
     return {**env, 'PATH': tools + os.pathsep + env['PATH'], 'TMPDIR': server.home, 'BERTH_DATA_DIR': server.data_dir}
 
 
-def run_steps(path, text, update):
+def run_steps(path, text, update, new_server):
     """Number of steps and failed steps; with update, writes what was seen back into the file."""
     steps = transcript.parse(path, text)
     if not steps:
         return 0, 0
     lines, failed, shift = text.split('\n'), 0, 0
-    with berth_fixture.Server() as server:
+    with new_server() as server:
         shell = transcript.Shell(environment(server), ROOT)
         try:
             for step in steps:
@@ -74,11 +77,12 @@ def run_steps(path, text, update):
 def main():
     arguments = sys.argv[1:]
     update = '--update' in arguments
-    files = [os.path.abspath(name) for name in arguments if name != '--update'] or default_files()
+    new_server = guest_fixture.HostedServer if '--host' in arguments else berth_fixture.Server
+    files = [os.path.abspath(name) for name in arguments if not name.startswith('--')] or default_files()
     total = wrong = 0
     for path in files:
         with open(path) as file:
-            steps, failed = run_steps(path, file.read(), update)
+            steps, failed = run_steps(path, file.read(), update, new_server)
         if steps:
             print(f'{os.path.relpath(path, ROOT)}: {steps} steps, {failed} failed', flush=True)
         total, wrong = total + steps, wrong + failed

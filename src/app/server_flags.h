@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of whoever runs a server, and what they come to.
+#pragma once
+
+#include <array>
+
+#include "app/process/process_flags.h"
+#include "app/server_options.h"
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/environment.h"
+
+namespace berth::app {
+
+inline constexpr std::array kServerFlags = {
+    cli::Flag{.name = "data-dir",
+              .kind = cli::FlagKind::kText,
+              .value_name = "DIR",
+              .help = "(storage) Folder for everything that is kept. As root /var/lib/berth, else "
+                      "~/.local/share/berth.",
+              .variable = "BERTH_DATA_DIR",
+              .completion = cli::Completion::kFiles},
+    cli::Flag{.name = "listen",
+              .kind = cli::FlagKind::kText,
+              .value_name = "ADDR:PORT",
+              .help = "(network) Where to serve HTTPS; port 0 takes a free one.",
+              .fallback = kDefaultListen,
+              .variable = "BERTH_LISTEN"},
+    cli::Flag{
+        .name = "gateway-listen",
+        .kind = cli::FlagKind::kText,
+        .value_name = "ADDR:PORT",
+        .help =
+            "(network) Where poollets connect. Port 7444 beside --listen, or a free one if that "
+            "takes a free one.",
+        .variable = "BERTH_GATEWAY_LISTEN"},
+    cli::Flag{.name = "tls-name",
+              .kind = cli::FlagKind::kCommaList,
+              .value_name = "NAME",
+              .help = "(network) Further names and addresses by which clients reach the server."},
+    cli::Flag{.name = "domains",
+              .kind = cli::FlagKind::kText,
+              .value_name = "LIST",
+              .help = "(cluster) Domains of the API groups; the first is canonical, the others are "
+                      "aliases.",
+              .fallback = kDefaultDomains,
+              .variable = "BERTH_DOMAINS"},
+    kLogLevelFlag,
+    kLogFormatFlag,
+    cli::Flag{.name = "debug-commit-trace",
+              .kind = cli::FlagKind::kText,
+              .value_name = "FILE",
+              .help = "(debug) A file of 16 bytes that is told when commits begin and end."},
+};
+
+// BadRequest names the flag and its value.
+Result<ServerOptions> ReadServerOptions(const cli::Arguments& arguments,
+                                        const cli::Environment& environment);
+
+}  // namespace berth::app

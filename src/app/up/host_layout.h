@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A HostLayout says what a host of `berth up` consists of: its folders, its files, and the command
+// line of each of its processes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/up/part.h"
+#include "base/result.h"
+
+namespace berth::app {
+
+struct HostOptions {
+  std::string folder;        // absolute; everything that is kept
+  std::string run_folder;    // absolute; sockets and secrets, in memory
+  std::string name;          // of the host and its machine pool
+  std::string acceleration;  // auto, kvm, tcg
+  std::optional<ProcessUser> user;
+  std::string rights;      // capabilities for networks, or ""
+  std::string gateway;     // "127.0.0.1:7444"
+  std::string kubeconfig;  // of somebody who may make join tokens and classes
+};
+
+class HostLayout {
+ public:
+  explicit HostLayout(HostOptions options) : options_(std::move(options)) {}
+
+  const HostOptions& options() const { return options_; }
+  std::string machine_pool() const { return options_.name; }
+  std::string volume_pool() const { return options_.name + "-disks"; }
+  std::string images() const { return Path("images"); }
+  std::string token() const { return Path("token"); }
+  // There once the host has joined.
+  std::string identity() const { return Path("poollet/identity"); }
+  std::string libvirt_socket() const { return options_.run_folder + "/libvirt/libvirt-sock"; }
+  std::string machine_socket() const { return options_.run_folder + "/machine.sock"; }
+  std::string volume_socket() const { return options_.run_folder + "/volume.sock"; }
+
+  // Makes what is missing, for the guests' user alone; what a person has changed stays.
+  Status Prepare() const;
+  // For the poollet, which is the guests' user.
+  Status GiveToken() const { return Give(token()); }
+
+  PartCommand Libvirtd() const;
+  PartCommand MachineRuntime() const;
+  PartCommand VolumeRuntime() const;
+  PartCommand Poollet() const;
+  // A command of this program against the server, as us.
+  PartCommand Client(std::string name, std::vector<std::string> words) const;
+  // The classes of the files, for the server.
+  std::string api_classes() const { return Path("classes.yaml"); }
+
+ private:
+  std::string Path(const std::string& name) const { return options_.folder + "/" + name; }
+  PartCommand Own(std::string name, std::vector<std::string> words) const;
+  Status Give(const std::string& path) const;
+  Status MakeFolder(const std::string& path) const;
+  Status MakeFile(const std::string& name, std::string_view text) const;
+
+  const HostOptions options_;
+};
+
+}  // namespace berth::app

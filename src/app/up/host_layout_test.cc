@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: the folder of a host is made once, what a person has changed there stays, and nobody
+// else may look into it.
+#include "app/up/host_layout.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "app/up/local_host.h"
+
+namespace berth::app {
+namespace {
+
+class HostLayoutTest : public testing::Test {
+ protected:
+  HostLayoutTest() {
+    std::string pattern = testing::TempDir() + "layout-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    HostOptions options;
+    options.folder = folder_ + "/host";
+    options.run_folder = folder_ + "/run";
+    options.name = "h1";
+    options.acceleration = "tcg";
+    options.gateway = "127.0.0.1:1";
+    options.kubeconfig = folder_ + "/kubeconfig";
+    layout_.emplace(options);
+  }
+  ~HostLayoutTest() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+  std::optional<HostLayout> layout_;
+};
+
+TEST_F(HostLayoutTest, WhatAPersonChangedStays) {
+  ASSERT_TRUE(layout_->Prepare().ok());
+  const std::string classes = folder_ + "/host/machine-classes.yaml";
+  std::ofstream(classes) << "classes: []\n";
+  ASSERT_TRUE(layout_->Prepare().ok());
+  std::string text;
+  std::getline(std::ifstream(classes), text);
+  EXPECT_EQ(text, "classes: []");
+}
+
+TEST_F(HostLayoutTest, FoldersAreForTheirOwner) {
+  ASSERT_TRUE(layout_->Prepare().ok());
+  for (const std::string name : {"/host", "/run", "/host/images", "/host/log"}) {
+    struct stat seen{};
+    ASSERT_EQ(stat((folder_ + name).c_str(), &seen), 0) << name;
+    EXPECT_EQ(seen.st_mode & 0777U, 0700U) << name;
+  }
+}
+
+TEST_F(HostLayoutTest, PartsMeetAtTheirSockets) {
+  const auto has = [](const PartCommand& command, const std::string& word) {
+    return std::ranges::find(command.words, word) != command.words.end();
+  };
+  const std::string run = folder_ + "/run";
+  EXPECT_TRUE(has(layout_->MachineRuntime(), "--socket=" + run + "/machine.sock"));
+  EXPECT_TRUE(has(layout_->Poollet(), "--machine-runtime=unix:" + run + "/machine.sock"));
+  EXPECT_TRUE(has(layout_->VolumeRuntime(), "--socket=" + run + "/volume.sock"));
+  EXPECT_TRUE(has(layout_->Poollet(), "--volume-runtime=unix:" + run + "/volume.sock"));
+  EXPECT_TRUE(has(layout_->Poollet(), "--volume-pool=h1-disks"));
+}
+
+TEST_F(HostLayoutTest, AFolderThatTheGuestsCannotEnterIsNamed) {
+  const ProcessUser stranger{.uid = 4'000'000'000, .gid = 4'000'000'000};
+  const std::string inside = folder_ + "/host";
+  const std::string missing = MissingForGuests(inside, stranger);
+  EXPECT_NE(missing, "");
+  if (MissingForGuests("/", stranger).empty()) {  // QEMU and libvirt are here
+    EXPECT_NE(missing.find("may not enter " + folder_), std::string::npos) << missing;
+  }
+}
+
+}  // namespace
+}  // namespace berth::app

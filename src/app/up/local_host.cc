@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/up/local_host.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "rt/sleep.h"
+
+namespace berth::app {
+namespace {
+
+constexpr const char* kGuestUser = "libvirt-qemu";
+constexpr Duration kLook = Duration::Millis(50);
+
+struct NeededProgram {
+  const char* path;
+  std::string_view package;
+};
+constexpr std::array<NeededProgram, 4> kPrograms = {
+    NeededProgram{.path = "/usr/sbin/libvirtd", .package = "libvirt-daemon-system"},
+    NeededProgram{.path = "/usr/bin/qemu-system-x86_64", .package = "qemu-system-x86"},
+    NeededProgram{.path = "/usr/bin/qemu-img", .package = "qemu-utils"},
+    NeededProgram{.path = "/usr/bin/setpriv", .package = "util-linux"},
+};
+
+// The first folder on the way that only its owner may enter, who is not the user.
+std::string ClosedFolder(const std::string& path, const ProcessUser& user) {
+  std::filesystem::path way;
+  for (const auto& name : std::filesystem::path(path).parent_path()) {
+    way /= name;
+    struct stat seen{};
+    if (stat(way.c_str(), &seen) != 0) return {};  // still to be made
+    const bool opens =
+        (seen.st_mode & S_IXOTH) != 0 || (seen.st_uid == user.uid && (seen.st_mode & S_IXUSR) != 0);
+    if (!opens) return way.string();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string MissingForGuests(const std::string& folder, const std::optional<ProcessUser>& user) {
+  std::vector<std::string> programs;
+  std::vector<std::string> packages;
+  for (const NeededProgram& program : kPrograms) {
+    if (access(program.path, X_OK) == 0) continue;
+    programs.emplace_back(program.path);
+    packages.emplace_back(program.package);
+  }
+  if (!programs.empty()) {
+    return "there is no " + Join(programs, ", ") + ": apt-get install " + Join(packages, " ");
+  }
+  if (!user.has_value()) return {};
+  const std::string closed = ClosedFolder(folder, *user);
+  if (closed.empty()) return {};
+  return "the guests' user " + std::string(kGuestUser) + " may not enter " + closed +
+         ": chmod o+x it, or name another folder with --host-dir";
+}
+
+Result<std::optional<ProcessUser>> GuestUserOfThisMachine() {
+  if (geteuid() != 0) return std::optional<ProcessUser>();
+  const passwd* found = getpwnam(kGuestUser);  // before there are threads
+  if (found == nullptr) {
+    return NotFound("there is no user " + std::string(kGuestUser) +
+                    " for guests: apt-get install libvirt-daemon-system");
+  }
+  return std::optional(ProcessUser{.uid = found->pw_uid, .gid = found->pw_gid});
+}
+
+std::string NetworkRights() {
+  constexpr uint64_t kNetAdmin = uint64_t{1} << 12;
+  constexpr uint64_t kNetRaw = uint64_t{1} << 13;
+  std::ifstream file("/proc/self/status");
+  std::string word;
+  while (file >> word) {
+    if (word != "CapEff:") continue;
+    uint64_t rights = 0;
+    file >> std::hex >> rights;
+    const bool has_both = (rights & kNetAdmin) != 0 && (rights & kNetRaw) != 0;
+    return has_both ? "+net_admin,+net_raw" : "";
+  }
+  return {};
+}
+
+LocalHost::LocalHost(rt::Loop& loop, HostOptions options)
+    : loop_(loop), layout_(std::move(options)), scope_(loop) {}
+
+void LocalHost::Keep(PartCommand command) {
+  parts_.push_back(std::make_unique<Part>(loop_, std::move(command)));
+  scope_.Spawn("up.part", parts_.back()->Keep());
+}
+
+rt::Task<Status> LocalHost::RunOnce(PartCommand command) {
+  Part part(loop_, std::move(command));
+  co_return co_await part.RunOnce();
+}
+
+// Until it is there: whoever makes it is started again until it does.
+static rt::Task<Status> AwaitFile(std::string path) {
+  while (access(path.c_str(), F_OK) != 0) CO_TRY_STATUS(co_await rt::Sleep(kLook));
+  co_return OkStatus();
+}
+
+rt::Task<Status> LocalHost::Join() {
+  if (std::filesystem::exists(layout_.identity())) co_return OkStatus();
+  const std::string& name = layout_.options().name;
+  PartCommand command = layout_.Client("join-token", {"pool", "join-token", name});
+  command.output = layout_.token();
+  CO_TRY_STATUS(co_await RunOnce(std::move(command)));
+  co_return layout_.GiveToken();
+}
+
+rt::Task<Status> LocalHost::AwaitPool(std::string pool) {
+  for (const std::string_view goal : {"create", "condition=Ready"}) {
+    const std::vector<std::string> words = {
+        "wait", pool, "--for=" + std::string(goal), "--timeout=0"};
+    CO_TRY_STATUS(co_await RunOnce(layout_.Client("wait", words)));
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> LocalHost::Bring(Told told) {
+  constexpr size_t kSteps = 6;
+  told(0, kSteps, "libvirtd");
+  CO_TRY_STATUS(layout_.Prepare());
+  Keep(layout_.Libvirtd());
+  CO_TRY_STATUS(co_await AwaitFile(layout_.libvirt_socket()));
+  told(1, kSteps, "volume runtime");
+  Keep(layout_.VolumeRuntime());
+  CO_TRY_STATUS(co_await AwaitFile(layout_.volume_socket()));
+  told(2, kSteps, "machine runtime, which tries KVM first");
+  Keep(layout_.MachineRuntime());
+  CO_TRY_STATUS(co_await AwaitFile(layout_.machine_socket()));
+  told(3, kSteps, "poollet");
+  CO_TRY_STATUS(co_await Join());
+  Keep(layout_.Poollet());
+  told(4, kSteps, "classes");
+  const std::vector<std::string> classes = {"apply", "-f", layout_.api_classes()};
+  CO_TRY_STATUS(co_await RunOnce(layout_.Client("classes", classes)));
+  told(5, kSteps, "pools");
+  CO_TRY_STATUS(co_await AwaitPool("machinepool/" + layout_.machine_pool()));
+  CO_TRY_STATUS(co_await AwaitPool("volumepool/" + layout_.volume_pool()));
+  told(kSteps, kSteps, "ready");
+  co_return OkStatus();
+}
+
+rt::Task<Status> LocalHost::Stop() {
+  CO_TRY_STATUS(co_await scope_.Close());
+  while (!parts_.empty()) {
+    CO_TRY_STATUS(co_await parts_.back()->Stop());
+    parts_.pop_back();
+  }
+  co_return OkStatus();
+}
+
+}  // namespace berth::app

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A LocalHost makes this machine a host of the server beside it: libvirtd, runtimes and poollet as
+// child processes, in the order in which they need each other.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/up/host_layout.h"
+#include "app/up/part.h"
+#include "base/result.h"
+#include "rt/loop.h"
+#include "rt/scope.h"
+#include "rt/task.h"
+
+namespace berth::app {
+
+// What is missing on this machine to run guests: "" if nothing is. `folder` is where the host would
+// be, `user` who it would be.
+std::string MissingForGuests(const std::string& folder, const std::optional<ProcessUser>& user);
+
+// The unprivileged user of guests if we are root; none if we are not. NotFound if root has none.
+Result<std::optional<ProcessUser>> GuestUserOfThisMachine();
+
+// "+net_admin,+net_raw" if we have both, else "".
+std::string NetworkRights();
+
+class LocalHost {
+ public:
+  // Told before each step: how many are done, of how many, and what comes now.
+  using Told = std::function<void(size_t done, size_t of, std::string_view step)>;
+
+  // The loop outlives it.
+  LocalHost(rt::Loop& loop, HostOptions options);
+
+  // Brings everything up and returns when both pools are ready. Parts that fail are started again
+  // until then and afterwards; an error is something that will not mend itself.
+  rt::Task<Status> Bring(Told told);
+  // Ends the parts, last first. Guests run on.
+  rt::Task<Status> Stop();
+
+ private:
+  void Keep(PartCommand command);
+  rt::Task<Status> RunOnce(PartCommand command);
+  rt::Task<Status> Join();
+  rt::Task<Status> AwaitPool(std::string pool);
+
+  rt::Loop& loop_;
+  const HostLayout layout_;
+  rt::TaskScope scope_;
+  std::vector<std::unique_ptr<Part>> parts_;
+};
+
+}  // namespace berth::app

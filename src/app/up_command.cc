@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "app/poollet/hardware.h"
+#include "app/serve.h"
+#include "app/serve_commands.h"
+#include "app/server_flags.h"
+#include "app/up/instance.h"
+#include "app/up/local_host.h"
+#include "app/up/progress_bar.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "cli/arguments.h"
+#include "cli/failure.h"
+#include "cli/session/session.h"
+#include "meta/names.h"
+#include "rt/scope.h"
+#include "rt/sleep.h"
+
+namespace berth::app {
+namespace {
+
+using cli::Arguments;
+using cli::Flag;
+using cli::FlagKind;
+using cli::Session;
+
+constexpr std::array<std::string_view, 2> kHosts = {"auto", "none"};
+constexpr std::array<std::string_view, 3> kAccelerations = {"auto", "kvm", "tcg"};
+
+constexpr std::array kHostFlags = {
+    Flag{.name = "host",
+         .kind = FlagKind::kText,
+         .value_name = "HOW",
+         .help = "(host) auto: this machine is a host, too, if it can run guests; none: a server "
+                 "alone.",
+         .fallback = "auto",
+         .values = kHosts,
+         .variable = "BERTH_UP_HOST"},
+    Flag{.name = "host-name",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "(host) Name of the host and of its pool; by default this machine's."},
+    Flag{.name = "host-dir",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(host) Folder for guests, disks and images; by default beside --data-dir, with "
+                 "-host at its end.",
+         .variable = "BERTH_HOST_DIR",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "acceleration",
+         .kind = FlagKind::kText,
+         .value_name = "HOW",
+         .help = "(host) kvm, tcg, or auto: KVM if a probe guest boots with it.",
+         .fallback = "auto",
+         .values = kAccelerations,
+         .variable = "BERTH_ACCELERATION"},
+};
+
+constexpr auto kUpFlags = [] {
+  std::array<Flag, kServerFlags.size() + kHostFlags.size()> all;
+  std::ranges::copy(kServerFlags, all.begin());
+  std::ranges::copy(kHostFlags, all.begin() + kServerFlags.size());
+  return all;
+}();
+
+// Why this machine is no host, or what it is as one.
+struct HostPlan {
+  std::string why_not;
+  HostOptions options;
+};
+
+// In memory where there is a place for that, and for this folder alone: two hosts on one machine
+// have two.
+std::string RunFolder(const std::string& folder, const cli::Environment& environment) {
+  const std::string name = fmt::format("berth-{:016x}", Fnv1a(folder));
+  if (geteuid() == 0) return "/run/" + name;
+  const std::string_view user_folder = environment.Variable("XDG_RUNTIME_DIR");
+  return user_folder.empty() ? folder + "/run" : std::string(user_folder) + "/" + name;
+}
+
+// A host name may have what a pool's name may not.
+std::string NameOf(const std::string& text) {
+  std::string name = ToLower(text);
+  for (char& c : name) {
+    if (c == '_') c = '-';
+  }
+  return meta::IsDnsSubdomain(name) ? name : "host";
+}
+
+Result<HostPlan> PlanHost(const Arguments& arguments,
+                          const cli::Environment& environment,
+                          const std::string& data_dir) {
+  HostPlan plan;
+  if (arguments.Text("host") == "none") {
+    plan.why_not = "none was asked for";
+    return plan;
+  }
+  std::string folder = arguments.Text("host-dir");
+  if (folder.empty()) folder = data_dir + "-host";
+  std::error_code failed;
+  plan.options.folder = std::filesystem::absolute(folder, failed).lexically_normal().string();
+  if (failed) return BadRequest("--host-dir " + Quote(folder) + ": " + failed.message());
+  const auto user = GuestUserOfThisMachine();
+  plan.why_not = user.ok() ? MissingForGuests(plan.options.folder, *user) : user.status().message();
+  if (!plan.why_not.empty()) return plan;
+  plan.options.user = *user;
+  plan.options.run_folder = RunFolder(plan.options.folder, environment);
+  plan.options.name = arguments.Text("host-name");
+  if (plan.options.name.empty()) plan.options.name = NameOf(Hostname());
+  plan.options.acceleration = arguments.Text("acceleration");
+  plan.options.rights = user->has_value() ? NetworkRights() : "";
+  return plan;
+}
+
+// Says where the server is, and brings up the host beside it.
+class UpCompanion final : public Companion {
+ public:
+  UpCompanion(Session& session, std::string data_dir, HostPlan plan)
+      : session_(session),
+        data_dir_(std::move(data_dir)),
+        plan_(std::move(plan)),
+        bar_(session.environment(), "host") {}
+
+  void Start(rt::AsioLoop& loop, const Server& server) override {
+    session_.out() << fmt::format(
+        "Berth serves {}\n"
+        "poollets      {}\n"
+        "kubeconfig    {}\n"
+        "next          export KUBECONFIG={}; kubectl get namespaces\n",
+        server.url(),
+        server.gateway_address(),
+        server.kubeconfig_path(),
+        server.kubeconfig_path());
+    session_.out().flush();
+    if (!plan_.why_not.empty()) {
+      Tell({.state = HostProgress::State::kNone, .text = plan_.why_not});
+      bar_.End("none: " + plan_.why_not);
+      return;
+    }
+    plan_.options.gateway = server.gateway_address();
+    plan_.options.kubeconfig = server.kubeconfig_path();
+    host_.emplace(loop, plan_.options);
+    scope_.emplace(loop);
+    scope_->Spawn("up.host", Bring());
+  }
+
+  rt::Task<Status> Stop() override {
+    if (!scope_.has_value()) co_return OkStatus();
+    CO_TRY_STATUS(co_await scope_->Close());
+    co_return co_await host_->Stop();
+  }
+
+ private:
+  void Tell(const HostProgress& progress) {
+    const Status written = WriteProgress(data_dir_, progress);
+    if (!written.ok()) LOG_WARNING("{}", written.message());
+  }
+
+  rt::Task<Status> Bring() {
+    const auto told = [this](size_t done, size_t of, std::string_view step) {
+      Tell({.done = done, .of = of, .text = std::string(step)});
+      bar_.Show(done, of, step);
+    };
+    const Status brought = co_await host_->Bring(told);
+    if (brought.Is(Reason::kCancelled)) co_return brought;
+    if (!brought.ok()) {
+      const std::string why(brought.message());
+      Tell({.state = HostProgress::State::kNone, .text = why});
+      bar_.End("none: " + why);
+      co_return brought;
+    }
+    const std::string& name = plan_.options.name;
+    Tell({.state = HostProgress::State::kReady, .text = name});
+    bar_.End(
+        fmt::format("{} is ready: machines on pool {}, volumes on {}-disks", name, name, name));
+    co_return OkStatus();
+  }
+
+  Session& session_;
+  const std::string data_dir_;
+  HostPlan plan_;
+  ProgressBar bar_;
+  std::optional<LocalHost> host_;
+  std::optional<rt::TaskScope> scope_;
+};
+
+// Somebody runs it already: says where it is, and shows how its host comes up.
+Status FollowInstance(Session& session, const std::string& data_dir) {
+  TRY(const auto running, FindInstance(data_dir));
+  session.out() << fmt::format("Berth runs already, as process {}\nkubeconfig    {}/kubeconfig\n",
+                               running.value_or(0),
+                               data_dir)
+                << std::flush;
+  ProgressBar bar(session.environment(), "host");
+  rt::AsioLoop loop("follow");
+  while (true) {
+    const auto progress = ReadProgress(data_dir);
+    if (progress.ok() && progress->state == HostProgress::State::kReady) {
+      bar.End(progress->text + " is ready");
+      return OkStatus();
+    }
+    if (progress.ok() && progress->state == HostProgress::State::kNone) {
+      bar.End("none: " + progress->text);
+      return OkStatus();
+    }
+    if (progress.ok()) bar.Show(progress->done, progress->of, progress->text);
+    TRY(const auto still, FindInstance(data_dir));
+    if (!still.has_value()) {
+      return cli::Advise(Unavailable("it ended before its host was ready"),
+                         "its log says why; without one, run berth up in the foreground");
+    }
+    constexpr Duration kLook = Duration::Millis(100);
+    TRY_STATUS(rt::RunTask(loop, rt::Sleep(kLook)));
+  }
+}
+
+Status RunUp(Session& session, const Arguments& arguments) {
+  ConfigureLog(arguments);
+  TRY(auto options, ReadServerOptions(arguments, session.environment()));
+  const std::string data_dir = options.data_dir;
+  TRY(const auto lock, InstanceLock::Take(data_dir));
+  if (lock == nullptr) return FollowInstance(session, data_dir);
+  TRY(HostPlan plan, PlanHost(arguments, session.environment(), data_dir));
+  UpCompanion companion(session, data_dir, std::move(plan));
+  return Serve(std::move(options), companion);
+}
+
+}  // namespace
+
+cli::Command UpCommand() {
+  return {.name = "up",
+          .group = "Server",
+          .usage = "[flags]",
+          .summary = "Start a server, and this machine as its host",
+          .details =
+              "Starts a server with its store in one folder, and beside it what makes this machine "
+              "a host: a libvirtd of its own, runtimes for machines and volumes, and a poollet. "
+              "Runs until it is told to stop; guests run on, and are found again by the next "
+              "start. Run again while it runs, it shows how far the host is, and returns when that "
+              "is ready.\n\n"
+              "The first start makes a certificate authority and a kubeconfig for the "
+              "administrator. Without QEMU and libvirt it says what is missing, and serves "
+              "without a host.",
+          .examples =
+              "# a server and a host on this machine\n"
+              "berth up\n"
+              "# a server for tests, on a free port, without a host\n"
+              "berth up --data-dir /tmp/berth --listen 127.0.0.1:0 --host none",
+          .flags = kUpFlags,
+          .run = &RunUp};
+}
+
+}  // namespace berth::app
