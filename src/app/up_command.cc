@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +16,6 @@
 #include "app/up/instance.h"
 #include "app/up/local_host.h"
 #include "app/up/progress_bar.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
@@ -80,15 +78,6 @@ struct HostPlan {
   HostOptions options;
 };
 
-// In memory where there is a place for that, and for this folder alone: two hosts on one machine
-// have two.
-std::string RunFolder(const std::string& folder, const cli::Environment& environment) {
-  const std::string name = fmt::format("berth-{:016x}", Fnv1a(folder));
-  if (geteuid() == 0) return "/run/" + name;
-  const std::string_view user_folder = environment.Variable("XDG_RUNTIME_DIR");
-  return user_folder.empty() ? folder + "/run" : std::string(user_folder) + "/" + name;
-}
-
 // A host name may have what a pool's name may not.
 std::string NameOf(const std::string& text) {
   std::string name = ToLower(text);
@@ -107,7 +96,7 @@ Result<HostPlan> PlanHost(const Arguments& arguments,
     return plan;
   }
   std::string folder = arguments.Text("host-dir");
-  if (folder.empty()) folder = data_dir + "-host";
+  if (folder.empty()) folder = DefaultHostDir(data_dir);
   std::error_code failed;
   plan.options.folder = std::filesystem::absolute(folder, failed).lexically_normal().string();
   if (failed) return BadRequest("--host-dir " + Quote(folder) + ": " + failed.message());
@@ -115,7 +104,8 @@ Result<HostPlan> PlanHost(const Arguments& arguments,
   plan.why_not = user.ok() ? MissingForGuests(plan.options.folder, *user) : user.status().message();
   if (!plan.why_not.empty()) return plan;
   plan.options.user = *user;
-  plan.options.run_folder = RunFolder(plan.options.folder, environment);
+  plan.options.run_folder =
+      DefaultRunDir(plan.options.folder, environment.Variable("XDG_RUNTIME_DIR"));
   plan.options.name = arguments.Text("host-name");
   if (plan.options.name.empty()) plan.options.name = NameOf(Hostname());
   plan.options.acceleration = arguments.Text("acceleration");

@@ -413,8 +413,6 @@ class HostedServer(berth_fixture.Server):
             shown = self.follow()
             if 'alpha is ready' not in shown:
                 raise berth_fixture.Failure(f'the host is not ready: {shown}\n{self.logs()}')
-            berth_fixture.run([os.path.join(berth_fixture.ROOT, 'scripts/lib/demo_image'),
-                               os.path.join(self.host_dir, 'images/demo')])
         return self
 
     def guests(self):
@@ -424,15 +422,8 @@ class HostedServer(berth_fixture.Server):
         return '\n'.join(f'--- {path} ---\n{read(path).decode(errors="replace")[-3000:]}'
                          for path in sorted(glob.glob(os.path.join(self.host_dir, 'log/*'))))
 
-    def run_folder(self):
-        """Where the sockets are; None if no runtime came so far."""
-        said = re.search(r'serving unix:(.*)/machine.sock', self.logs())
-        return said and said.group(1)
-
     def close(self):
         self.berth('down', '--guests', '--data-dir', self.data_dir, check=False)
-        if self.run_folder():
-            shutil.rmtree(self.run_folder(), ignore_errors=True)
         super().close()
 
 

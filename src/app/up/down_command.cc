@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/process/process_flags.h"
+#include "app/up/host_layout.h"
 #include "app/up/instance.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
@@ -110,6 +111,10 @@ Status EndGuests(Session& session, const std::string& host_dir) {
     }
   }
   session.out() << fmt::format("guests        {} ended\n", guests.size()) << std::flush;
+  // As after a reboot: nobody is left who uses it.
+  std::error_code ignored;
+  const std::string_view user_folder = session.environment().Variable("XDG_RUNTIME_DIR");
+  std::filesystem::remove_all(DefaultRunDir(host_dir, user_folder), ignored);
   return OkStatus();
 }
 
@@ -117,7 +122,7 @@ Status RunDown(Session& session, const Arguments& arguments) {
   std::string data_dir = arguments.Text("data-dir");
   if (data_dir.empty()) data_dir = DefaultDataDir(session.environment());
   std::string host_dir = arguments.Text("host-dir");
-  if (host_dir.empty()) host_dir = data_dir + "-host";
+  if (host_dir.empty()) host_dir = DefaultHostDir(data_dir);
   host_dir = std::filesystem::absolute(host_dir).lexically_normal().string();
   TRY(const auto running, FindInstance(data_dir));
   if (running.has_value()) {

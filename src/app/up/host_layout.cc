@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/up/host_layout.h"
 
+#include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
+
+#include "base/hash.h"
 
 namespace berth::app {
 namespace {
@@ -75,39 +77,71 @@ Status Failed(const std::string& path) {
 
 }  // namespace
 
+std::string DefaultHostDir(const std::string& data_dir) {
+  std::filesystem::path path = std::filesystem::path(data_dir).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "data/"
+  return path.string() + "-host";
+}
+
+std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder) {
+  const std::string name = fmt::format("berth-{:016x}", Fnv1a(host_dir));
+  if (geteuid() == 0) return "/run/" + name;
+  return user_folder.empty() ? host_dir + "/run" : std::string(user_folder) + "/" + name;
+}
+
 Status HostLayout::Give(const std::string& path) const {
   if (!options_.user.has_value()) return OkStatus();
   if (lchown(path.c_str(), options_.user->uid, options_.user->gid) != 0) return Failed(path);
   return OkStatus();
 }
 
+// (1) What is there already is not touched: inside of its own folders the guests' user may have put
+// anything in place of it, and we may be root.
 Status HostLayout::MakeFolder(const std::string& path) const {
+  if (mkdir(path.c_str(), 0700) == 0) return Give(path);
+  if (errno == EEXIST) return OkStatus();
+  return Failed(path);
+}
+
+Status HostLayout::MakeHome() const {
   std::error_code failed;
-  // Those above belong to us; only the last one is the host's.
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  if (!failed && mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failed(path);
-  if (failed) return Unavailable(path + ": " + failed.message());
-  return Give(path);
+  std::filesystem::create_directories(options_.folder, failed);
+  if (failed) return Unavailable(options_.folder + ": " + failed.message());
+  // (2) The guests' user passes through and changes nothing here: it cannot put a link in the place
+  // of a log or of the classes.
+  const mode_t mode = options_.user.has_value() ? 0750 : 0700;
+  const gid_t group = options_.user.has_value() ? options_.user->gid : getegid();
+  const char* path = options_.folder.c_str();
+  if (chown(path, geteuid(), group) != 0 || chmod(path, mode) != 0) return Failed(options_.folder);
+  return OkStatus();
 }
 
 Status HostLayout::MakeFile(const std::string& name, std::string_view text) const {
   const std::string path = Path(name);
-  if (!std::filesystem::exists(path)) {
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    if (!file) return Failed(path);
-  }
-  return Give(path);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return errno == EEXIST ? OkStatus() : Failed(path);
+  // Readable for whoever may come so far.
+  const bool is_written =
+      write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fchmod(fd, 0644) == 0;
+  close(fd);
+  return is_written ? OkStatus() : Failed(path);
 }
 
 Status HostLayout::Prepare() const {
-  TRY_STATUS(MakeFolder(options_.folder));
+  TRY_STATUS(MakeHome());
   TRY_STATUS(MakeFolder(options_.run_folder));
-  for (const std::string_view name : {"log", "config", "config/libvirt", "cache", "images"}) {
+  const std::string log = Path("log");
+  if (mkdir(log.c_str(), 0700) != 0 && errno != EEXIST) return Failed(log);  // ours: (2)
+  const bool is_new = !std::filesystem::exists(Path("config"));
+  for (const std::string_view name :
+       {"cache", "config", "disks", "images", "machines", "poollet"}) {
     TRY_STATUS(MakeFolder(Path(std::string(name))));
   }
-  TRY_STATUS(MakeFile("config/libvirt/qemu.conf", kQemuConf));
+  if (is_new) {
+    TRY_STATUS(MakeFolder(Path("config/libvirt")));
+    TRY_STATUS(MakeFile("config/libvirt/qemu.conf", kQemuConf));
+  }
   TRY_STATUS(MakeFile("machine-classes.yaml", kMachineClasses));
   TRY_STATUS(MakeFile("volume-classes.yaml", kVolumeClasses));
   return MakeFile("classes.yaml", kApiClasses);
@@ -125,7 +159,7 @@ PartCommand HostLayout::Own(std::string name, std::vector<std::string> words) co
 PartCommand HostLayout::Libvirtd() const {
   PartCommand command = Own("libvirtd", {"/usr/sbin/libvirtd"});
   command.variables = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-                       "HOME=" + options_.folder,
+                       "HOME=" + Path("config"),
                        "XDG_RUNTIME_DIR=" + options_.run_folder,
                        "XDG_CONFIG_HOME=" + Path("config"),
                        "XDG_CACHE_HOME=" + Path("cache")};
@@ -173,6 +207,10 @@ PartCommand HostLayout::Poollet() const {
               "--machine-runtime=unix:" + machine_socket(),
               "--volume-pool=" + volume_pool(),
               "--volume-runtime=unix:" + volume_socket()});
+}
+
+PartCommand HostLayout::DemoImage() const {
+  return Own("demo-image", {"", "image", "build", "demo", "--images=" + images()});
 }
 
 PartCommand HostLayout::Client(std::string name, std::vector<std::string> words) const {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/up/part.h"
@@ -23,6 +24,12 @@ struct HostOptions {
   std::string kubeconfig;  // of somebody who may make join tokens and classes
 };
 
+// Where a host is if nobody says otherwise: beside the data folder, which is nobody else's.
+std::string DefaultHostDir(const std::string& data_dir);
+// Its place for sockets and secrets: in memory where there is one for that, and for this host
+// alone. `user_folder` is XDG_RUNTIME_DIR, or "".
+std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder);
+
 class HostLayout {
  public:
   explicit HostLayout(HostOptions options) : options_(std::move(options)) {}
@@ -31,6 +38,7 @@ class HostLayout {
   std::string machine_pool() const { return options_.name; }
   std::string volume_pool() const { return options_.name + "-disks"; }
   std::string images() const { return Path("images"); }
+  std::string demo_image() const { return Path("images/demo"); }
   std::string token() const { return Path("token"); }
   // There once the host has joined.
   std::string identity() const { return Path("poollet/identity"); }
@@ -38,7 +46,8 @@ class HostLayout {
   std::string machine_socket() const { return options_.run_folder + "/machine.sock"; }
   std::string volume_socket() const { return options_.run_folder + "/volume.sock"; }
 
-  // Makes what is missing, for the guests' user alone; what a person has changed stays.
+  // Makes what is missing; what is there stays as it is. Folders of guests are their user's alone,
+  // everything else is ours.
   Status Prepare() const;
   // For the poollet, which is the guests' user.
   Status GiveToken() const { return Give(token()); }
@@ -47,6 +56,8 @@ class HostLayout {
   PartCommand MachineRuntime() const;
   PartCommand VolumeRuntime() const;
   PartCommand Poollet() const;
+  // Makes the image `demo` from this machine's kernel and busybox.
+  PartCommand DemoImage() const;
   // A command of this program against the server, as us.
   PartCommand Client(std::string name, std::vector<std::string> words) const;
   // The classes of the files, for the server.
@@ -56,6 +67,7 @@ class HostLayout {
   std::string Path(const std::string& name) const { return options_.folder + "/" + name; }
   PartCommand Own(std::string name, std::vector<std::string> words) const;
   Status Give(const std::string& path) const;
+  Status MakeHome() const;
   Status MakeFolder(const std::string& path) const;
   Status MakeFile(const std::string& name, std::string_view text) const;
 

@@ -55,6 +55,21 @@ TEST_F(HostLayoutTest, FoldersAreForTheirOwner) {
   }
 }
 
+TEST_F(HostLayoutTest, WhatIsThereIsNotTouched) {
+  ASSERT_TRUE(layout_->Prepare().ok());
+  const std::string config = folder_ + "/host/config";
+  std::filesystem::remove_all(config);
+  std::filesystem::create_directory(folder_ + "/elsewhere");
+  std::filesystem::create_directory_symlink(folder_ + "/elsewhere", config);
+  ASSERT_TRUE(layout_->Prepare().ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/elsewhere"));
+}
+
+TEST_F(HostLayoutTest, AHostIsBesideItsDataFolder) {
+  EXPECT_EQ(DefaultHostDir("/var/lib/berth"), "/var/lib/berth-host");
+  EXPECT_EQ(DefaultHostDir("/srv/b/"), "/srv/b-host");
+}
+
 TEST_F(HostLayoutTest, PartsMeetAtTheirSockets) {
   const auto has = [](const PartCommand& command, const std::string& word) {
     return std::ranges::find(command.words, word) != command.words.end();

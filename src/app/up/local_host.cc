@@ -118,6 +118,15 @@ rt::Task<Status> LocalHost::Join() {
   co_return layout_.GiveToken();
 }
 
+rt::Task<Status> LocalHost::MakeDemoImage() {
+  if (std::filesystem::exists(layout_.demo_image())) co_return OkStatus();
+  const Status made = co_await RunOnce(layout_.DemoImage());
+  if (made.Is(Reason::kCancelled)) co_return made;
+  // A host without it is a host.
+  if (!made.ok()) LOG_WARNING("there is no demo image: {}", made.message());
+  co_return OkStatus();
+}
+
 rt::Task<Status> LocalHost::AwaitPool(std::string pool) {
   for (const std::string_view goal : {"create", "condition=Ready"}) {
     const std::vector<std::string> words = {
@@ -128,24 +137,26 @@ rt::Task<Status> LocalHost::AwaitPool(std::string pool) {
 }
 
 rt::Task<Status> LocalHost::Bring(Told told) {
-  constexpr size_t kSteps = 6;
+  constexpr size_t kSteps = 7;
   told(0, kSteps, "libvirtd");
   CO_TRY_STATUS(layout_.Prepare());
   Keep(layout_.Libvirtd());
   CO_TRY_STATUS(co_await AwaitFile(layout_.libvirt_socket()));
-  told(1, kSteps, "volume runtime");
+  told(1, kSteps, "demo image");
+  CO_TRY_STATUS(co_await MakeDemoImage());
+  told(2, kSteps, "volume runtime");
   Keep(layout_.VolumeRuntime());
   CO_TRY_STATUS(co_await AwaitFile(layout_.volume_socket()));
-  told(2, kSteps, "machine runtime, which tries KVM first");
+  told(3, kSteps, "machine runtime, which tries KVM first");
   Keep(layout_.MachineRuntime());
   CO_TRY_STATUS(co_await AwaitFile(layout_.machine_socket()));
-  told(3, kSteps, "poollet");
+  told(4, kSteps, "poollet");
   CO_TRY_STATUS(co_await Join());
   Keep(layout_.Poollet());
-  told(4, kSteps, "classes");
+  told(5, kSteps, "classes");
   const std::vector<std::string> classes = {"apply", "-f", layout_.api_classes()};
   CO_TRY_STATUS(co_await RunOnce(layout_.Client("classes", classes)));
-  told(5, kSteps, "pools");
+  told(6, kSteps, "pools");
   CO_TRY_STATUS(co_await AwaitPool("machinepool/" + layout_.machine_pool()));
   CO_TRY_STATUS(co_await AwaitPool("volumepool/" + layout_.volume_pool()));
   told(kSteps, kSteps, "ready");

@@ -44,6 +44,7 @@ class LocalHost {
  private:
   void Keep(PartCommand command);
   rt::Task<Status> RunOnce(PartCommand command);
+  rt::Task<Status> MakeDemoImage();
   rt::Task<Status> Join();
   rt::Task<Status> AwaitPool(std::string pool);
 

@@ -82,12 +82,18 @@ Status Part::Start() {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(
-      &files, STDOUT_FILENO, command_.log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_addopen(&files,
+                                   STDOUT_FILENO,
+                                   command_.log.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW,
+                                   0600);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   if (!command_.output.empty()) {
-    posix_spawn_file_actions_addopen(
-        &files, STDOUT_FILENO, command_.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&files,
+                                     STDOUT_FILENO,
+                                     command_.output.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+                                     0600);
   }
   posix_spawn_file_actions_adddup2(&files, program, kProgramFd);
   posix_spawn_file_actions_addclosefrom_np(&files, kProgramFd + 1);

@@ -110,9 +110,10 @@ class PrivateLibvirt {
     plan.name = name;
     plan.uuid = UuidOf(folder_ + name);
     plan.memory_bytes = int64_t{96} << 20;
-    plan.kernel = KernelBoot{.kernel = kernel_,
-                             .initramfs = Sub("initramfs"),
-                             .command_line = "console=ttyS0 quiet panic=-1 tsc=unstable"};
+    plan.kernel =
+        KernelBoot{.kernel = kernel_,
+                   .initramfs = Sub("initramfs"),
+                   .command_line = "console=ttyS0 quiet panic=-1 tsc=unstable no_timer_check"};
     plan.console_socket = Sub("guests/" + name + ".sock");
     plan.console_log = Sub("guests/" + name + ".log");
     plan.record = "record of " + name;
