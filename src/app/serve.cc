@@ -17,16 +17,16 @@ namespace {
 
 rt::Task<Status> ServeUntil(rt::AsioLoop& loop,
                             ServerOptions options,
-                            Companion& companion,
+                            Companion* companion,
                             rt::Event& stop) {
   CO_TRY(auto server, co_await Server::Start(loop, std::move(options)));
-  companion.Start(loop, *server);
+  companion->Start(loop, *server);
   const rt::TimerId trim = loop.After("server.trim", kStartOver, &GiveBackStartPages);
   const Status stopped = co_await stop.Wait();
   loop.CancelTimer(trim);
   CO_TRY_STATUS(stopped);
   LOG_INFO("stopping");
-  const Status left = co_await companion.Stop();
+  const Status left = co_await companion->Stop();
   const Status served = co_await server->Stop();
   co_return left.ok() ? served : left;
 }
@@ -39,7 +39,7 @@ Status Serve(ServerOptions options, Companion& companion) {
   rt::AsioLoop loop("main");
   rt::Event stop;
   loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
-  return rt::RunTask(loop, ServeUntil(loop, std::move(options), companion, stop));
+  return rt::RunTask(loop, ServeUntil(loop, std::move(options), &companion, stop));
 }
 
 }  // namespace berth::app
