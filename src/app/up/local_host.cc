@@ -147,7 +147,8 @@ rt::Task<Status> LocalHost::Bring(Told told) {
   told(2, kSteps, "volume runtime");
   Keep(layout_.VolumeRuntime());
   CO_TRY_STATUS(co_await AwaitFile(layout_.volume_socket()));
-  told(3, kSteps, "machine runtime, which tries KVM first");
+  const bool tries_kvm = layout_.options().acceleration != "tcg";
+  told(3, kSteps, tries_kvm ? "machine runtime, which tries KVM first" : "machine runtime");
   Keep(layout_.MachineRuntime());
   CO_TRY_STATUS(co_await AwaitFile(layout_.machine_socket()));
   told(4, kSteps, "poollet");
