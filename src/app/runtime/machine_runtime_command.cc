@@ -9,6 +9,7 @@
 #include <ostream>
 #include <utility>
 
+#include "app/runtime/image_flags.h"
 #include "app/runtime/machine_runtime_options.h"
 #include "app/runtime/runtime_process.h"
 #include "app/runtime/unix_serial_lines.h"
@@ -20,11 +21,11 @@
 #include "net/grpc_status.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/event.h"
+#include "runtime/images/host_images.h"
 #include "runtime/machine/kvm_probe.h"
 #include "runtime/machine/libvirt_hypervisor.h"
 #include "runtime/machine/machine_host.h"
 #include "runtime/network/bridge_networks.h"
-#include "runtime/volume/local_images.h"
 #include "runtime/volume/qemu_disks.h"
 
 namespace berth::app {
@@ -87,12 +88,12 @@ constexpr std::array kMachineFlags = {
          .value_name = "SIZE",
          .help = "(storage) Disk that the local disks of machines share.",
          .fallback = "0"},
-    Flag{.name = "images",
-         .kind = FlagKind::kText,
-         .value_name = "DIR",
-         .help = "(images) Folder with OCI image layouts, disk files, and NAME/vmlinuz with "
-                 "NAME/initramfs.",
-         .completion = cli::Completion::kFiles},
+    kImagesFlag,
+    kRegistryFlag,
+    kRegistryCaFlag,
+    kRegistryCredentialsFlag,
+    kImageSizeFlag,
+    kImageCacheFlag,
     Flag{.name = "libvirt",
          .kind = FlagKind::kText,
          .value_name = "URI",
@@ -146,7 +147,7 @@ constexpr std::array kMachineFlags = {
 struct MachineProcess : RuntimeThreads {
   std::unique_ptr<runtime::GuestFolders> folders;
   std::unique_ptr<runtime::QemuDisks> disks;
-  std::unique_ptr<runtime::LocalImages> images;
+  std::unique_ptr<runtime::HostImages> images;
   rt::ThreadPool links{Pool(1, "links")};
   rt::ThreadPool answers{Pool(1, "answers")};
   runtime::NoNetworks no_networks;
@@ -270,7 +271,8 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
-  process.images = std::make_unique<runtime::LocalImages>(options.images, process.files);
+  process.images =
+      std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
   process.lines = std::make_unique<UnixSerialLines>(loop);
   const Status started = rt::RunTask(loop, StartHost(&process, &loop, std::move(options)));
   if (!started.ok()) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "app/runtime/image_flags.h"
 #include "app/runtime/runtime_flags.h"
 #include "base/strings.h"
 #include "cli/failure.h"
@@ -71,9 +72,7 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
   TRY(options.places.folder, AbsolutePath(arguments.Text("dir"), "dir"));
   TRY(options.places.run_folder, AbsolutePath(arguments.Text("run-dir"), "run-dir"));
   options.places.guest_user = arguments.Text("guest-user");
-  if (!arguments.Text("images").empty()) {
-    TRY(options.images, AbsolutePath(arguments.Text("images"), "images"));
-  }
+  TRY(options.images, ImageOptionsOf(arguments));
   options.libvirt_uri = arguments.Text("libvirt");
   options.qemu_img = arguments.Text("qemu-img");
   options.qemu = arguments.Text("qemu");

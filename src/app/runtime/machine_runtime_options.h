@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "cli/arguments.h"
+#include "runtime/images/host_images.h"
 #include "runtime/machine/machine_host.h"
 
 namespace berth::app {
@@ -22,7 +23,7 @@ enum class NetworksChoice : uint8_t { kAuto, kBridge, kNone };
 struct MachineRuntimeOptions {
   runtime::GuestFolders::Places places;
   std::string libvirt_uri;
-  std::string images;    // "" for none
+  runtime::HostImages::Options images;
   std::string qemu_img;  // path of the program
   std::string qemu;      // path of the program that runs guests
   AccelerationChoice acceleration = AccelerationChoice::kAuto;

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <utility>
 
+#include "app/runtime/image_flags.h"
 #include "app/runtime/runtime_process.h"
 #include "app/runtime/volume_runtime_options.h"
 #include "base/log.h"
@@ -18,8 +19,8 @@
 #include "net/grpc_status.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/event.h"
+#include "runtime/images/host_images.h"
 #include "runtime/volume/folder_shelf.h"
-#include "runtime/volume/local_images.h"
 #include "runtime/volume/qemu_disks.h"
 #include "runtime/volume/volume_host.h"
 
@@ -63,11 +64,12 @@ constexpr std::array kVolumeFlags = {
          .value_name = "RATIO",
          .help = "(storage) Promise this many times the capacity, from 1 to 100.",
          .fallback = "1"},
-    Flag{.name = "images",
-         .kind = FlagKind::kText,
-         .value_name = "DIR",
-         .help = "(images) Folder with OCI image layouts and disk files (.qcow2, .raw, .img).",
-         .completion = cli::Completion::kFiles},
+    kImagesFlag,
+    kRegistryFlag,
+    kRegistryCaFlag,
+    kRegistryCredentialsFlag,
+    kImageSizeFlag,
+    kImageCacheFlag,
     Flag{.name = "qemu-img",
          .kind = FlagKind::kText,
          .value_name = "PATH",
@@ -80,7 +82,7 @@ constexpr std::array kVolumeFlags = {
 struct VolumeProcess : RuntimeThreads {
   std::unique_ptr<runtime::FolderShelf> shelf;
   std::unique_ptr<runtime::QemuDisks> disks;
-  std::unique_ptr<runtime::LocalImages> images;
+  std::unique_ptr<runtime::HostImages> images;
   std::unique_ptr<runtime::VolumeHost> host;
   RuntimeServers servers;
 };
@@ -123,7 +125,8 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
-  process.images = std::make_unique<runtime::LocalImages>(options.images, process.files);
+  process.images =
+      std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
   TRY_STATUS(rt::RunTask(loop, StartHost(&process, &loop, std::move(options))));
   iri::Runtimes runtimes;
   runtimes.volume = process.host.get();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/runtime/volume_runtime_options.h"
 
+#include "app/runtime/image_flags.h"
 #include "app/runtime/runtime_flags.h"
 #include "cli/failure.h"
 #include "cli/files.h"
@@ -18,9 +19,7 @@ Result<VolumeRuntimeOptions> VolumeOptionsOf(const cli::Arguments& arguments) {
                        "name a file with --classes; `berth runtime volume --help` shows one");
   }
   TRY(options.folder, AbsolutePath(arguments.Text("dir"), "dir"));
-  if (!arguments.Text("images").empty()) {
-    TRY(options.images, AbsolutePath(arguments.Text("images"), "images"));
-  }
+  TRY(options.images, ImageOptionsOf(arguments));
   options.qemu_img = arguments.Text("qemu-img");
   TRY(const std::string yaml, cli::ReadFile(arguments.Text("classes")));
   Result<std::vector<runtime::OfferedVolumeClass>> classes = runtime::ParseVolumeClasses(yaml);

@@ -8,13 +8,14 @@
 
 #include "base/result.h"
 #include "cli/arguments.h"
+#include "runtime/images/host_images.h"
 #include "runtime/volume/volume_host.h"
 
 namespace berth::app {
 
 struct VolumeRuntimeOptions {
   std::string folder;
-  std::string images;               // "" for none
+  runtime::HostImages::Options images;
   std::string qemu_img;             // path of the program
   std::optional<int64_t> capacity;  // nullopt: the size of the file system
   int64_t reserve = 0;

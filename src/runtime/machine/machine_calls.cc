@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "iri/annotations.h"
 #include "iri/labels.h"
 #include "iri/wire/json.h"
 #include "rt/deadline.h"
@@ -137,6 +138,15 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
     const AttachmentState state = state_of(described.ok() ? described->mac : std::string());
     shown.status.nics.push_back(
         {.name = nic.name, .handle = shown.metadata.id + "/" + nic.name, .state = state});
+  }
+  if (!entry.image_problem.empty() || (!shown.status.image_ref.empty() && entry.observed.alive())) {
+    const bool is_there = entry.image_problem.empty();
+    shown.status.conditions.push_back(
+        {.type = std::string(iri::kImageReadyCondition),
+         .status = is_there ? "True" : "False",
+         .reason = is_there ? std::string(iri::kImageReadyCondition) : entry.image_problem,
+         .message = is_there ? std::string() : entry.error,
+         .last_transition = {}});
   }
   const GuestEnd& end = entry.record.end;
   if (end.kind == GuestEnd::Kind::kFailed || !entry.error.empty()) {

@@ -122,7 +122,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     rt::Event device_event;  // the guest let go of something, or ended
     rt::Gate opening{1};     // whoever opens its console
     std::weak_ptr<Console> console;
-    std::string error;  // of the last attempt; "" if it was good
+    std::string error;          // of the last attempt; "" if it was good
+    std::string image_problem;  // its reason, if it is the image's
     rt::Backoff backoff;
   };
   // Shared with the calls and the task that work on it.
@@ -162,7 +163,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> Perform(Pointer entry, MachineStep step);
   rt::Task<Status> NoteEnd(Pointer entry);
   rt::Task<Status> StartGuest(Pointer entry);
-  rt::Task<Status> MakeDisk(std::string machine_id, iri::MachineVolume volume);
+  static std::string NamespaceOf(const Entry& entry);
+  rt::Task<Status> MakeDisk(std::string machine_id,
+                            std::string namespace_name,
+                            iri::MachineVolume volume);
   rt::Task<Status> StopGuest(Pointer entry);
   rt::Task<Status> RemoveMachine(Pointer entry);
 

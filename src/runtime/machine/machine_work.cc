@@ -45,11 +45,13 @@ rt::Task<Status> MachineHost::TendMachine(Pointer entry) {
     if (context.cancelled()) co_return Cancelled();
     if (done.ok()) {
       entry->error.clear();
+      entry->image_problem.clear();
       entry->backoff.Reset();
       continue;
     }
     if (entry->error != done.message()) {
       entry->error = done.message();
+      entry->image_problem = ImageProblem(done);
       const iri::ObjectMetadata& metadata = entry->record.object.metadata;
       Say(metadata, EventType::kWarning, "Failed", ActionOf(step), entry->error);
       Changed(*entry, "state");
@@ -86,9 +88,15 @@ rt::Task<Status> MachineHost::NoteEnd(Pointer entry) {
   co_return OkStatus();
 }
 
+std::string MachineHost::NamespaceOf(const Entry& entry) {
+  return std::string(LabelOf(entry.record.object.metadata, iri::kMachineNamespaceLabel));
+}
+
 // A disk that is made elsewhere and gets its name when it is whole; the guest's kernel before it,
 // so that a disk that is there needs no image any more.
-rt::Task<Status> MachineHost::MakeDisk(std::string machine_id, iri::MachineVolume volume) {
+rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
+                                       std::string namespace_name,
+                                       iri::MachineVolume volume) {
   const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
   CO_TRY(const bool there, co_await deps_.folders.Exists(whole.path));
   if (there) co_return OkStatus();
@@ -98,7 +106,10 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id, iri::MachineVolum
   if (!volume.local_disk->image.empty()) {
     ImageRequest request;
     request.reference = volume.local_disk->image;
-    CO_TRY(files, co_await deps_.images.Fetch(std::move(request)));
+    request.namespace_ = std::move(namespace_name);
+    Result<image::ImageFiles> fetched = co_await deps_.images.Fetch(std::move(request));
+    if (!fetched.ok()) co_return OfImage(fetched.status(), volume.local_disk->image);
+    files = *std::move(fetched);
   }
   if (files.kernel.has_value()) {
     CO_TRY_STATUS(co_await deps_.folders.PutKernel(machine_id, *files.kernel));
@@ -132,7 +143,8 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   const iri::MachineSpec spec = WithSecrets(entry->record.object.spec, entry->secrets);
   CO_TRY_STATUS(co_await PutSecrets(entry));
   for (const iri::MachineVolume& volume : spec.volumes) {
-    if (volume.local_disk.has_value()) CO_TRY_STATUS(co_await MakeDisk(id, volume));
+    if (volume.local_disk.has_value())
+      CO_TRY_STATUS(co_await MakeDisk(id, NamespaceOf(*entry), volume));
     CO_TRY_STATUS(co_await SetKey(id, volume));
   }
   CO_TRY(entry->kernel, co_await deps_.folders.FindKernel(id));

@@ -13,6 +13,8 @@
 
 namespace berth::runtime {
 
+constexpr std::string_view kImageKind = "image";
+
 struct ImageRequest {
   std::string reference;
   std::string architecture;  // "amd64"; "" for that of the host
@@ -32,6 +34,14 @@ class ImageSource {
   // What images take of the host's disk: a part of its budget.
   virtual rt::Task<Result<int64_t>> TakenBytes() = 0;
 };
+
+// An error that is the image's, so that whoever waits for it can be told apart from others.
+inline Status OfImage(const Status& status, std::string_view reference) {
+  return status.WithObject(
+      {.group = {}, .kind = std::string(kImageKind), .name = std::string(reference), .uid = {}});
+}
+// The reason of such an error in one word: "ImageNotFound". "" for other errors.
+std::string_view ImageProblem(const Status& status);
 
 inline DiskFile DiskFileOf(const image::RootDisk& disk) {
   const bool is_raw = disk.format == image::RootDisk::Format::kRaw;

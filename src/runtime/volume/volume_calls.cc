@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "iri/annotations.h"
 #include "iri/labels.h"
 #include "iri/local_disk.h"
 #include "runtime/volume/volume_host.h"
@@ -69,6 +70,11 @@ iri::Volume VolumeHost::Shown(const VolumeEntry& entry) const {
   if (!record.is_made()) {
     shown.status.state =
         entry.error.empty() ? iri::VolumeState::kPending : iri::VolumeState::kError;
+    iri::StringMap& annotations = shown.metadata.annotations;
+    if (!entry.error.empty()) annotations[std::string(iri::kProblemAnnotation)] = entry.error;
+    if (!entry.image_problem.empty()) {
+      annotations[std::string(iri::kImageProblemAnnotation)] = entry.image_problem;
+    }
     return shown;
   }
   shown.status.state = iri::VolumeState::kAvailable;

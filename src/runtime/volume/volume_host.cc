@@ -207,6 +207,7 @@ void VolumeHost::Failed(Worked& worked,
                         const Status& status) {
   if (worked.error == status.message()) return;  // said already
   worked.error = status.message();
+  worked.image_problem = ImageProblem(status);
   const std::string_view reason = status.Is(Reason::kTooManyRequests) ? "NoRoom"
                                   : status.Is(Reason::kNotFound)      ? "NotFound"
                                   : status.Is(Reason::kForbidden)     ? "WrongKey"

@@ -101,6 +101,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     rt::Event nudge;                     // ends a pause of the task
     rt::ChildContext* making = nullptr;  // while the disk is made
     std::string error;                   // of the last attempt; "" if it was good
+    std::string image_problem;           // its reason, if it is the image's
     rt::Backoff backoff;
   };
   struct VolumeEntry : Worked {

@@ -153,6 +153,10 @@ TEST_F(VolumeHostTest, AFailureIsShownWithItsReasonAndTriedAgain) {
   const auto made = world_.Create(wanted);
   ASSERT_TRUE(made.ok()) << made.status();
   ASSERT_TRUE(world_.BecomesState(made->metadata.id, iri::VolumeState::kError));
+  const iri::StringMap annotations =
+      iri::GetVolume(world_, made->metadata.id)->metadata.annotations;
+  EXPECT_EQ(annotations.at("berth.dev/image-problem"), "ImageNotFound");
+  EXPECT_NE(annotations.at("berth.dev/problem").find("late.raw"), std::string::npos);
   EXPECT_NE(world_.Events().find("NotFound: image \"late.raw\""), std::string::npos)
       << world_.Events();
   world_.temporary().Write("images/late.raw", "content of the image");

@@ -87,6 +87,7 @@ rt::Task<Status> VolumeHost::TendVolume(VolumePtr entry) {
     if (context.cancelled()) co_return Cancelled();
     if (done.ok()) {
       entry->error.clear();
+      entry->image_problem.clear();
       entry->backoff.Reset();
       continue;
     }
@@ -225,7 +226,9 @@ rt::Task<Status> VolumeHost::FillDisk(VolumeRecord record, DiskFile part, std::s
   copy.bytes = bytes;
   const bool is_image = !spec.image.empty();
   if (is_image) {
-    CO_TRY_STATUS(co_await FillFromImage(std::move(record), std::move(copy)));
+    const std::string reference = record.object.spec.image;
+    const Status filled = co_await FillFromImage(std::move(record), std::move(copy));
+    if (!filled.ok()) co_return OfImage(filled, reference);
   } else {
     CO_TRY_STATUS(co_await FillFromDisk(std::move(record), std::move(copy)));
   }

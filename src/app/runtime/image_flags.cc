@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/runtime/image_flags.h"
+
+#include <string>
+#include <utility>
+
+#include "app/runtime/runtime_flags.h"
+#include "base/strings.h"
+#include "cli/files.h"
+#include "net/tls.h"
+
+namespace berth::app {
+
+Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& arguments) {
+  runtime::HostImages::Options options;
+  if (!arguments.Text("images").empty()) {
+    TRY(options.folder, AbsolutePath(arguments.Text("images"), "images"));
+  }
+  if (!arguments.Text("registry-credentials").empty()) {
+    TRY(options.credentials_folder,
+        AbsolutePath(arguments.Text("registry-credentials"), "registry-credentials"));
+  }
+  TRY(options.puller.image_bytes_max,
+      ParseAmount(arguments, "image-size-max", "a size such as 10Gi"));
+  TRY(options.puller.cache_bytes_max, ParseAmount(arguments, "image-cache", "a size such as 64Gi"));
+  for (const std::string& host : arguments.List("registry")) {
+    options.puller.registry.addresses.trusted.insert(ToLower(host));
+  }
+  net::TlsClientOptions tls;
+  if (!arguments.Text("registry-ca").empty()) {
+    TRY(tls.ca_pem, cli::ReadFile(arguments.Text("registry-ca")));
+  }
+  auto context = net::TlsContext::NewClient(tls);
+  if (!context.ok()) return context.status().Wrap("--registry-ca " + arguments.Text("registry-ca"));
+  options.puller.registry.tls = *std::move(context);
+  return options;
+}
+
+}  // namespace berth::app

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the images of a runtime come from: flags that runtimes of machines and of volumes share.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/blocking_pool.h"
+#include "runtime/images/host_images.h"
+
+namespace berth::app {
+
+inline constexpr cli::Flag kImagesFlag = {
+    .name = "images",
+    .kind = cli::FlagKind::kText,
+    .value_name = "DIR",
+    .help = "(images) Folder with images (berth image) and with the cache of registries' images.",
+    .completion = cli::Completion::kFiles};
+inline constexpr cli::Flag kRegistryFlag = {
+    .name = "registry",
+    .kind = cli::FlagKind::kCommaList,
+    .value_name = "HOST",
+    .help =
+        "(images) A registry that may have an address of a private network: HOST[:PORT]; may "
+        "be repeated."};
+inline constexpr cli::Flag kRegistryCaFlag = {
+    .name = "registry-ca",
+    .kind = cli::FlagKind::kText,
+    .value_name = "FILE",
+    .help = "(images) Authorities that registries are verified against; default: the system's.",
+    .completion = cli::Completion::kFiles};
+inline constexpr cli::Flag kRegistryCredentialsFlag = {
+    .name = "registry-credentials",
+    .kind = cli::FlagKind::kText,
+    .value_name = "DIR",
+    .help =
+        "(images) Folder with NAMESPACE.json: what that namespace is at registries, in "
+        "Docker's format.",
+    .completion = cli::Completion::kFiles};
+inline constexpr cli::Flag kImageSizeFlag = {
+    .name = "image-size-max",
+    .kind = cli::FlagKind::kText,
+    .value_name = "SIZE",
+    .help = "(images) What one image of a registry may have.",
+    .fallback = "64Gi"};
+inline constexpr cli::Flag kImageCacheFlag = {
+    .name = "image-cache",
+    .kind = cli::FlagKind::kText,
+    .value_name = "SIZE",
+    .help = "(images) What is kept of registries' images; the longest unused go first.",
+    .fallback = "64Gi"};
+
+// Errors name the flag.
+Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& arguments);
+
+}  // namespace berth::app

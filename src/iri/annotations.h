@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Berth's runtimes say about an object beyond the interface.
+#pragma once
+
+#include <string_view>
+
+#include "iri/object.h"
+
+namespace berth::iri {
+
+// Annotations of a volume that cannot be made: why, for people; and the reason in one word if it is
+// its image.
+inline constexpr std::string_view kProblemAnnotation = "berth.dev/problem";
+inline constexpr std::string_view kImageProblemAnnotation = "berth.dev/image-problem";
+// Type of a machine's condition.
+inline constexpr std::string_view kImageReadyCondition = "ImageReady";
+
+// "" if there is none.
+inline std::string_view AnnotationOf(const ObjectMetadata& metadata, std::string_view key) {
+  const auto found = metadata.annotations.find(key);
+  return found == metadata.annotations.end() ? std::string_view() : found->second;
+}
+
+}  // namespace berth::iri

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/images/host_images.h"
+
+#include <utility>
+
+#include "base/strings.h"
+#include "image/image_folder.h"
+#include "image/manifest.h"
+#include "image/reference.h"
+
+namespace berth::runtime {
+
+HostImages::HostImages(rt::AsioLoop& loop, rt::BlockingPool& files, Options options)
+    : files_(files),
+      has_folder_(!options.folder.empty()),
+      local_(options.folder, files),
+      credentials_(options.credentials_folder),
+      puller_(loop,
+              files,
+              image::ImageFolder(options.folder).registry_layout(),
+              std::move(options.puller)) {}
+
+Status HostImages::Check(std::string_view reference) const {
+  TRY(const image::Reference parsed, image::ParseReference(reference));
+  if (parsed.registry.empty() || has_folder_) return OkStatus();
+  return BadRequest("image " + Quote(reference) + ": this host has no folder of images");
+}
+
+rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
+  CO_TRY(const image::Reference reference, image::ParseReference(request.reference));
+  if (reference.registry.empty()) co_return co_await local_.Fetch(std::move(request));
+  CO_TRY_STATUS(Check(request.reference));
+  image::PullRequest pull;
+  pull.reference = reference;
+  pull.architecture =
+      request.architecture.empty() ? std::string(image::kHostArchitecture) : request.architecture;
+  const auto look = [this, &request, &reference] {
+    return credentials_.For(request.namespace_, reference.registry);
+  };
+  CO_TRY(pull.credentials, co_await files_.Run("images.credentials", look));
+  CO_TRY(const rt::Gate::Permit permit, co_await pulls_.Enter());
+  co_return co_await puller_.Pull(std::move(pull));
+}
+
+}  // namespace berth::runtime

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The images of a host: those of its folder, and those of registries, which are fetched into the
+// folder's cache on behalf of a namespace. On-loop only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "image/registry/puller.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/blocking_pool.h"
+#include "rt/gate.h"
+#include "runtime/images/namespace_credentials.h"
+#include "runtime/volume/image_source.h"
+#include "runtime/volume/local_images.h"
+
+namespace berth::runtime {
+
+class HostImages final : public ImageSource {
+ public:
+  struct Options {
+    std::string folder;              // "": there are no images
+    std::string credentials_folder;  // of NamespaceCredentials
+    image::PullerOptions puller;
+  };
+  // The loop and the pool outlive this.
+  HostImages(rt::AsioLoop& loop, rt::BlockingPool& files, Options options);
+
+  Status Check(std::string_view reference) const override;
+  rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) override;
+  rt::Task<Result<int64_t>> TakenBytes() override { return local_.TakenBytes(); }
+
+ private:
+  // More at once would only share the same line.
+  static constexpr size_t kPullsMax = 4;
+
+  rt::BlockingPool& files_;
+  const bool has_folder_;
+  LocalImages local_;
+  const NamespaceCredentials credentials_;
+  image::Puller puller_;
+  rt::Gate pulls_{kPullsMax};
+};
+
+}  // namespace berth::runtime

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Images from a real registry (Debian's docker-registry), over TLS and with a password: what a person pulls, and what a
+volume is made of on behalf of a namespace."""
+
+import base64
+import crypt
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import unittest
+
+import berth_fixture
+import volume_runtime_test
+
+USER, PASSWORD = 'anna', 'correct horse'
+DEADLINE_S = 60
+TYPE = 'application/vnd.ironcore.image.'
+MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json'
+
+CONFIG = '''
+version: 0.1
+log: {{level: error}}
+storage: {{filesystem: {{rootdirectory: {home}/registry}}}}
+http: {{addr: '127.0.0.1:{port}', tls: {{certificate: {home}/server.pem, key: {home}/server.key}}}}
+auth: {{htpasswd: {{realm: test, path: {home}/htpasswd}}}}
+'''
+
+
+def sha256(content):
+    return 'sha256:' + hashlib.sha256(content).hexdigest()
+
+
+def make_certificate(home):
+    """An authority and what it has signed for 127.0.0.1."""
+    def openssl(*words):
+        subprocess.run(['openssl', *words], check=True, capture_output=True, cwd=home, timeout=60)
+    key = ('-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes')
+    openssl('req', '-x509', *key, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=test')
+    openssl('req', *key, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=registry')
+    with open(os.path.join(home, 'names'), 'w', encoding='utf-8') as file:
+        file.write('subjectAltName=IP:127.0.0.1')
+    openssl('x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2',
+            '-extfile', 'names', '-out', 'server.pem')
+
+
+class Registry:
+    """One docker-registry with everything in a folder."""
+
+    def __init__(self, home):
+        self.home, self.process = home, None
+        make_certificate(home)
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            self.port = probe.getsockname()[1]
+        self.host = f'127.0.0.1:{self.port}'
+        self.ca = os.path.join(home, 'ca.pem')
+        with open(os.path.join(home, 'htpasswd'), 'w', encoding='utf-8') as file:
+            file.write(f'{USER}:{crypt.crypt(PASSWORD, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))}\n')
+        with open(os.path.join(home, 'registry.yml'), 'w', encoding='utf-8') as file:
+            file.write(CONFIG.format(home=home, port=self.port))
+
+    def start(self):
+        with open(os.path.join(self.home, 'registry.log'), 'ab') as log:
+            self.process = subprocess.Popen(['/usr/bin/docker-registry', 'serve', os.path.join(self.home, 'registry.yml')],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        berth_fixture.eventually(DEADLINE_S, lambda: self.ask('GET', '/v2/').status == 200, 'the registry')
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def credentials(self):
+        both = base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()
+        return json.dumps({'auths': {self.host: {'auth': both}}})
+
+    def ask(self, method, target, body=None, headers=None):
+        connection = http.client.HTTPSConnection('127.0.0.1', self.port, timeout=DEADLINE_S,
+                                                 context=ssl.create_default_context(cafile=self.ca))
+        both = base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()
+        connection.request(method, target, body, {'Authorization': f'Basic {both}', **(headers or {})})
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer
+
+    def push_blob(self, name, content):
+        begun = self.ask('POST', f'/v2/{name}/blobs/uploads/')
+        place = begun.getheader('Location').removeprefix(f'https://{self.host}')
+        joint = '&' if '?' in place else '?'
+        done = self.ask('PUT', f'{place}{joint}digest={sha256(content)}', content,
+                        {'Content-Type': 'application/octet-stream'})
+        assert done.status == 201, done.status
+
+    def push(self, name, tag, **parts):
+        """An image of these parts: rootfs=b'...', kernel=b'...'."""
+        config = b'{}'
+        for content in (config, *parts.values()):
+            self.push_blob(name, content)
+        layers = [{'mediaType': TYPE + kind, 'digest': sha256(content), 'size': len(content)}
+                  for kind, content in parts.items()]
+        manifest = json.dumps({'schemaVersion': 2, 'mediaType': MANIFEST_TYPE, 'layers': layers, 'config': {
+            'mediaType': TYPE + 'config.v1+json', 'digest': sha256(config), 'size': len(config)}}).encode()
+        done = self.ask('PUT', f'/v2/{name}/manifests/{tag}', manifest, {'Content-Type': MANIFEST_TYPE})
+        assert done.status == 201, done.status
+        return sha256(manifest)
+
+
+class RegistryTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.mkdtemp(prefix='berth-registry-')
+        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
+        cls.registry = Registry(cls.home)
+        cls.addClassCleanup(cls.registry.stop)
+        cls.registry.start()
+        cls.disk = b'disk of the registry'.ljust(1 << 20, b'.')
+        cls.digest = cls.registry.push('os/demo', '1', rootfs=cls.disk, kernel=b'a kernel')
+        cls.image = f'{cls.registry.host}/os/demo'
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='berth-registry-')
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8', opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(text)
+        return path
+
+    def berth(self, *words):
+        return berth_fixture.run([berth_fixture.binary(), 'image', *words, '--images', os.path.join(self.folder, 'images')],
+                                 check=False)
+
+    def pull(self, name, *words):
+        return self.berth('pull', name, '--registry-ca', self.registry.ca, '--credentials',
+                          self.write('login.json', self.registry.credentials()), *words)
+
+    def test_an_image_is_pulled_listed_and_removed(self):
+        pulled = self.pull(f'{self.image}:1')
+        self.assertEqual(0, pulled.returncode, pulled.stderr)
+        self.assertIn(self.digest, pulled.stdout)
+        self.assertEqual(0, self.pull(f'{self.image}@{self.digest}').returncode)
+        listed = json.loads(self.berth('ls', '-o', 'json').stdout)['items']
+        self.assertEqual({f'{self.image}:1', f'{self.image}@{self.digest}'}, {one['image'] for one in listed})
+        self.assertTrue(all(one['digest'] == self.digest and one['kernel'] and one['disk'] for one in listed))
+        for name in (f'{self.image}:1', f'{self.image}@{self.digest}'):
+            removed = self.berth('rm', name)
+            self.assertEqual(0, removed.returncode, removed.stderr)
+        self.assertEqual([], json.loads(self.berth('ls', '-o', 'json').stdout)['items'])
+        left = os.listdir(os.path.join(self.folder, 'images/.registry/blobs/sha256'))
+        self.assertEqual([], left)
+
+    def test_refusals_say_what_to_do(self):
+        untrusted = self.berth('pull', f'{self.image}:1')
+        self.assertEqual(5, untrusted.returncode, untrusted.stderr)
+        self.assertIn('--registry-ca', untrusted.stderr)
+        nobody = self.berth('pull', f'{self.image}:1', '--registry-ca', self.registry.ca)
+        self.assertIn('--credentials', nobody.stderr)
+        self.assertNotEqual(0, nobody.returncode)
+        missing = self.pull(f'{self.image}:none')
+        self.assertEqual(3, missing.returncode, missing.stderr)
+        self.assertIn(f'image "{self.image}:none"', missing.stderr)
+        self.assertEqual(2, self.pull('os/demo:1').returncode)
+
+    def test_volumes_are_made_of_it_on_behalf_of_their_namespace(self):
+        credentials = os.path.join(self.folder, 'credentials')
+        self.write('credentials/team-a.json', self.registry.credentials())
+        runtime = volume_runtime_test.VolumeRuntime(
+            self.folder, '--capacity', '64Mi', '--registry', self.registry.host, '--registry-ca', self.registry.ca,
+            '--registry-credentials', credentials)
+        self.addCleanup(runtime.process.kill)
+        runtime.start()
+        self.create(runtime, 'u-a', 'team-a')
+        disk = runtime.available('u-a')['status']['access']['attributes']['path']
+        volume_runtime_test.qemu_io(disk, 'read -P 0x2e 64 512')
+        # That it is in the cache is no permission.
+        self.create(runtime, 'u-b', 'team-b')
+        self.event(runtime, 'it wants credentials')
+        self.write('credentials/team-b.json', self.registry.credentials())
+        runtime.available('u-b')
+
+    def test_a_registry_that_is_gone_is_waited_for(self):
+        self.write('credentials/team-a.json', self.registry.credentials())
+        runtime = volume_runtime_test.VolumeRuntime(
+            self.folder, '--capacity', '64Mi', '--registry', self.registry.host, '--registry-ca', self.registry.ca,
+            '--registry-credentials', os.path.join(self.folder, 'credentials'))
+        self.addCleanup(runtime.process.kill)
+        runtime.start()
+        self.registry.stop()
+        self.addCleanup(lambda: self.registry.process or self.registry.start())
+        self.create(runtime, 'u-a', 'team-a')
+        self.event(runtime, f'connect to {self.registry.host}')
+        self.registry.start()
+        runtime.available('u-a')
+
+    def test_P9_an_address_of_a_private_network_needs_the_operator(self):
+        runtime = volume_runtime_test.VolumeRuntime(self.folder, '--capacity', '64Mi', '--registry-ca', self.registry.ca)
+        self.addCleanup(runtime.process.kill)
+        runtime.start()
+        self.create(runtime, 'u-a', 'team-a')
+        self.event(runtime, 'of a private network')
+
+    def create(self, runtime, uid, namespace):
+        labels = {volume_runtime_test.UID_LABEL: uid, 'volumepoollet.ironcore.dev/volume-namespace': namespace}
+        body = json.loads(volume_runtime_test.volume(uid, source={'imageDataSource': {'image': f'{self.image}:1'}}))
+        body['metadata']['labels'] = labels
+        runtime.iri('create', '-f', '-', input=json.dumps(body))
+
+    def event(self, runtime, text):
+        berth_fixture.eventually(DEADLINE_S, lambda: text in runtime.iri('events', '-o', 'json').stdout,
+                                 f'an event with {text!r}; {runtime.iri("events").stdout}')
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
