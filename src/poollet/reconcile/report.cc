@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poollet/reconcile/report.h"
 
+#include <optional>
 #include <utility>
+
+#include "iri/annotations.h"
 
 namespace berth::poollet {
 namespace {
@@ -94,6 +97,39 @@ std::string WhyDead(const iri::Machine& machine) {
   return "the guest ended";
 }
 
+// What the runtime says about a guest that should run and does not.
+std::string WhyNotRunning(const iri::Machine& machine) {
+  for (const auto& condition : machine.status.conditions) {
+    if (condition.type == "Running" && condition.status == "False") return condition.message;
+  }
+  return {};
+}
+
+// The runtime's word on the machine's image; nullopt if it has none to say.
+std::optional<ReportCondition> ImageReady(const iri::MachineStatus& status) {
+  for (const auto& condition : status.conditions) {
+    if (condition.type != iri::kImageReadyCondition) continue;
+    return Condition(
+        condition.type, condition.status == "True", condition.reason, condition.message);
+  }
+  return std::nullopt;
+}
+
+// The same of a volume.
+std::optional<ReportCondition> ImageReady(const iri::Volume& volume) {
+  if (volume.spec.image.empty()) return std::nullopt;
+  const std::string type(iri::kImageReadyCondition);
+  const std::string_view problem = AnnotationOf(volume.metadata, iri::kImageProblemAnnotation);
+  if (!problem.empty()) {
+    return Condition(type,
+                     false,
+                     std::string(problem),
+                     std::string(AnnotationOf(volume.metadata, iri::kProblemAnnotation)));
+  }
+  if (volume.status.state != iri::VolumeState::kAvailable) return std::nullopt;
+  return Condition(type, true, type);
+}
+
 ReportCondition MachineReady(const iri::Machine& machine, const Progress& progress) {
   switch (machine.status.state) {
     case iri::MachineState::kRunning:
@@ -107,7 +143,10 @@ ReportCondition MachineReady(const iri::Machine& machine, const Progress& progre
       }
       return HeldUp(progress, "Terminated", why);
     }
-    case iri::MachineState::kPending: return HeldUp(progress, "Pending", {});
+    case iri::MachineState::kPending: {
+      const std::string why = WhyNotRunning(machine);
+      return HeldUp(progress, why.empty() ? "Pending" : "RuntimeError", why);
+    }
     case iri::MachineState::kStopped:
     case iri::MachineState::kSuspended: return HeldUp(progress, "Shutdown", {});
     case iri::MachineState::kUnknown: break;
@@ -164,6 +203,8 @@ ObjectReport ReportMachine(const Desired& desired,
           kVolumes, machine.volume_waits, status.volumes, machine.object.spec.volumes.size()),
       PartsReady(kNics, machine.nic_waits, status.nics, machine.object.spec.nics.size()),
       std::move(ready)};
+  if (auto image = ImageReady(status))
+    report.conditions.insert(report.conditions.begin() + 1, *image);
   return report;
 }
 
@@ -173,6 +214,7 @@ ObjectReport ReportVolume(const Desired& desired,
   ObjectReport report = Begin(desired);
   report.state = "Pending";
   ReportCondition ready = HeldUp(progress, "Pending", "not created yet");
+  std::optional<ReportCondition> image;
   if (!observed.empty()) {
     const iri::Volume& there = observed.front();
     report.runtime_id = RuntimeId(progress, there.metadata.id);
@@ -184,14 +226,19 @@ ObjectReport ReportVolume(const Desired& desired,
       if (IsHeldUp(progress.step)) ready.message = progress.step.message;
     } else if (there.status.state == iri::VolumeState::kError) {
       report.state = "Error";
-      ready = HeldUp(progress, "Error", "the runtime reports an error");
+      const std::string_view why = AnnotationOf(there.metadata, iri::kProblemAnnotation);
+      ready = HeldUp(progress,
+                     why.empty() ? "Error" : "RuntimeError",
+                     why.empty() ? "the runtime reports an error" : std::string(why));
     }
+    image = ImageReady(there);
   }
   if (progress.step.kind == Kind::kStuck) {
     report.state = "Error";
     ready = HeldUp(progress, {}, {});
   }
   report.conditions = {PrerequisitesMet(desired), std::move(ready)};
+  if (image.has_value()) report.conditions.insert(report.conditions.begin() + 1, *image);
   return report;
 }
 

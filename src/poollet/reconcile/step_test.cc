@@ -329,6 +329,40 @@ TEST(Report, C12_TheTextOfAnErrorReachesTheCondition) {
   EXPECT_EQ(report.conditions.back().message, "no such image");
 }
 
+TEST(Report, TheRuntimesWordOnAnImageIsACondition) {
+  const Progress progress;
+  std::vector<iri::Machine> machines = {Made(MachineAssign(), iri::MachineState::kPending)};
+  machines[0].status.conditions = {
+      {.type = "ImageReady", .status = "False", .reason = "ImageNotFound", .message = "no demo"},
+      {.type = "Running", .status = "False", .reason = "Failed", .message = "no demo"}};
+  auto report = ReportMachine(Parse(MachineAssign()), machines, progress);
+  EXPECT_EQ(report.conditions[1].type, "ImageReady");
+  EXPECT_FALSE(report.conditions[1].is_true);
+  EXPECT_EQ(report.conditions[1].reason, "ImageNotFound");
+  EXPECT_EQ(report.conditions.back().reason, "RuntimeError");
+  EXPECT_EQ(report.conditions.back().message, "no demo");
+
+  pb::Assign assign;
+  assign.set_uid("u");
+  assign.mutable_volume()->set_storage_bytes(100);
+  std::vector<iri::Volume> volumes(1);
+  volumes[0].spec.image = "late.raw";
+  volumes[0].status.state = iri::VolumeState::kError;
+  volumes[0].metadata.annotations = {{"berth.dev/problem", "image late.raw is not there"},
+                                     {"berth.dev/image-problem", "ImageNotFound"}};
+  report = ReportVolume(Parse(assign), volumes, progress);
+  EXPECT_EQ(report.state, "Error");
+  EXPECT_EQ(report.conditions[1].type, "ImageReady");
+  EXPECT_EQ(report.conditions[1].reason, "ImageNotFound");
+  EXPECT_EQ(report.conditions.back().message, "image late.raw is not there");
+  volumes[0].status.state = iri::VolumeState::kAvailable;
+  volumes[0].metadata.annotations.clear();
+  report = ReportVolume(Parse(assign), volumes, progress);
+  EXPECT_TRUE(report.conditions[1].is_true);
+  volumes[0].spec.image.clear();
+  EXPECT_EQ(ReportVolume(Parse(assign), volumes, progress).conditions.size(), 2U);
+}
+
 TEST(Desired, SecretsAreNotInWhatIsRecorded) {
   auto assign = MachineAssign();
   assign.mutable_machine()->set_ignition("hidden-1");

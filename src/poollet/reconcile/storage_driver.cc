@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "iri/annotations.h"
 #include "poollet/reconcile/driver.h"
 
 namespace berth::poollet {
@@ -54,6 +55,7 @@ class VolumeDriver final : public Driver {
                              .Add(volume.spec.storage_bytes)
                              .Add(volume.status.access.handle)
                              .Add(volume.metadata.deleted_at.micros())
+                             .Add(AnnotationOf(volume.metadata, iri::kProblemAnnotation))
                              .value();
       all.push_back(std::move(seen));
     }
