@@ -118,12 +118,21 @@ struct WatchStart {
   bool bookmarks = false;
 };
 
+// What becomes of metadata.managedFields.
+enum class Ownership : uint8_t {
+  kUnrecorded,  // it stays as it is: the server's own parts write
+  kUpdated,     // what the write changes belongs to its manager from now on
+  kApplied,     // the written object says it, because apply has settled it
+};
+
 // What a write needs to know about its sender.
 struct WriteContext {
   Identity identity;
   DryRun dry_run = DryRun::kNo;
   Subresource subresource = Subresource::kNone;
+  Ownership ownership = Ownership::kUnrecorded;
   std::string field_manager;
+  std::string managed_subresource;               // as managedFields names it: "", "status", "scale"
   std::vector<std::string>* warnings = nullptr;  // becomes Warning headers
   // Of a create: the UID under which a host has it already (apis/adoption.h); "" for a new one.
   std::string adopted_uid;

@@ -21,6 +21,12 @@ void SetIfNotEmpty(Value& object, std::string_view key, std::string_view text) {
   if (!text.empty()) object.Set(key, text);
 }
 
+// A second owner of a field is a Conflict only where it is applied.
+std::string_view CauseName(const Status& status, const Cause& cause) {
+  const bool is_managed = status.Is(Reason::kConflict) && cause.kind == CauseKind::kDuplicate;
+  return is_managed ? "FieldManagerConflict" : CauseKindName(cause.kind);
+}
+
 Value Details(const Status& status) {
   Value details = Value::Object();
   SetIfNotEmpty(details, "name", status.object().name);
@@ -30,7 +36,7 @@ Value Details(const Status& status) {
   std::vector<Value> causes;
   for (const auto& cause : status.causes()) {
     Value item = Value::Object();
-    item.Set("reason", CauseKindName(cause.kind));
+    item.Set("reason", CauseName(status, cause));
     item.Set("message", cause.message);
     SetIfNotEmpty(item, "field", cause.field);
     causes.push_back(std::move(item));

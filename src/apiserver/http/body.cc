@@ -8,6 +8,8 @@
 namespace berth::apiserver {
 namespace {
 
+constexpr std::string_view kManagers = "managedFields";
+
 // The body may name the kind under any domain that serves it, but only the one of its path.
 Status CheckTypeMeta(const meta::TypeMeta& sent, const DecodeTarget& target) {
   if (!sent.api_version.empty() && target.scheme.CanonicalApiVersion(sent.api_version) !=
@@ -61,8 +63,14 @@ Result<meta::Object> DecodeObjectBody(std::string_view body,
   if (form == BodyForm::kYaml) {
     TRY(const auto value, meta::ParseYaml(body));
     TRY_STATUS(meta::FromValue(value, *target.kind.type, object.data(), options, &warnings));
+    NoteReset(value, object);
   } else {
     TRY_STATUS(meta::DecodeJson(body, *target.kind.type, object.data(), options, &warnings));
+    // Who sends managers back as they were read does not pay for this, nor who sends none.
+    if (object.metadata().managed_fields.empty() && body.find(kManagers) != body.npos) {
+      TRY(const auto value, meta::ParseJson(body));
+      NoteReset(value, object);
+    }
   }
   TRY_STATUS(CheckTypeMeta(type_meta, target));
   return object;
@@ -78,6 +86,12 @@ Result<meta::Object> DecodeObjectValue(const meta::Value& value,
   TRY_STATUS(meta::FromValue(value, *target.kind.type, object.data(), options, &warnings));
   TRY_STATUS(CheckTypeMeta(type_meta, target));
   return object;
+}
+
+void NoteReset(const meta::Value& sent, meta::Object& object) {
+  const meta::Value* managers = sent.Get({"metadata", "managedFields"});
+  if (managers == nullptr || !managers->is_array() || !managers->items().empty()) return;
+  object.metadata().managed_fields.emplace_back();
 }
 
 meta::Value ObjectValue(const meta::Object& object, std::string_view api_version) {

@@ -40,6 +40,10 @@ Result<meta::Object> DecodeObjectValue(const meta::Value& value,
                                        const DecodeTarget& target,
                                        std::vector<std::string>& warnings);
 
+// An empty list of managers asks the server to forget them; decoded, it looks as if there was none,
+// so it becomes the other form of that wish, one empty entry.
+void NoteReset(const meta::Value& sent, meta::Object& object);
+
 // The other way: an object under an apiVersion, as a tree or appended as text.
 meta::Value ObjectValue(const meta::Object& object, std::string_view api_version);
 void AppendObjectText(const meta::Object& object, std::string_view api_version, std::string& out);

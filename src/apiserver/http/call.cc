@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "meta/apply/managers.h"
+#include "meta/field_errors.h"
 
 namespace berth::apiserver {
 namespace {
@@ -30,11 +32,26 @@ bool IsSelectable(const meta::KindInfo& kind, std::string_view field) {
   return std::ranges::find(kind.field_selectors, field) != kind.field_selectors.end();
 }
 
-std::string FieldManager(const Call& call) {
-  if (const auto manager = call.query.Get("fieldManager"); !manager.empty())
-    return std::string(manager);
-  const auto agent = call.http.headers.Get("User-Agent");
-  return std::string(agent.substr(0, agent.find('/')));
+bool IsPrintable(char c) { return c < 0 || (c >= 0x20 && c != 0x7f); }
+
+// As the request names it, or the first word of its User-Agent.
+Result<std::string> FieldManager(const Call& call) {
+  const auto manager = call.query.Get("fieldManager");
+  if (manager.empty()) {
+    const auto agent = call.http.headers.Get("User-Agent");
+    std::string name(agent.substr(0, std::min(agent.find('/'), meta::kMaxManagerName)));
+    std::erase_if(name, [](char c) { return c < 0 || !IsPrintable(c); });
+    return name.empty() ? "unknown" : name;
+  }
+  meta::FieldErrors errors;
+  const meta::FieldPath path("fieldManager");
+  if (manager.size() > meta::kMaxManagerName) errors.TooLong(path, meta::kMaxManagerName);
+  if (!IsValidUtf8(manager) || !std::ranges::all_of(manager, IsPrintable)) {
+    errors.Invalid(path, Printable(manager), "should contain printable characters");
+  }
+  TRY_STATUS(errors.ToStatus(
+      call.info.verb == "patch" ? "PatchOptions" : "UpdateOptions", "meta.k8s.io", ""));
+  return std::string(manager);
 }
 
 }  // namespace
@@ -53,11 +70,27 @@ Result<WriteContext> ReadWriteContext(Call& call) {
   WriteContext context;
   context.identity = call.identity;
   context.dry_run = dry_run;
-  context.field_manager = FieldManager(call);
+  context.ownership = Ownership::kUpdated;
+  TRY(context.field_manager, FieldManager(call));
+  context.managed_subresource = call.info.subresource;
   context.warnings = &call.warnings;
   if (call.info.subresource == "status") context.subresource = Subresource::kStatus;
   if (call.info.subresource == "finalize") context.subresource = Subresource::kFinalize;
   return context;
+}
+
+Result<ApplyRequest> ReadApplyRequest(const Call& call) {
+  meta::FieldErrors errors;
+  const auto manager = call.query.Get("fieldManager");
+  if (manager.empty()) {
+    errors.Required(meta::FieldPath("fieldManager"), "is required for apply patch");
+  }
+  TRY_STATUS(errors.ToStatus("PatchOptions", "meta.k8s.io", ""));
+  TRY(const bool is_forced, QueryBool(call.query, "force"));
+  return ApplyRequest{.manager = std::string(manager),
+                      .subresource = call.info.subresource,
+                      .conflicts = is_forced ? meta::Conflicts::kForced : meta::Conflicts::kRefused,
+                      .configuration = {}};
 }
 
 Result<Selection> ReadSelection(const Call& call) {

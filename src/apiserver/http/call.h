@@ -11,6 +11,7 @@
 #include "apiserver/http/query.h"
 #include "apiserver/identity.h"
 #include "apiserver/registry.h"
+#include "apiserver/registry/field_ownership.h"
 #include "base/result.h"
 #include "net/http.h"
 
@@ -32,6 +33,8 @@ using CallPtr = std::shared_ptr<Call>;
 Result<DryRun> ReadDryRun(const Call& call);
 // The context of a write: identity, dry run, subresource, field manager.
 Result<WriteContext> ReadWriteContext(Call& call);
+// An apply but for its configuration: manager, force, subresource. Invalid if it names no manager.
+Result<ApplyRequest> ReadApplyRequest(const Call& call);
 // Reads namespace, labelSelector and fieldSelector; a field that the kind does not select by is a
 // BadRequest.
 Result<Selection> ReadSelection(const Call& call);

@@ -12,6 +12,7 @@
 #include "apiserver/http/object_writer.h"
 #include "apiserver/http/placement_reviews.h"
 #include "apiserver/registry.h"
+#include "apiserver/registry/field_ownership.h"
 #include "base/metrics.h"
 #include "client/binder.h"
 #include "fleet/fleet.h"
@@ -43,6 +44,7 @@ class Handlers {
   Answer Create(CallPtr call);  // write.cc
   Answer Update(CallPtr call);
   Answer Patch(CallPtr call);   // patch.cc
+  Answer Apply(CallPtr call);   // apply.cc
   Answer Delete(CallPtr call);  // delete.cc
   Answer DeleteCollection(CallPtr call);
   Answer Scale(CallPtr call);  // scale.cc: get, update, patch
@@ -52,7 +54,9 @@ class Handlers {
  private:
   Result<ObjectWriter> WriterFor(const Call& call) const;
   // The context of a write, with the guard of rights that depend on its content.
-  Result<WriteContext> ContextFor(Call& call) const;
+  Result<WriteContext> ContextFor(Call& call) const { return ContextFor(call, call.info); }
+  // The same for what the call asks for in other words.
+  Result<WriteContext> ContextFor(Call& call, const RequestInfo& request) const;
   // Reads the body as an object of the call's kind and checks it against the path.
   Result<meta::Object> DecodeBody(Call& call) const;
   // The binding in the body, with the rights to all of its items.
@@ -70,6 +74,8 @@ class Handlers {
                                std::shared_ptr<RegistryWatch> watch,
                                Duration timeout,
                                net::BodyWriter* body) const;
+  // The object that an apply has found missing.
+  Answer CreateApplied(CallPtr call, ApplyRequest request);
   // Applies a patch to the current state, as the client sees it, under its apiVersion.
   Result<meta::Object> ApplyPatch(Call& call, const meta::Object& current) const;
 

@@ -91,9 +91,10 @@ Result<PatchForm> NegotiatePatch(std::string_view content_type) {
   if (type == "application/json-patch+json") return PatchForm::kJsonPatch;
   if (type == "application/merge-patch+json") return PatchForm::kMergePatch;
   if (type == "application/strategic-merge-patch+json") return PatchForm::kStrategicMergePatch;
+  if (type == "application/apply-patch+yaml") return PatchForm::kApply;
   return Unsupported(content_type,
-                     "application/json-patch+json, application/merge-patch+json and "
-                     "application/strategic-merge-patch+json");
+                     "application/json-patch+json, application/merge-patch+json, "
+                     "application/strategic-merge-patch+json and application/apply-patch+yaml");
 }
 
 }  // namespace berth::apiserver

@@ -28,7 +28,7 @@ enum class BodyForm : uint8_t { kJson, kYaml, kProtobuf };
 // UnsupportedMediaType names what was sent and what is served.
 Result<BodyForm> NegotiateBody(std::string_view content_type);
 
-enum class PatchForm : uint8_t { kJsonPatch, kMergePatch, kStrategicMergePatch };
+enum class PatchForm : uint8_t { kJsonPatch, kMergePatch, kStrategicMergePatch, kApply };
 Result<PatchForm> NegotiatePatch(std::string_view content_type);
 
 // "application/json; charset=utf-8" without its parameters, in lower case.

@@ -60,12 +60,13 @@ TEST(NegotiateBody, RefusesWhatItCannotRead) {
   }
 }
 
-TEST(NegotiatePatch, KnowsThreeKindsOfPatch) {
+TEST(NegotiatePatch, KnowsFourKindsOfPatch) {
   EXPECT_EQ(*NegotiatePatch("application/json-patch+json"), PatchForm::kJsonPatch);
   EXPECT_EQ(*NegotiatePatch("application/merge-patch+json"), PatchForm::kMergePatch);
   EXPECT_EQ(*NegotiatePatch("application/strategic-merge-patch+json"),
             PatchForm::kStrategicMergePatch);
-  EXPECT_FALSE(NegotiatePatch("application/apply-patch+yaml").ok());
+  EXPECT_EQ(*NegotiatePatch("application/apply-patch+yaml"), PatchForm::kApply);
+  EXPECT_FALSE(NegotiatePatch("application/apply-patch+cbor").ok());
   EXPECT_FALSE(NegotiatePatch("").ok());
 }
 

@@ -69,6 +69,21 @@ net::HttpResponse AnswerScale(const Scale& scale) {
   return JsonTextAnswer(200, meta::EncodeJsonOf(scale));
 }
 
+Status CheckScale(const Call& call, const Scale& wanted) {
+  if (wanted.kind != "Scale" && !wanted.kind.empty()) {
+    return BadRequest("kind: expected Scale, got " + Quote(wanted.kind));
+  }
+  if (!wanted.metadata.name.empty() && wanted.metadata.name != call.info.name) {
+    return BadRequest("metadata.name: " + Quote(wanted.metadata.name) +
+                      " is not the object of the path, " + Quote(call.info.name));
+  }
+  if (wanted.spec.replicas < 0) {
+    return BadRequest("spec.replicas: " + std::to_string(wanted.spec.replicas) +
+                      " must not be negative");
+  }
+  return OkStatus();
+}
+
 // The Scale that the request asks for, given the present one.
 Result<Scale> WantedScale(const Call& call, const Scale& now) {
   Value body;
@@ -89,18 +104,30 @@ Result<Scale> WantedScale(const Call& call, const Scale& now) {
                                       : meta::ApplyMergePatch(before, patch));
   }
   TRY(const Scale wanted, meta::FromValueAs<Scale>(body));
-  if (wanted.kind != "Scale" && !wanted.kind.empty()) {
-    return BadRequest("kind: expected Scale, got " + Quote(wanted.kind));
-  }
-  if (!wanted.metadata.name.empty() && wanted.metadata.name != call.info.name) {
-    return BadRequest("metadata.name: " + Quote(wanted.metadata.name) +
-                      " is not the object of the path, " + Quote(call.info.name));
-  }
-  if (wanted.spec.replicas < 0) {
-    return BadRequest("spec.replicas: " + std::to_string(wanted.spec.replicas) +
-                      " must not be negative");
-  }
+  TRY_STATUS(CheckScale(call, wanted));
   return wanted;
+}
+
+bool IsApply(const Call& call) {
+  const auto form = NegotiatePatch(call.http.headers.Get("Content-Type"));
+  return call.info.verb == "patch" && form.ok() && *form == PatchForm::kApply;
+}
+
+// An applied Scale states one field of the object that it scales, or none.
+Result<ApplyRequest> ReadScaleApply(const Call& call) {
+  TRY(ApplyRequest request, ReadApplyRequest(call));
+  TRY(const Value body, meta::ParseYaml(call.http.body));
+  const meta::DecodeOptions strict{.field_validation = meta::FieldValidation::kStrict};
+  TRY(const Scale wanted, meta::FromValueAs<Scale>(body, strict));
+  TRY_STATUS(CheckScale(call, wanted));
+  const meta::ScalePaths& paths = *call.info.kind->scale;
+  request.configuration = Value::Object();
+  if (const Value* replicas = body.Get({"spec", "replicas"})) {
+    SetAt(request.configuration, paths.spec_replicas, *replicas);
+  }
+  SetAt(request.configuration, ".metadata.uid", wanted.metadata.uid);
+  SetAt(request.configuration, ".metadata.resourceVersion", wanted.metadata.resource_version);
+  return request;
 }
 
 }  // namespace
@@ -130,6 +157,13 @@ Handlers::Answer Handlers::Scale(CallPtr call) {
     }
     return next;
   };
+  if (IsApply(*call)) {
+    CO_TRY(ApplyRequest request, ReadScaleApply(*call));
+    mutation = [this, &kind, request = std::move(request)](const meta::Object& current) {
+      return ApplyTo(scheme_, kind, &current, request, loop_.WallNow());
+    };
+    context.ownership = Ownership::kApplied;
+  }
   context.subresource = Subresource::kNone;
   CO_TRY(const auto result,
          co_await registry_.Mutate(kind, key, std::move(mutation), std::move(context)));

@@ -11,9 +11,9 @@
 
 namespace berth::apiserver {
 
-Result<WriteContext> Handlers::ContextFor(Call& call) const {
+Result<WriteContext> Handlers::ContextFor(Call& call, const RequestInfo& request) const {
   TRY(auto context, ReadWriteContext(call));
-  WriteGuards guards = GuardsFor(authorizer_, call.identity, call.info);
+  WriteGuards guards = GuardsFor(authorizer_, call.identity, request);
   context.guard = std::move(guards.write);
   context.force_guard = std::move(guards.force);
   return context;

@@ -23,7 +23,6 @@ constexpr std::array<std::string_view, 3> kNamespaces = {
 WriteContext SystemContext() {
   WriteContext context;
   context.identity = {.user = "system:berth", .groups = {"system:masters"}, .uid = {}};
-  context.field_manager = "berth";
   return context;
 }
 

@@ -7,6 +7,7 @@
 #include "apis/placement.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
+#include "apiserver/registry/field_ownership.h"
 #include "apiserver/registry/in_use.h"
 #include "apiserver/registry/object_rules.h"
 #include "apiserver/registry/placement_rules.h"
@@ -105,6 +106,7 @@ Result<Changer::Plan> Changer::PlanUpdate(const Current& current,
                                           meta::Object next,
                                           const WriteContext& context) {
   const meta::KindInfo& kind = next.kind();
+  const std::vector<meta::ManagedFieldsEntry> sent = std::move(next.metadata().managed_fields);
   KeepWhatIsFixed(next, current.object, context.subresource);
   meta::SetDefaults(next);
   if (context.subresource == Subresource::kNone) {
@@ -117,6 +119,10 @@ Result<Changer::Plan> Changer::PlanUpdate(const Current& current,
   TRY_STATUS(Check(parts_.scheme, CacheSource(parts_.cache), &current.object, next));
   if (context.guard) TRY_STATUS(context.guard(&current.object, next));
   quota_.ForgetStaleUse(current.object, next);
+  if (context.ownership == Ownership::kApplied) next.metadata().managed_fields = sent;
+  if (context.ownership == Ownership::kUpdated) {
+    RecordOwnership(parts_.scheme, &current.object, sent, context, parts_.loop.WallNow(), next);
+  }
   Plan plan;
   TRY(plan.at_rest, Encode(parts_.scheme, next));
   if (next.metadata().deletion_timestamp && !IsKept(next)) {

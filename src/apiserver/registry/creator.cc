@@ -12,6 +12,7 @@
 #include "apiserver/admission/priority.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
+#include "apiserver/registry/field_ownership.h"
 #include "apiserver/registry/object_rules.h"
 #include "apiserver/registry/placement_rules.h"
 #include "base/strings.h"
@@ -150,6 +151,7 @@ Status Creator::Complete(Draft& draft, const WriteContext& context) {
   const bool has_uid = draft.item != nullptr && !draft.item->uid.empty();
   std::string uid = has_uid ? draft.item->uid : context.adopted_uid;
   if (uid.empty()) uid = NewUid(parts_.loop.random());
+  std::vector<meta::ManagedFieldsEntry> sent = std::move(metadata.managed_fields);
   BecomeNew(object, std::move(uid), parts_.loop.WallNow());
   TRY_STATUS(NameIt(draft));
   meta::SetDefaults(object);
@@ -161,6 +163,10 @@ Status Creator::Complete(Draft& draft, const WriteContext& context) {
   TRY_STATUS(Check(parts_.scheme, source, nullptr, object));
   if (context.guard) TRY_STATUS(context.guard(nullptr, object));
   ApplyDefaultPriority(source, object);
+  if (context.ownership == Ownership::kApplied) metadata.managed_fields = std::move(sent);
+  if (context.ownership == Ownership::kUpdated) {
+    RecordOwnership(parts_.scheme, nullptr, {}, context, parts_.loop.WallNow(), object);
+  }
   return OkStatus();
 }
 

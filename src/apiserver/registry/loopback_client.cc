@@ -108,7 +108,6 @@ WriteContext LoopbackClient::Context(const client::WriteOptions& options) const 
   context.identity = identity_;
   context.dry_run = options.dry_run;
   context.subresource = options.subresource;
-  context.field_manager = identity_.user;
   return context;
 }
 

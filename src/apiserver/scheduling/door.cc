@@ -69,7 +69,6 @@ WriteContext Door::ContextFor(const Caller& caller, const RequestInfo& request) 
   WriteGuards guards = GuardsFor(deps_.authorizer, caller.identity, request);
   WriteContext context;
   context.identity = caller.identity;
-  context.field_manager = caller.user_agent.substr(0, caller.user_agent.find('/'));
   context.guard = std::move(guards.write);
   context.force_guard = std::move(guards.force);
   return context;

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "meta/apply/apply.h"
 #include "meta/apply/apply_world.h"
+#include "meta/apply/created.h"
 #include "meta/apply/trees.h"
 #include "meta/json.h"
 
@@ -120,6 +121,30 @@ TEST(ApplyProperties, WhatIsAppliedIsThereAndOwned) {
       ASSERT_TRUE(SameObject(Merge(kType, world.tree, configuration), world.tree))
           << WriteJson(configuration) << WriteJson(world.tree);
     }
+  }
+}
+
+// Which is no apply, but must agree with what one finds later.
+TEST(ApplyProperties, ACreatorOwnsWhatAnUpdateFromNothingWouldOwn) {
+  Random random(113);
+  const Value metadata =
+      Json(R"({"name":"w","uid":"u","labels":{"b":"1","a":"2"},"finalizers":["z","y"],)"
+           R"("ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"o"}]})");
+  for (int i = 0; i < 150; ++i) {
+    Value tree = RandomConfiguration(random, static_cast<int>(random.Below(2)));
+    if (random.Chance(0.5)) tree.Set("metadata", metadata);
+    if (random.Chance(0.5)) tree.Find("spec")->Set("policy", "inlined");
+    if (random.Chance(0.5)) tree.Find("spec")->Set("selector", Value::Object());
+    if (random.Chance(0.5)) tree.Find("spec")->Set("disks", Json(R"([{"name":"x"},{"name":"x"}])"));
+    tree.Set("status", Json(R"({"state":"Ready"})"));
+    testing::Widget widget;
+    ASSERT_TRUE(FromValue(tree, kType, &widget).ok());
+    Managers managers;
+    const ManagerId creator{.name = "creator"};
+    RecordUpdate(kType, Value::Object(), TreeOf(kType, &widget), creator, {}, managers);
+    const std::string expected =
+        managers.empty() ? "{}" : Text(managers.find(creator)->second.fields);
+    ASSERT_EQ(WriteJson(CreatedFields(kType, &widget)), expected) << WriteJson(tree);
   }
 }
 

@@ -19,24 +19,25 @@ constexpr std::string_view kUpdateName = "Update";
 constexpr std::string_view kFieldsType = "FieldsV1";
 constexpr std::string_view kStatus = "status";
 
+constexpr std::array<std::string_view, 11> kServersMetadata = {"name",
+                                                               "generateName",
+                                                               "namespace",
+                                                               "creationTimestamp",
+                                                               "deletionTimestamp",
+                                                               "deletionGracePeriodSeconds",
+                                                               "selfLink",
+                                                               "uid",
+                                                               "generation",
+                                                               "managedFields",
+                                                               "resourceVersion"};
+
 FieldSet ServersOwn() {
-  constexpr std::array<std::string_view, 11> kMetadata = {"name",
-                                                          "generateName",
-                                                          "namespace",
-                                                          "creationTimestamp",
-                                                          "deletionTimestamp",
-                                                          "deletionGracePeriodSeconds",
-                                                          "selfLink",
-                                                          "uid",
-                                                          "generation",
-                                                          "managedFields",
-                                                          "resourceVersion"};
   FieldSet set;
   const std::string metadata = FieldElement("metadata");
   set.Insert({metadata});
   set.Insert({FieldElement("apiVersion")});
   set.Insert({FieldElement("kind")});
-  for (const std::string_view name : kMetadata) set.Insert({metadata, FieldElement(name)});
+  for (const std::string_view name : kServersMetadata) set.Insert({metadata, FieldElement(name)});
   return set;
 }
 
@@ -126,6 +127,10 @@ Value TreeOf(const TypeInfo& type, const void* object) {
   Value tree = ToValue(type, object);
   if (Value* metadata = tree.Find("metadata")) metadata->Remove("managedFields");
   return tree;
+}
+
+bool IsServersOwn(std::string_view metadata_field) {
+  return std::ranges::find(kServersMetadata, metadata_field) != kServersMetadata.end();
 }
 
 void DropUnowned(std::string_view subresource, FieldSet& fields) {

@@ -59,6 +59,8 @@ bool IsReset(const std::vector<ManagedFieldsEntry>& entries);
 // An object as RecordUpdate and Apply want it: without managedFields.
 Value TreeOf(const TypeInfo& type, const void* object);
 
+// Whether a field of metadata is the server's, so that nobody owns it: names, times, versions.
+bool IsServersOwn(std::string_view metadata_field);
 // Takes out what nobody owns: names, times and versions that are the server's, and what cannot be
 // written through the subresource.
 void DropUnowned(std::string_view subresource, FieldSet& fields);

@@ -30,22 +30,6 @@ NodeSchema SchemaOf(const TypeInfo* type) {
   return schema;
 }
 
-NodeSchema SchemaOf(const Field& field) {
-  NodeSchema schema = SchemaOf(field.type);
-  if (schema.type == nullptr || schema.type->kind != TypeKind::kList) return schema;
-  const FieldOptions& options = field.options;
-  if (options.list_type == "map" && !options.list_keys[0].empty()) {
-    schema.shape = Shape::kKeyed;
-    schema.keys = options.list_keys;
-  } else if (options.list_type == "set") {
-    schema.shape = Shape::kSet;
-  } else if (options.list_type.empty() && !options.merge_key.empty()) {
-    schema.shape = Shape::kKeyed;
-    schema.keys = {options.merge_key};
-  }
-  return schema;
-}
-
 // The item's own value of a key, or the key's default; null if there is neither.
 Value KeyOf(const NodeSchema& list, const Value& item, std::string_view key) {
   const Value* found = item.Find(key);
@@ -91,10 +75,26 @@ Decoded Decode(const TypeInfo& type, const Value& value) {
 
 NodeSchema RootSchema(const TypeInfo& type) { return SchemaOf(&type); }
 
+NodeSchema FieldSchema(const Field& field) {
+  NodeSchema schema = SchemaOf(field.type);
+  if (schema.type == nullptr || schema.type->kind != TypeKind::kList) return schema;
+  const FieldOptions& options = field.options;
+  if (options.list_type == "map" && !options.list_keys[0].empty()) {
+    schema.shape = Shape::kKeyed;
+    schema.keys = options.list_keys;
+  } else if (options.list_type == "set") {
+    schema.shape = Shape::kSet;
+  } else if (options.list_type.empty() && !options.merge_key.empty()) {
+    schema.shape = Shape::kKeyed;
+    schema.keys = {options.merge_key};
+  }
+  return schema;
+}
+
 NodeSchema MemberSchema(const NodeSchema& parent, std::string_view name) {
   if (parent.shape == Shape::kMap) return SchemaOf(parent.type->element);
   const FoundField found = FindField(*parent.type, name);
-  return found.field == nullptr ? NodeSchema() : SchemaOf(*found.field);
+  return found.field == nullptr ? NodeSchema() : FieldSchema(*found.field);
 }
 
 NodeSchema ItemSchema(const NodeSchema& list) {

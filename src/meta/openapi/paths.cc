@@ -20,6 +20,11 @@ constexpr Parameter kWriteParameters[] = {
     {"dryRun", "string", "All: do everything except write."},
     {"fieldManager", "string", "Who writes."},
     {"fieldValidation", "string", "What becomes of unknown fields: Ignore, Warn or Strict."}};
+constexpr Parameter kPatchParameters[] = {
+    {"dryRun", "string", "All: do everything except write."},
+    {"fieldManager", "string", "Who writes; an apply must say it."},
+    {"fieldValidation", "string", "What becomes of unknown fields: Ignore, Warn or Strict."},
+    {"force", "boolean", "Apply: take fields that others own and that are to be different."}};
 constexpr Parameter kListParameters[] = {
     {"allowWatchBookmarks", "boolean", "Watch: say from time to time how far it is."},
     {"continue", "string", "The page after the one that gave this text."},
@@ -54,11 +59,11 @@ constexpr Verb kCreateOnly[] = {{"post", "post", "create", kWriteParameters, "ki
 constexpr Verb kObject[] = {
     {"get", "get", "read", kPretty, "", "kind"},
     {"put", "put", "replace", kWriteParameters, "kind", "kind"},
-    {"patch", "patch", "patch", kWriteParameters, "Patch", "kind"},
+    {"patch", "patch", "patch", kPatchParameters, "Patch", "kind"},
     {"delete", "delete", "delete", kDeleteParameters, "DeleteOptions", "Status"}};
 constexpr Verb kSubresource[] = {{"get", "get", "read", kPretty, "", "kind"},
                                  {"put", "put", "replace", kWriteParameters, "kind", "kind"},
-                                 {"patch", "patch", "patch", kWriteParameters, "Patch", "kind"}};
+                                 {"patch", "patch", "patch", kPatchParameters, "Patch", "kind"}};
 
 constexpr Verb kUsageVerbs[] = {{"get", "get", "read", {}, "", "Usage"}};
 constexpr Verb kBindingVerbs[] = {{"post", "post", "create", {}, "Binding", "kind"},
@@ -93,7 +98,8 @@ constexpr SubresourcePaths kSubresourcePaths[] = {{"binding", "Binding", kBindin
 
 constexpr std::string_view kPatchTypes[] = {"application/json-patch+json",
                                             "application/merge-patch+json",
-                                            "application/strategic-merge-patch+json"};
+                                            "application/strategic-merge-patch+json",
+                                            "application/apply-patch+yaml"};
 
 // Builds the paths of one kind.
 class PathBuilder {

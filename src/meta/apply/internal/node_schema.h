@@ -32,6 +32,7 @@ struct NodeSchema {
 };
 
 NodeSchema RootSchema(const TypeInfo& type);
+NodeSchema FieldSchema(const Field& field);
 // REQUIRES: kStruct or kMap.
 NodeSchema MemberSchema(const NodeSchema& parent, std::string_view name);
 // REQUIRES: kKeyed or kSet.
