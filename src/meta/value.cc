@@ -43,6 +43,13 @@ bool EqualObjects(const std::vector<Value::Member>& a, const std::vector<Value::
   return true;
 }
 
+// An object without members has no list of them (object_ is null): sets of fields consist of little
+// else.
+const std::vector<Value::Member>& NoMembers() {
+  static const std::vector<Value::Member> kNone;
+  return kNone;
+}
+
 }  // namespace
 
 Value::Value() : int_(0) {}
@@ -61,14 +68,14 @@ Value Value::Array(std::vector<Value> items) {
 
 Value Value::Object() {
   Value value;
-  value.object_ = new std::vector<Member>();
+  value.object_ = nullptr;
   value.type_ = Type::kObject;
   return value;
 }
 
 Value Value::Object(std::vector<Member> members) {
   Value value;
-  value.object_ = new std::vector<Member>(std::move(members));
+  value.object_ = members.empty() ? nullptr : new std::vector<Member>(std::move(members));
   value.type_ = Type::kObject;
   return value;
 }
@@ -81,7 +88,9 @@ Value::Value(const Value& other) : type_(other.type_), int_(0) {
     case Type::kDouble: double_ = other.double_; break;
     case Type::kString: string_ = new std::string(*other.string_); break;
     case Type::kArray: array_ = new std::vector<Value>(*other.array_); break;
-    case Type::kObject: object_ = new std::vector<Member>(*other.object_); break;
+    case Type::kObject:
+      object_ = other.object_ == nullptr ? nullptr : new std::vector<Member>(*other.object_);
+      break;
   }
 }
 
@@ -146,17 +155,18 @@ std::vector<Value>& Value::items() {
 
 const std::vector<Value::Member>& Value::members() const {
   CHECK(type_ == Type::kObject);
-  return *object_;
+  return object_ == nullptr ? NoMembers() : *object_;
 }
 
 std::vector<Value::Member>& Value::members() {
   CHECK(type_ == Type::kObject);
+  if (object_ == nullptr) object_ = new std::vector<Member>();
   return *object_;
 }
 
 const Value* Value::Find(std::string_view key) const {
   if (type_ != Type::kObject) return nullptr;
-  for (const auto& member : *object_) {
+  for (const auto& member : members()) {
     if (member.key == key) return &member.value;
   }
   return nullptr;
@@ -174,7 +184,7 @@ Value& Value::Set(std::string_view key, Value value) {
 Value& Value::Append(Value value) { return items().emplace_back(std::move(value)); }
 
 bool Value::Remove(std::string_view key) {
-  if (type_ != Type::kObject) return false;
+  if (type_ != Type::kObject || object_ == nullptr) return false;
   return std::erase_if(*object_, [&](const Member& member) { return member.key == key; }) > 0;
 }
 
@@ -218,7 +228,7 @@ bool Value::operator==(const Value& other) const {
     case Type::kDouble: return double_ == other.double_;
     case Type::kString: return *string_ == *other.string_;
     case Type::kArray: return *array_ == *other.array_;
-    case Type::kObject: return EqualObjects(*object_, *other.object_);
+    case Type::kObject: return EqualObjects(members(), other.members());
   }
   return false;
 }
