@@ -59,6 +59,7 @@ class Applier {
           BadRequest("metadata.name is missing: apply needs a name to find the object by"),
           "berth create -f makes objects with generateName");
     }
+    if (arguments_.Switch("server-side")) return ApplyOnServer(placement);
     placement.object = WithLastApplied(placement.object);
     Status status;
     for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
@@ -77,6 +78,21 @@ class Applier {
     Api::Query out = WriteQuery(arguments_);
     out.emplace_back("fieldValidation", FieldValidationOf(arguments_));
     return out;
+  }
+
+  // The server knows who set which field: it needs no state, and nothing has to be tried again.
+  Status ApplyOnServer(const Placement& placement) {
+    Api::Query query = Query();
+    if (arguments_.Switch("force-conflicts")) query.emplace_back("force", "true");
+    const auto applied = api_.Patch(Path(placement),
+                                    "application/apply-patch+yaml",
+                                    meta::WriteJson(placement.object),
+                                    std::move(query));
+    if (applied.ok()) return PrintOutcome(session_, arguments_, *applied, "serverside-applied");
+    if (!applied.status().Is(Reason::kConflict)) return applied.status();
+    return Advise(applied.status(),
+                  "--force-conflicts takes these fields over; without them in the manifest they "
+                  "stay with who has them");
   }
 
   Status Try(const Placement& placement) {
@@ -121,6 +137,13 @@ Status RunApply(Session& session, const Arguments& arguments) {
   if (arguments.List("filename").empty()) {
     return Advise(BadRequest("no manifest is given"), "berth apply -f FILE");
   }
+  if (arguments.Switch("force-conflicts") && !arguments.Switch("server-side")) {
+    return BadRequest("--force-conflicts goes with --server-side: only the server knows conflicts");
+  }
+  if (arguments.Switch("server-side") && arguments.Text("dry-run") == "client") {
+    return Advise(BadRequest("--server-side needs the server, --dry-run=client does without"),
+                  "--dry-run=server");
+  }
   TRY(const std::vector<Manifest> manifests, ManifestsOf(session, arguments));
   TRY(Api * api, session.GetApi());
   Applier applier(session, arguments, *api);
@@ -133,6 +156,13 @@ Status RunApply(Session& session, const Arguments& arguments) {
   return failures.Outcome();
 }
 
+constexpr Flag kServerSide = {
+    .name = "server-side",
+    .help = "The server merges, and remembers which fields are whose (--field-manager)."};
+constexpr Flag kForceConflicts = {
+    .name = "force-conflicts",
+    .help = "With --server-side: take fields that others own and that are to be different."};
+
 constexpr std::array kFlags = {
     flags::kFilename,
     flags::kRecursive,
@@ -140,6 +170,8 @@ constexpr std::array kFlags = {
     flags::kValidate,
     flags::kOutput,
     flags::kFieldManager,
+    kServerSide,
+    kForceConflicts,
 };
 
 }  // namespace
@@ -151,12 +183,15 @@ Command ApplyCommand() {
           .summary = "Make objects as manifests say: create or change them",
           .details =
               "What a manifest no longer says is removed; what others have set stays. The manifest "
-              "is\nremembered in the same annotation as kubectl's, so both can be used in turn.",
+              "is\nremembered in the same annotation as kubectl's, so both can be used in turn.\n\n"
+              "With --server-side the server remembers instead which fields are whose. Another\n"
+              "manager's field that is to be different is a conflict, and nothing is written.",
           .examples =
               "berth apply -f web.yaml\n"
               "berth apply -f manifests/ -R\n"
               "berth apply -f - < web.yaml\n"
-              "berth apply -f web.yaml --dry-run=server -o yaml",
+              "berth apply -f web.yaml --dry-run=server -o yaml\n"
+              "berth apply -f web.yaml --server-side --field-manager deploy",
           .flags = kFlags,
           .run = &RunApply};
 }

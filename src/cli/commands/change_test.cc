@@ -114,6 +114,31 @@ TEST_F(ChangeTest, ApplyBelievesTheServerThatNothingChanged) {
             "machine.compute.ironcore.dev/web unchanged\n");
 }
 
+TEST_F(ChangeTest, ServerSideApplySendsTheManifestAsItIs) {
+  server().On("PATCH " + kMachines + "/web?fieldManager=deploy&fieldValidation=Strict",
+              Machine("web"));
+  const auto ended =
+      Run({"apply", "--server-side", "--field-manager", "deploy", "-f", "-"}, kManifest);
+  EXPECT_EQ(ended.out, "machine.compute.ironcore.dev/web serverside-applied\n") << ended.err;
+  const auto asked = server().Last("PATCH");
+  EXPECT_EQ(asked.content_type, "application/apply-patch+yaml");
+  EXPECT_FALSE(asked.body.contains("last-applied")) << asked.body;
+}
+
+TEST_F(ChangeTest, AConflictOfServerSideApplySaysHowToGoOn) {
+  server().On("PATCH " + kMachines + "/web" + kStrict,
+              StatusBody(409, "Conflict", "Apply failed with 1 conflict"),
+              409);
+  server().On("PATCH " + kMachines + "/web" + kStrict + "&force=true", Machine("web"));
+  const auto refused = Run({"apply", "--server-side", "-f", "-"}, kManifest);
+  EXPECT_NE(refused.code, 0);
+  EXPECT_TRUE(refused.err.contains("Apply failed with 1 conflict")) << refused.err;
+  EXPECT_TRUE(refused.err.contains("--force-conflicts")) << refused.err;
+  EXPECT_EQ(Run({"apply", "--server-side", "--force-conflicts", "-f", "-"}, kManifest).code, 0);
+  EXPECT_NE(Run({"apply", "--force-conflicts", "-f", "-"}, kManifest).code, 0);
+  EXPECT_NE(Run({"apply", "--server-side", "--dry-run=client", "-f", "-"}, kManifest).code, 0);
+}
+
 TEST_F(ChangeTest, DeletesFilesFromBottomToTop) {
   server().On("DELETE /api/v1/namespaces/a", "{}");
   server().On("DELETE " + kMachines + "/web", "{}");

@@ -15,6 +15,7 @@
 #include "cli/files.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/fetch.h"
+#include "cli/objects/managers.h"
 #include "cli/objects/targets.h"
 #include "cli/session/session.h"
 #include "meta/json.h"
@@ -91,7 +92,7 @@ class EditRound {
     TRY(Api * api, session_.GetApi());
     TRY(Value original, FetchObject(*api, target_.resource, space_, target_.name));
     // Nobody edits the bookkeeping of server-side apply by hand.
-    if (Value* metadata = original.Find("metadata")) metadata->Remove("managedFields");
+    HideManagers(original);
     std::string text = meta::WriteYaml(original);
     std::string problem;
     while (true) {

@@ -15,6 +15,7 @@
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/fetch.h"
+#include "cli/objects/managers.h"
 #include "cli/objects/targets.h"
 #include "cli/objects/watcher.h"
 #include "cli/render/object_table.h"
@@ -35,6 +36,12 @@ struct GetOptions {
   bool ignore_not_found = false;
   std::string sort_by;
   ObjectTableOptions table;
+  bool show_managers = false;
+
+  // Whoever names a field with a path wants to see it.
+  bool hides_managers() const {
+    return !show_managers && (format.kind == OutputKind::kJson || format.kind == OutputKind::kYaml);
+  }
 };
 
 // What one command line asks for, per kind: a list, or some names.
@@ -53,6 +60,7 @@ Result<GetOptions> ReadOptions(Session& session, const Arguments& arguments) {
   out.selection.field_selector = arguments.Text("field-selector");
   out.ignore_not_found = arguments.Switch("ignore-not-found");
   out.sort_by = arguments.Text("sort-by");
+  out.show_managers = arguments.Switch("show-managed-fields");
   out.table.wide = out.format.kind == OutputKind::kWide;
   out.table.show_labels = arguments.Switch("show-labels");
   out.table.label_columns = arguments.List("label-columns");
@@ -210,6 +218,7 @@ Status PrintObjects(Session& session,
         objects, options.sort_by, [](const Value& object) -> const Value& { return object; }));
   }
   if (objects.empty() && (single || !failures.empty())) return OkStatus();
+  if (options.hides_managers()) std::ranges::for_each(objects, HideManagers);
   const Value printed = single ? std::move(objects.front()) : ListOf(std::move(objects));
   return PrintValue(session.environment(), options.format, printed);
 }
@@ -261,6 +270,7 @@ class LiveList {
   Status Print(const std::string& type, Value object) {
     if (!options_.format.is_table()) {
       Value shown = std::move(object);
+      if (options_.hides_managers()) HideManagers(shown);
       if (show_types_) {
         Value event = Value::Object();
         event.Set("type", type);
@@ -325,6 +335,7 @@ constexpr std::array kFlags = {
          .value_name = "PATH",
          .help = "Order by this field: .metadata.creationTimestamp."},
     Flag{.name = "show-labels", .help = "All labels as the last column."},
+    Flag{.name = "show-managed-fields", .help = "With -o json or yaml: who has set which fields."},
     Flag{.name = "label-columns",
          .letter = 'L',
          .kind = FlagKind::kCommaList,

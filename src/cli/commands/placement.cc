@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "cli/failure.h"
+#include "cli/objects/managers.h"
 #include "cli/render/output.h"
 
 namespace berth::cli {
@@ -54,7 +55,11 @@ Status PrintOutcome(Session& session,
                     const Value& object,
                     std::string_view outcome) {
   TRY(const OutputFormat format, ParseOutputFormat(arguments.Text("output")));
-  if (!format.is_table()) return PrintValue(session.environment(), format, object);
+  if (!format.is_table()) {
+    Value shown = object;
+    HideManagers(shown);
+    return PrintValue(session.environment(), format, shown);
+  }
   const std::string& mode = arguments.Text("dry-run");
   const std::string_view note =
       mode == "none" ? "" : (mode == "server" ? " (server dry run)" : " (dry run)");
