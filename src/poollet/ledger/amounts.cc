@@ -67,7 +67,7 @@ int64_t ShareOf(int64_t size, int64_t quantity) {
   if (size <= 0) return 0;
   if (quantity <= 0) return fleet::kShareWhole;
   const Wide parts = static_cast<Wide>(fleet::kShareWhole) * size;
-  const Wide share = (parts + quantity - 1) / quantity;
+  const Wide share = std::max<Wide>(parts / quantity, 1);
   return static_cast<int64_t>(std::min<Wide>(share, std::numeric_limits<int64_t>::max()));
 }
 

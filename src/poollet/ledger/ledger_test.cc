@@ -203,6 +203,20 @@ TEST_F(LedgerTest, D2_ClassesOfARuntimeThatOnlyCountsShareOneWhole) {
   EXPECT_EQ(ledger_.CapacityOf("machines"), (Amounts{{"share", fleet::kShareWhole}}));
 }
 
+TEST_F(LedgerTest, D2_AsManyFitAsARuntimeThatOnlyCountsSays) {
+  for (const int count : {1, 3, 7, 12, 41, 999}) {
+    Ledger ledger("boot");
+    ledger.SetPool({.uid = "machines",
+                    .counting = PoolBudget::Counting::kShares,
+                    .limits = {},
+                    .classes = {{"small", count}}});
+    for (int i = 0; i < count; ++i) {
+      EXPECT_TRUE(ledger.Admit(AllocationOf(Item(std::to_string(i), {})), kStart).fits) << count;
+    }
+    EXPECT_FALSE(ledger.Admit(AllocationOf(Item("more", {})), kStart).fits) << count;
+  }
+}
+
 TEST_F(LedgerTest, AClassThatTheRuntimeDoesNotHaveIsRefused) {
   ledger_.SetPool({.uid = "machines", .counting = {}, .limits = {}, .classes = {{"large", 0}}});
   EXPECT_EQ(Ask(OfferOf(1, Item("a", {{"cpu", 1}}))).reason, "ClassUnknown");
@@ -288,7 +302,7 @@ TEST_F(LedgerTest, AmountsThatAreTooLargeDoNotGoRound) {
   const int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(Ask(OfferOf(1, Item("a", {{"cpu", most}}))).missing, (Amounts{{"cpu", most - 4000}}));
   EXPECT_EQ(Ask(OfferOf(2, Item("a", {{"cpu", -1}}))).reason, "BadRequest");
-  EXPECT_EQ(ShareOf(1, 3), 333'333'333'334);
+  EXPECT_EQ(ShareOf(1, 3), 333'333'333'333);
   EXPECT_EQ(ShareOf(most, 1), most);
 }
 
