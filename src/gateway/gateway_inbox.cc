@@ -59,11 +59,10 @@ void Gateway::OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat) {
     return session.End({.reason = std::string(kFenced),
                         .message = "this session gets no more grants: connect again"});
   }
-  agent::ServerMessage message;
-  message.mutable_grant()->set_number(heartbeat.number());
-  message.mutable_grant()->set_ttl_ms(
-      static_cast<uint64_t>(health_.LeaseOf(session.host()).millis()));
-  session.Send(message);
+  agent::Grant grant;
+  grant.set_number(heartbeat.number());
+  grant.set_ttl_ms(static_cast<uint64_t>(health_.LeaseOf(session.host()).millis()));
+  session.QueueGrant(std::move(grant));
 }
 
 void Gateway::OnGoodbye(Session& session, const agent::Goodbye& goodbye) {
@@ -87,6 +86,8 @@ void Gateway::OnGoodbye(Session& session, const agent::Goodbye& goodbye) {
 
 void Gateway::OnBatch(Session& session, const agent::HostBatch& batch) {
   const Time now = deps_.loop.Now();
+  if (batch.has_heartbeat()) OnHeartbeat(session, batch.heartbeat());
+  if (session.ended()) return;
   for (const agent::Answer& answer : batch.answers()) OnAnswer(session, answer);
   for (const agent::AssignAck& ack : batch.acks()) OnAck(session, ack);
   for (const agent::AssignRefused& refused : batch.refusals()) OnAssignRefused(session, refused);

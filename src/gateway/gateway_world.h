@@ -324,7 +324,7 @@ class TestHost {
   }
   size_t grants() const {
     size_t count = 0;
-    for (const auto& message : received) count += message.has_grant() ? 1 : 0;
+    for (const auto& message : received) count += message.batch().has_grant() ? 1 : 0;
     return count;
   }
   const std::optional<Status>& end() const { return end_; }

@@ -32,6 +32,17 @@ agent::ServerBatch& Session::Queue() {
   return *queued_.mutable_batch();
 }
 
+void Session::QueueGrant(agent::Grant grant) {
+  *queued_.mutable_batch()->mutable_grant() = std::move(grant);
+  if (flush_posted_ || grant_timed_) return;
+  grant_timed_ = true;
+  loop_.After("gateway.grant", kGrantPause, [this, alive = alive_] {
+    if (!*alive) return;
+    grant_timed_ = false;
+    Flush();
+  });
+}
+
 void Session::QueueAssign(agent::Assign assign) {
   assign_bytes_ += assign.ByteSizeLong();
   *Queue().add_assigns() = std::move(assign);

@@ -59,6 +59,8 @@ class Session {
   void Send(const agent::ServerMessage& message);
   // Goes with this turn's message.
   agent::ServerBatch& Queue();
+  // Goes with the next message to the host, at the latest kGrantPause from now.
+  void QueueGrant(agent::Grant grant);
   void Flush();
   // Assignments that wait for this turn's message.
   void QueueAssign(agent::Assign assign);
@@ -107,6 +109,8 @@ class Session {
  private:
   // Decoded objects that wait for their assignment: 32 * 3.5 KB.
   static constexpr size_t kObjectsKept = 32;
+  // A host that says it is there while it answers an offer hears of the binding within this.
+  static constexpr Duration kGrantPause = Duration::Millis(50);
 
   rt::Loop& loop_;
   net::MessageStream& stream_;
@@ -114,6 +118,7 @@ class Session {
   const uint64_t number_;
   agent::ServerMessage queued_;
   bool flush_posted_ = false;
+  bool grant_timed_ = false;
   size_t assign_bytes_ = 0;
   std::optional<Refusal> ended_;
   rt::ChildContext* reader_ = nullptr;

@@ -149,11 +149,10 @@ rt::Task<Status> Host::RefreshLoop() {
       if (refreshed.Is(Reason::kCancelled)) co_return refreshed;
       next = loop_.Now() + options_.statistics_interval;
     }
-    const bool is_news =
-        facts_said_ != ledger_.version().counter || fence_said_ != leases_.problem();
-    if (loop_.Now() - last_facts >= kFactsPause && in_session_ && is_news) {
+    const FactsNews news = NewsOfFacts();
+    if (loop_.Now() - last_facts >= kFactsPause && in_session_ && news != FactsNews::kNone) {
       last_facts = loop_.Now();
-      deps_.wake(Urgency::kSoon);
+      deps_.wake(news == FactsNews::kUrgent ? Urgency::kSoon : Urgency::kIdle);
     }
   }
 }
@@ -284,12 +283,21 @@ void Host::ApplyBudgets() {
   }
 }
 
-void Host::SayFacts() {
-  const uint64_t counter = ledger_.version().counter;
-  const bool classes =
+Host::FactsNews Host::NewsOfFacts() const {
+  const bool is_urgent =
+      facts_said_ == 0 || corrections_said_ != ledger_.corrections() ||
+      fence_said_ != leases_.problem() ||
       std::ranges::any_of(ports_, [](const auto& port) { return port.second.classes_changed; });
-  const bool fence = fence_said_ != leases_.problem();
-  if (!synced_ || (counter == facts_said_ && !classes && !fence)) return;
+  if (is_urgent) return FactsNews::kUrgent;
+  return facts_said_ != ledger_.version().counter ? FactsNews::kFigures : FactsNews::kNone;
+}
+
+// What the server itself has brought here it has counted: such figures can wait.
+void Host::SayFacts() {
+  const FactsNews news = NewsOfFacts();
+  const bool is_due = news == FactsNews::kUrgent ||
+                      (news == FactsNews::kFigures && loop_.Now() - facts_said_at_ >= kFactsPause);
+  if (!synced_ || !is_due) return;
   std::vector<SpokenFacts> all;
   for (auto& [kind, port] : ports_) {
     const std::string uid = PoolUidOf(kind);
@@ -306,7 +314,9 @@ void Host::SayFacts() {
     if (std::exchange(port.classes_changed, false)) facts.classes = port.classes;
     all.push_back(std::move(facts));
   }
-  facts_said_ = counter;
+  facts_said_ = ledger_.version().counter;
+  facts_said_at_ = loop_.Now();
+  corrections_said_ = ledger_.corrections();
   fence_said_ = leases_.problem();
   outbox_.Facts(std::move(all));
 }

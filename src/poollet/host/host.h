@@ -181,6 +181,9 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   rt::Task<Status> RefreshPort(fleet::ObjectKind kind);
   void TakeStatistics(const iri::HostCapacity& capacity, std::vector<fleet::Statistics>& out);
   void ApplyBudgets();
+  enum class FactsNews : uint8_t { kNone, kFigures, kUrgent };
+  // What the server does not know of the host's figures yet.
+  FactsNews NewsOfFacts() const;
   void SayFacts();
   void ArmExpiry();
   void PersistHost();
@@ -281,8 +284,10 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   // Assignments to a runtime that has not said yet what it has, serialized, by uid.
   std::map<std::string, std::string> early_assigns_;
 
-  uint64_t facts_said_ = 0;  // the ledger's counter
-  std::string fence_said_;   // the fencer's problem
+  uint64_t facts_said_ = 0;        // the ledger's counter
+  uint64_t corrections_said_ = 0;  // the ledger's
+  Time facts_said_at_;
+  std::string fence_said_;  // the fencer's problem
   std::optional<rt::TimerId> expiry_timer_;
   struct CpuSample {
     Duration cpu_time;

@@ -158,7 +158,7 @@ void Outbox::Event(SpokenEvent event) {
 
 void Outbox::Statistics(std::vector<fleet::Statistics> statistics) {
   statistics_ = std::move(statistics);
-  wake_(Urgency::kSoon);
+  wake_(Urgency::kIdle);
 }
 
 void Outbox::Facts(std::vector<SpokenFacts> facts) {

@@ -26,8 +26,9 @@ Amounts Common(const Amounts& a, const Amounts& b);
 std::string Format(const Amounts& amounts);
 
 // The part of a pool that one object takes whose pool says only that `quantity` of its size fit if
-// nothing else ran: `size` is 1 for a machine, bytes for a volume. Rounded down, so that as many fit
-// as the runtime says: thirds that are rounded up make no whole, and the last one would be refused.
+// nothing else ran: `size` is 1 for a machine, bytes for a volume. Rounded down, so that as many
+// fit as the runtime says: thirds that are rounded up make no whole, and the last one would be
+// refused.
 int64_t ShareOf(int64_t size, int64_t quantity);
 
 }  // namespace berth::poollet

@@ -46,6 +46,7 @@ void Ledger::SetCapacity(Amounts capacity) {
   if (capacity == capacity_) return;
   capacity_ = std::move(capacity);
   ++counter_;
+  ++corrections_;
 }
 
 void Ledger::SetPool(PoolBudget pool) {
@@ -55,6 +56,7 @@ void Ledger::SetPool(PoolBudget pool) {
   for (auto& [_, entry] : allocations_) entry.counted = Count(entry.item);
   sums_current_ = false;
   ++counter_;
+  ++corrections_;
 }
 
 const PoolBudget* Ledger::PoolOf(const std::string& pool_uid) const {
@@ -239,6 +241,7 @@ fleet::Answer Ledger::Ask(const fleet::Offer& offer, uint64_t term_seen, Time no
     answer.message = std::move(verdict.message);
     answer.missing = std::move(verdict.missing);
   }
+  if (answer.verdict != fleet::Answer::Verdict::kAccepted) ++corrections_;
   answer.ledger = version();
   return answer;
 }
@@ -249,6 +252,7 @@ void Ledger::Release(fleet::OfferId offer) {
     if (hold.offer == offer) uids.push_back(uid);
   }
   for (const auto& uid : uids) TakeHold(uid);
+  if (!uids.empty()) ++corrections_;
 }
 
 void Ledger::Expire(Time now) {
@@ -257,6 +261,7 @@ void Ledger::Expire(Time now) {
     if (hold.expires <= now) uids.push_back(uid);
   }
   for (const auto& uid : uids) TakeHold(uid);
+  if (!uids.empty()) ++corrections_;
 }
 
 std::optional<Time> Ledger::next_expiry() const {
@@ -281,6 +286,7 @@ Verdict Ledger::Admit(const Allocation& allocation, Time now) {
     TakeAllocation(allocation.uid);
   }
   Verdict verdict = Check(entry);
+  if (!verdict.fits || before.has_value()) ++corrections_;
   if (verdict.fits) {
     PutAllocation(std::move(entry));
   } else if (before.has_value()) {
@@ -293,9 +299,13 @@ void Ledger::Restore(const Allocation& allocation) {
   TakeHold(allocation.uid);
   TakeAllocation(allocation.uid);
   PutAllocation({.item = allocation, .counted = Count(allocation)});
+  ++corrections_;
 }
 
-void Ledger::Free(const std::string& uid) { TakeAllocation(uid); }
+void Ledger::Free(const std::string& uid) {
+  TakeAllocation(uid);
+  ++corrections_;
+}
 
 void Ledger::SetOrphans(std::vector<OrphanUse> orphans) {
   orphans_ = std::move(orphans);
@@ -310,6 +320,7 @@ void Ledger::SetOrphans(std::vector<OrphanUse> orphans) {
   }
   sums_current_ = false;
   ++counter_;
+  ++corrections_;
 }
 
 const Allocation* Ledger::Find(const std::string& uid) const {

@@ -103,6 +103,9 @@ class Ledger {
   const Allocation* Find(const std::string& uid) const;
 
   fleet::LedgerVersion version() const { return {.boot = boot_, .counter = counter_}; }
+  // Grows with every change that may have made room, or refused for want of it: whoever decides on
+  // older figures would decide wrongly.
+  uint64_t corrections() const { return corrections_; }
   // As the server is told: of one pool, what it could use at most and what is used of that. All
   // pools of a host that share its capacity show the same use.
   Amounts CapacityOf(const std::string& pool_uid) const;
@@ -153,6 +156,7 @@ class Ledger {
 
   const std::string boot_;
   uint64_t counter_ = 0;
+  uint64_t corrections_ = 0;
   Amounts capacity_;
   std::map<std::string, PoolBudget, std::less<>> pools_;
   std::map<std::string, Hold, std::less<>> holds_;

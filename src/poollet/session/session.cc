@@ -183,6 +183,7 @@ rt::Task<Status> Session::Greet(net::MessageStream* stream) {
                          ? kHeartbeatDefault
                          : Duration::Millis(static_cast<int64_t>(welcome.heartbeat_ms()));
   last_word_ = loop_.Now();
+  last_heartbeat_ = loop_.Now() - heartbeat_every_;
   for (std::string& chunk : peer_.Announce()) {
     CO_TRY_STATUS(co_await stream->Write(std::move(chunk)));
   }
@@ -202,6 +203,7 @@ rt::Task<Status> Session::ReadLoop(net::MessageStream* stream) {
 Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* stream) {
   switch (message.message_case()) {
     case pb::ServerMessage::kBatch:
+      if (message.batch().has_grant()) Granted(message.batch().grant());
       peer_.Received(message.batch());
       for (const auto& tunnel : message.batch().tunnels()) {
         if (helpers_ == nullptr || helpers_->size() > kTunnelsMax) break;
@@ -220,10 +222,7 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
       if (draining_ && !SayGoodbye(LeaveMode::kDrain)) return Unavailable("the outbox is full");
       Wake(Urgency::kNow);
       break;
-    case pb::ServerMessage::kGrant:
-      peer_.Granted(message.grant().number(),
-                    Duration::Millis(static_cast<int64_t>(message.grant().ttl_ms())));
-      break;
+    case pb::ServerMessage::kGrant: Granted(message.grant()); break;
     case pb::ServerMessage::kPing: {
       pb::HostMessage pong;
       pong.mutable_pong()->set_number(message.ping().number());
@@ -244,6 +243,10 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
   return OkStatus();
 }
 
+void Session::Granted(const pb::Grant& grant) {
+  peer_.Granted(grant.number(), Duration::Millis(static_cast<int64_t>(grant.ttl_ms())));
+}
+
 rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {
   // Before the server has said what it wants, it has no ear for batches.
   CO_TRY_STATUS(co_await may_speak_.Wait());
@@ -262,12 +265,29 @@ rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {
     has_idle_words_ = false;
     auto batch = peer_.TakeBatch();
     while (batch.has_value()) {
-      CO_TRY_STATUS(co_await stream->Write(*std::move(batch)));
+      CO_TRY_STATUS(co_await stream->Write(WithHeartbeat(*std::move(batch))));
       batch = peer_.TakeBatch();
       // The server takes only so many statuses in a second.
       if (batch.has_value()) CO_TRY_STATUS(co_await rt::Sleep(options_.batch_pause));
     }
   }
+}
+
+void Session::FillHeartbeat(pb::Heartbeat& heartbeat) {
+  heartbeat.mutable_session()->set_start(session_start_);
+  heartbeat.mutable_session()->set_counter(session_counter_);
+  heartbeat.set_number(++heartbeats_);
+  last_heartbeat_ = loop_.Now();
+  peer_.HeartbeatSent(heartbeats_);
+}
+
+// A host that speaks anyway says with it that it is there, and needs no message for that alone.
+std::string Session::WithHeartbeat(std::string batch) {
+  if (loop_.Now() - last_heartbeat_ < heartbeat_every_ / 2) return batch;
+  pb::HostMessage more;
+  FillHeartbeat(*more.mutable_batch()->mutable_heartbeat());
+  // Encoded messages in a row are one merged message.
+  return std::move(batch) + more.SerializeAsString();
 }
 
 rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
@@ -277,15 +297,19 @@ rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
       stream->Abort(Unavailable("the server has been silent for " + FormatDuration(silence)));
       co_return OkStatus();
     }
-    pb::HostMessage message;
-    pb::Heartbeat& heartbeat = *message.mutable_heartbeat();
-    heartbeat.mutable_session()->set_start(session_start_);
-    heartbeat.mutable_session()->set_counter(session_counter_);
-    heartbeat.set_number(++heartbeats_);
-    peer_.HeartbeatSent(heartbeats_);
-    if (!stream->TryWrite(message.SerializeAsString())) LOG_DEBUG("heartbeat: the outbox is full");
-    if (has_idle_words_) Wake(Urgency::kNow);
-    CO_TRY_STATUS(co_await rt::Sleep(heartbeat_every_));
+    const auto is_due = [this] { return loop_.Now() - last_heartbeat_ >= heartbeat_every_; };
+    if (is_due() && has_idle_words_ && synced_) {
+      Wake(Urgency::kNow);  // and it goes with them
+      CO_TRY_STATUS(co_await rt::Sleep(options_.coalesce));
+    }
+    if (is_due()) {
+      pb::HostMessage message;
+      FillHeartbeat(*message.mutable_heartbeat());
+      if (!stream->TryWrite(message.SerializeAsString())) {
+        LOG_DEBUG("heartbeat: the outbox is full");
+      }
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(last_heartbeat_ + heartbeat_every_ - loop_.Now()));
   }
 }
 

@@ -24,6 +24,8 @@
 #include "rt/task.h"
 
 namespace berth::agent::v1 {
+class Grant;
+class Heartbeat;
 class ServerBatch;
 class ServerMessage;
 class TunnelRequest;
@@ -141,6 +143,9 @@ class Session {
   rt::Task<Status> ReadLoop(net::MessageStream* stream);
   rt::Task<Status> WriteLoop(net::MessageStream* stream);
   rt::Task<Status> HeartbeatLoop(net::MessageStream* stream);
+  void Granted(const agent::v1::Grant& grant);
+  void FillHeartbeat(agent::v1::Heartbeat& heartbeat);
+  std::string WithHeartbeat(std::string batch);
   Status Dispatch(const agent::v1::ServerMessage& message, net::MessageStream* stream);
   bool SayGoodbye(LeaveMode mode);
   rt::Task<Status> RunTunnel(agent::v1::TunnelRequest request);
@@ -162,6 +167,7 @@ class Session {
   uint64_t session_start_ = 0;  // S
   uint64_t session_counter_ = 0;
   uint64_t heartbeats_ = 0;
+  Time last_heartbeat_;
   Duration heartbeat_every_;
   Time last_word_;  // of the server
   std::string last_error_;
