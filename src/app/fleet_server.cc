@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "client/records/cluster_record.h"
 #include "net/h2/h2_server.h"
+#include "net/relay/threaded_server.h"
 #include "net/rpc.h"
 #include "net/url.h"
 #include "pki/entropy.h"
@@ -34,7 +35,7 @@ struct FleetServer::Parts {
   const FleetServerOptions options;
   std::string address;
   std::unique_ptr<FleetParts> fleet;
-  std::unique_ptr<net::H2Server> server;
+  std::unique_ptr<net::ThreadedServer> server;
   rt::Event placing;
   rt::TaskScope scope;
 
@@ -80,7 +81,9 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
                                        std::move(parts_options));
   net::RpcRoutes routes = fleet->routes();
   deps.scheduling.AddRoutes(routes);
-  CO_TRY(server, net::H2Server::Start(deps.loop, std::move(server_options), std::move(routes)));
+  CO_TRY(server,
+         co_await net::ThreadedServer::Start(
+             &deps.loop, std::move(server_options), std::move(routes)));
   const std::string host = options.names.empty() ? options.host : options.names.front();
   address = net::FormatHostPort(host, server->port());
   std::vector<std::string> servers;

@@ -97,7 +97,6 @@ class RpcServer {
   virtual ~RpcServer() = default;  // REQUIRES: Stop() was awaited.
   // "host:port" as a dialer takes it.
   virtual const std::string& address() const = 0;
-  virtual size_t connections() const = 0;
   // Takes no new calls, cancels streams (their clients see Unavailable), lets unary calls finish
   // within the body's drain time, closes all connections. Always ok. Idempotent.
   virtual rt::Task<Status> Stop() = 0;

@@ -58,7 +58,7 @@ class H2Server final : public RpcServer {
 
   const std::string& address() const override;
   uint16_t port() const;
-  size_t connections() const override;
+  size_t connections() const;
   void Open();
   // New connections use this context; those in progress keep theirs.
   void SetTls(std::shared_ptr<const TlsContext> tls);

@@ -195,7 +195,7 @@ TEST(SimNetwork, ALongPartitionBreaksTheConnectionOnBothEnds) {
   world.loop.RunFor(Duration::Seconds(31));
   EXPECT_FALSE(world.channel->usable());
   EXPECT_EQ(world.handlers, 0);
-  EXPECT_EQ(world.server->connections(), 0U);
+  EXPECT_EQ(world.network.connections(), 0U);
   EXPECT_EQ(world.Say("too late", Duration::Seconds(1)).status().reason(), Reason::kUnavailable);
   EXPECT_EQ(world.Connect().reason(), Reason::kUnavailable) << "nobody answers a dial either";
   world.network.Heal("client", "server");

@@ -30,7 +30,6 @@ class SimServer final : public RpcServer {
   ~SimServer() override;
 
   const std::string& address() const override { return address_; }
-  size_t connections() const override { return sessions_.size(); }
   rt::Task<Status> Stop() override;
 
  private:
