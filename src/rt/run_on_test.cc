@@ -40,9 +40,8 @@ class RunOnTest : public testing::Test {
 TEST_F(RunOnTest, TheTaskRunsThereAndItsAnswerComesHere) {
   const auto ask = [this]() -> Task<Status> {
     auto owned = std::make_unique<int>(21);
-    CO_TRY(const int answer, co_await RunOn<Result<int>>(&there_, [this, owned = std::move(owned)] {
-             return Double(*owned);
-           }));
+    MakeTask<Result<int>> make = [this, owned = std::move(owned)] { return Double(*owned); };
+    CO_TRY(const int answer, co_await RunOn<Result<int>>(&there_, std::move(make)));
     EXPECT_TRUE(here_.IsOnLoop());
     EXPECT_EQ(answer, 42);
     co_return OkStatus();
@@ -52,7 +51,8 @@ TEST_F(RunOnTest, TheTaskRunsThereAndItsAnswerComesHere) {
 
 TEST_F(RunOnTest, ManyAtOnceEachGetTheirOwnAnswer) {
   const auto ask = [this](int i) -> Task<Status> {
-    CO_TRY(const int answer, co_await RunOn<Result<int>>(&there_, [this, i] { return Double(i); }));
+    MakeTask<Result<int>> make = [this, i] { return Double(i); };
+    CO_TRY(const int answer, co_await RunOn<Result<int>>(&there_, std::move(make)));
     EXPECT_EQ(answer, 2 * i);
     co_return OkStatus();
   };

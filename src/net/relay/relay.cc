@@ -31,10 +31,11 @@ rt::Task<Status> ServeStream(rt::Loop* net,
   auto end = std::make_shared<NetEnd>(*net, handlers->loop(), *stream, told_every);
   auto home = std::make_shared<HomeEnd>(*net, end, limits);
   end->Start(home);
-  const Status status = co_await rt::RunOn<Status>(
-      handlers, [handler = std::move(handler), home, call = std::move(call)]() mutable {
+  rt::MakeTask<Status> handle =
+      [handler = std::move(handler), home, call = std::move(call)]() mutable {
         return Handle(std::move(handler), std::move(home), std::move(call));
-      });
+      };
+  const Status status = co_await rt::RunOn<Status>(handlers, std::move(handle));
   const Status flushed = co_await end->Flush();
   CO_TRY_STATUS(co_await end->Close());
   CO_TRY_STATUS(flushed);
@@ -45,13 +46,10 @@ rt::Task<Result<std::string>> ServeUnary(rt::TaskScope* handlers,
                                          std::shared_ptr<const UnaryHandler> handler,
                                          RpcCall call,
                                          std::string request) {
-  co_return co_await rt::RunOn<Result<std::string>>(
-      handlers,
-      [handler = std::move(handler),
-       call = std::move(call),
-       request = std::move(request)]() mutable -> rt::Task<Result<std::string>> {
-        return (*handler)(std::move(call), std::move(request));
-      });
+  rt::MakeTask<Result<std::string>> handle =
+      [handler = std::move(handler), call = std::move(call), request = std::move(request)]() mutable
+      -> rt::Task<Result<std::string>> { return (*handler)(std::move(call), std::move(request)); };
+  co_return co_await rt::RunOn<Result<std::string>>(handlers, std::move(handle));
 }
 
 }  // namespace

@@ -18,14 +18,16 @@ class ThreadedServer::Body {
 
   rt::Task<Status> Start(H2ServerOptions options, RpcRoutes routes) {
     RpcRoutes relayed = RelayRoutes(std::move(routes), thread_.loop(), handlers_);
-    co_return co_await rt::RunOn<Status>(
-        &visits_, [this, options = std::move(options), relayed = std::move(relayed)]() mutable {
+    rt::MakeTask<Status> start =
+        [this, options = std::move(options), relayed = std::move(relayed)]() mutable {
           return StartThere(std::move(options), std::move(relayed));
-        });
+        };
+    co_return co_await rt::RunOn<Status>(&visits_, std::move(start));
   }
   rt::Task<Status> Stop() {
     if (std::exchange(is_stopped_, true)) co_return OkStatus();
-    const Status stopped = co_await rt::RunOn<Status>(&visits_, [this] { return StopThere(); });
+    rt::MakeTask<Status> stop = [this] { return StopThere(); };
+    const Status stopped = co_await rt::RunOn<Status>(&visits_, std::move(stop));
     CO_TRY_STATUS(co_await handlers_.Close());
     co_return stopped;
   }

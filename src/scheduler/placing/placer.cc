@@ -145,7 +145,12 @@ void Placer::Unpark(const std::string& uid) {
   Schedule();
 }
 
-void Placer::Avoid(PoolIndex pool) { board_.Avoid(pool, loop_.Now() + options_.avoid_failing); }
+void Placer::Avoid(PoolIndex pool) { AvoidFor(pool, options_.avoid_failing); }
+
+void Placer::AvoidFor(PoolIndex pool, Duration time) {
+  // It may have been deleted while its host was asked.
+  if (pools_.Find(pool) != nullptr) board_.Avoid(pool, loop_.Now() + time);
+}
 
 void Placer::Schedule() {
   if (is_scheduled_) return;
@@ -328,7 +333,7 @@ void Placer::Refused(Attempt& attempt, const HostAsked& host, const fleet::Answe
   if (answer.verdict == fleet::Answer::Verdict::kNoAnswer) {
     REACHED("scheduler.no_answer");
     refusal.reason = answer.reason.empty() ? "NoAnswer" : answer.reason;
-    board_.Avoid(host.pool, loop_.Now() + options_.avoid_silent);
+    AvoidFor(host.pool, options_.avoid_silent);
   } else if (answer.verdict == fleet::Answer::Verdict::kAlreadyHere) {
     // The host has it at another placement: the store will say how that came (S4).
     REACHED("scheduler.already_here");

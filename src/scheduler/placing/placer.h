@@ -161,6 +161,7 @@ class Placer {
   rt::Task<Status> CommitPlan(std::map<std::string, std::string> plan);
   void ExplainMember(const client::ObjectKey& key, Pending& pending) const;
 
+  void AvoidFor(PoolIndex pool, Duration time);
   // Ends an attempt; holds are given back and the room is free again.
   void Drop(const std::string& uid);
   WaitGroup GroupOf(const Request& request);

@@ -82,6 +82,23 @@ TEST_F(SchedulerTest, C3_AHostThatSaysNothingCountsAsNo) {
   EXPECT_NE(world_.GetMachine("web").status.placement->pool_uid, silent);
 }
 
+TEST_F(SchedulerTest, C3_APoolIsDeletedWhileItsHostIsAsked) {
+  const std::string alpha = world_.MakePool("alpha");
+  world_.StartScheduler();
+  world_.Join(alpha);
+  bool is_asked = false;
+  world_.fleet().Answers(alpha, [&is_asked](const fleet::Offer&) -> std::optional<fleet::Answer> {
+    is_asked = true;
+    return std::nullopt;
+  });
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.Until([&] { return is_asked; }));
+  world_.DeletePool("alpha");
+  world_.RunFor(Duration::Seconds(1));
+  world_.Join(world_.MakePool("beta"));
+  EXPECT_TRUE(world_.IsPlaced("web"));
+}
+
 TEST_F(SchedulerTest, C4_WhenEveryHostRefusesTheMachineSaysWhoAndWhy) {
   const std::string pool = world_.MakePool("alpha");
   world_.StartScheduler();

@@ -215,6 +215,11 @@ class SchedulerWorld {
         world_.Run(world_.client().Delete(apis::compute::kMachineKind, {kNamespace, name}, {}));
     CHECK(deleted.ok()) << deleted;
   }
+  void DeletePool(const std::string& name) {
+    const Status deleted =
+        world_.Run(world_.client().Delete(apis::compute::kMachinePoolKind, {"", name}, {}));
+    CHECK(deleted.ok()) << deleted;
+  }
   // Its host gives it back: what the gateway does when it is told Gone or AssignRefused.
   void LetGo(const std::string& name, const std::string& reason) {
     const auto machine = GetMachine(name);
