@@ -226,10 +226,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                                  const meta::Object* machine,
                                  std::string volume_pool);
   // What is there already is only confirmed. `assign` may be empty if its hash is known.
-  void SendAssign(Session& session,
-                  const DesiredEntry& entry,
-                  const std::string& hash,
-                  agent::Assign assign);
+  void SendAssign(Session& session, const DesiredEntry& entry, EncodedAssign assign);
   // Tombstones of the pool that were left since its host was admitted.
   rt::Task<Status> FindTombstones(std::string pool_uid, Strangers strangers);
   void OnTombstone(Session& session, client::Tombstone stone);

@@ -194,10 +194,9 @@ bool Gateway::AssignAtOnce(Session& session,
   const Parts parts;
   if (!NeedsOf(object, parts).empty()) return false;
   index_.SetReferences(entry.uid, entry.key, parts);
-  agent::Assign assign = AssembleAssign(object, parts, cluster_.incarnation);
-  const std::string hash = assign.hash();
-  index_.SetHash(entry.uid, entry.touches, hash);
-  SendAssign(session, entry, hash, std::move(assign));
+  EncodedAssign assign = AssembleAssign(object, parts, cluster_.incarnation);
+  index_.SetHash(entry.uid, entry.touches, assign.hash);
+  SendAssign(session, entry, std::move(assign));
   return true;
 }
 
@@ -216,10 +215,9 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
   const uint64_t placement = entry->placement;
   const std::string pool_uid = entry->pool_uid;
   const uint64_t touches = entry->touches;
-  std::string hash = entry->hash;
-  agent::Assign assign;
+  EncodedAssign assign{.bytes = {}, .hash = entry->hash};
   const auto known = session.items.find(uid);
-  if (hash.empty() || known == session.items.end() || known->second.hash != hash ||
+  if (assign.hash.empty() || known == session.items.end() || known->second.hash != assign.hash ||
       known->second.placement != placement) {
     if (!object) {
       const client::ObjectKey key = entry->key;
@@ -237,8 +235,7 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
     CO_TRY_STATUS(co_await ClaimInterfaces(&*object, &parts));
     CO_TRY_STATUS(co_await ClaimVolumes(&session, &*object, &parts));
     assign = AssembleAssign(*object, parts, cluster_.incarnation);
-    hash = assign.hash();
-    index_.SetHash(uid, touches, hash);
+    index_.SetHash(uid, touches, assign.hash);
   }
   // The world may have changed while parts were read.
   entry = index_.Find(uid);
@@ -246,23 +243,22 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
       entry->pool_uid != pool_uid) {
     co_return OkStatus();
   }
-  SendAssign(session, *entry, hash, std::move(assign));
+  SendAssign(session, *entry, std::move(assign));
   co_return OkStatus();
 }
 
-void Gateway::SendAssign(Session& session,
-                         const DesiredEntry& entry,
-                         const std::string& hash,
-                         agent::Assign assign) {
+void Gateway::SendAssign(Session& session, const DesiredEntry& entry, EncodedAssign assign) {
   if (session.ended()) return;
   if (IsClaimed(entry.uid, entry.placement)) return;  // invariant 4; EndMove comes back to it
   Session::Item& item = session.items[entry.uid];
-  if (item.placement == entry.placement && item.hash == hash) {
+  if (item.placement == entry.placement && item.hash == assign.hash) {
     return Confirm(session, item, entry.uid);
   }
-  item = {.placement = entry.placement, .hash = hash, .is_confirmed = true};
-  assign.set_proof(ProofOf(entry.uid, cluster_.incarnation, entry.placement, entry.pool_uid));
-  session.QueueAssign(std::move(assign));
+  item = {.placement = entry.placement, .hash = std::move(assign.hash), .is_confirmed = true};
+  agent::Assign proof;
+  proof.set_proof(ProofOf(entry.uid, cluster_.incarnation, entry.placement, entry.pool_uid));
+  proof.AppendToString(&assign.bytes);
+  session.QueueAssign(assign.bytes);
 }
 
 // By which a host notices that history was rewound.

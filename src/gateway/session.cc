@@ -1,34 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/session.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
+#include <array>
 #include <utility>
 
 #include "base/log.h"
 
 namespace berth::gateway {
+namespace {
+
+using google::protobuf::io::CodedOutputStream;
+
+constexpr uint32_t kLengthDelimited = 2;  // of protobuf's wire types
+
+// Tag and length of an embedded message; its bytes follow.
+void AppendField(int number, size_t size, std::string& out) {
+  std::array<uint8_t, 16> head{};
+  const uint32_t tag = (static_cast<uint32_t>(number) << 3) | kLengthDelimited;
+  uint8_t* end = CodedOutputStream::WriteVarint32ToArray(tag, head.data());
+  end = CodedOutputStream::WriteVarint64ToArray(size, end);
+  out.append(head.begin(), head.begin() + (end - head.data()));
+}
+
+// Of a field of `size` bytes of content whose number is small, with its tag and length.
+size_t FieldSize(size_t size) { return 1 + CodedOutputStream::VarintSize64(size) + size; }
+
+}  // namespace
 
 Session::Session(rt::Loop& loop, net::MessageStream& stream, HostIdentity identity, uint64_t number)
     : scope(loop), loop_(loop), stream_(stream), identity_(std::move(identity)), number_(number) {}
 
 Session::~Session() { *alive_ = false; }
 
-void Session::Send(const agent::ServerMessage& message) {
+void Session::SendBytes(std::string message) {
   if (ended_) return;
-  if (!stream_.TryWrite(message.SerializeAsString())) {
+  if (!stream_.TryWrite(std::move(message))) {
     End({.reason = std::string(kLimits),
          .message = "more than " + std::to_string(kOutboxBytesMax) + " bytes wait for the host"});
   }
 }
 
+void Session::PostFlush() {
+  if (flush_posted_) return;
+  flush_posted_ = true;
+  loop_.Post("gateway.flush", [this, alive = alive_] {
+    if (!*alive) return;
+    flush_posted_ = false;
+    Flush();
+  });
+}
+
 agent::ServerBatch& Session::Queue() {
-  if (!flush_posted_) {
-    flush_posted_ = true;
-    loop_.Post("gateway.flush", [this, alive = alive_] {
-      if (!*alive) return;
-      flush_posted_ = false;
-      Flush();
-    });
-  }
+  PostFlush();
   return *queued_.mutable_batch();
 }
 
@@ -43,17 +68,20 @@ void Session::QueueGrant(agent::Grant grant) {
   });
 }
 
-void Session::QueueAssign(agent::Assign assign) {
-  assign_bytes_ += assign.ByteSizeLong();
-  *Queue().add_assigns() = std::move(assign);
-  if (assign_bytes_ >= kAssignBatchBytes) Flush();
+void Session::QueueAssign(std::string_view assign) {
+  PostFlush();
+  AppendField(agent::ServerMessage::kBatchFieldNumber, FieldSize(assign.size()), assigns_);
+  AppendField(agent::ServerBatch::kAssignsFieldNumber, assign.size(), assigns_);
+  assigns_ += assign;
+  if (assigns_.size() >= kAssignBatchBytes) Flush();
 }
 
 void Session::Flush() {
-  assign_bytes_ = 0;
-  if (!queued_.has_batch()) return;
-  const agent::ServerMessage message = std::exchange(queued_, {});
-  Send(message);
+  if (!queued_.has_batch() && assigns_.empty()) return;
+  // Nothing is kept for the next time: most sessions say little, and there are thousands.
+  std::string message = std::exchange(queued_, {}).SerializeAsString();
+  message += std::exchange(assigns_, {});
+  SendBytes(std::move(message));
 }
 
 void Session::End(Refusal refusal) {

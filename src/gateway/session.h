@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/tombstones.h"
@@ -56,14 +57,14 @@ class Session {
   uint64_t number() const { return number_; }
 
   // Sends a message now. A host that takes nothing loses its session.
-  void Send(const agent::ServerMessage& message);
+  void Send(const agent::ServerMessage& message) { SendBytes(message.SerializeAsString()); }
   // Goes with this turn's message.
   agent::ServerBatch& Queue();
   // Goes with the next message to the host, at the latest kGrantPause from now.
   void QueueGrant(agent::Grant grant);
   void Flush();
-  // Assignments that wait for this turn's message.
-  void QueueAssign(agent::Assign assign);
+  // The same for an encoded agent::Assign.
+  void QueueAssign(std::string_view assign);
   size_t outbox_bytes() const { return stream_.outbox_bytes(); }
   net::MessageStream& stream() { return stream_; }
 
@@ -107,6 +108,9 @@ class Session {
   rt::TaskScope scope;
 
  private:
+  void PostFlush();
+  void SendBytes(std::string message);
+
   // Decoded objects that wait for their assignment: 32 * 3.5 KB.
   static constexpr size_t kObjectsKept = 32;
   // A host that says it is there while it answers an offer hears of the binding within this.
@@ -119,7 +123,7 @@ class Session {
   agent::ServerMessage queued_;
   bool flush_posted_ = false;
   bool grant_timed_ = false;
-  size_t assign_bytes_ = 0;
+  std::string assigns_;  // encoded agent::ServerMessages, which merge into the queued one
   std::optional<Refusal> ended_;
   rt::ChildContext* reader_ = nullptr;
   Bucket messages_{kMessagesPerSecond * 2, kMessagesPerSecond};

@@ -91,7 +91,7 @@ Task<Status> Run(std::shared_ptr<Errand<T>> errand, MakeTask<T> make) {
 
 }  // namespace internal
 
-// REQUIRES: `there` outlives the call and its loop runs.
+// REQUIRES: `there` outlives the call, and the turn of its loop in which the task ends.
 template <class T>
 Task<T> RunOn(TaskScope* there, MakeTask<T> make) {
   Context& context = co_await CurrentContext();

@@ -18,7 +18,7 @@ namespace {
 class RunOnTest : public testing::Test {
  protected:
   Task<Result<int>> Double(int value) {
-    EXPECT_TRUE(thread_.loop().IsOnLoop());
+    EXPECT_TRUE(thread_->loop().IsOnLoop());
     CO_TRY_STATUS(co_await Yield());
     co_return 2 * value;
   }
@@ -30,9 +30,11 @@ class RunOnTest : public testing::Test {
     co_return status;
   }
 
+  ~RunOnTest() override { thread_.reset(); }  // the turn of the last task is over then
+
   AsioLoop here_;
-  LoopThread thread_{"there"};
-  TaskScope there_{thread_.loop()};
+  std::unique_ptr<LoopThread> thread_ = std::make_unique<LoopThread>("there");
+  TaskScope there_{thread_->loop()};
   bool began_ = false;  // there
   bool ended_ = false;  // there
 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/rules/bodies.h"
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <set>
 #include <utility>
 
@@ -39,6 +42,7 @@ using MachineVolume = apis::compute::MachineVolume;
 using MachineNic = apis::compute::MachineNetworkInterface;
 
 constexpr size_t kHashBytes = 16;
+constexpr size_t kArenaBytes = size_t{8} * 1024;
 // What kubectl keeps of the manifest: long, and nothing that a host needs.
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -309,16 +313,15 @@ void FillVolume(const Volume& volume, const Parts& parts, agent::VolumeBody& bod
   for (const auto& [key, value] : volume.metadata.labels) (*body.mutable_labels())[key] = value;
 }
 
-// Of the message as it stands; maps are written in order, so equal messages have equal hashes.
-std::string HashOf(const agent::Assign& assign) {
+// Maps are written in order, so equal messages have equal bytes.
+std::string Encode(const agent::Assign& assign) {
   std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    assign.SerializeToCodedStream(&coded);
-  }
-  return pki::Sha256(bytes).substr(0, kHashBytes);
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  assign.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
 }
 
 }  // namespace
@@ -403,8 +406,14 @@ bool CanReach(const VolumePool& volumes, const MachinePool& machines) {
          volumes.spec.host_ref->name == machines.spec.host_ref->name;
 }
 
-agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation) {
-  agent::Assign assign;
+EncodedAssign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation) {
+  // Messages of messages and maps: dozens of small allocations that all end here.
+  alignas(std::max_align_t) static thread_local std::array<char, kArenaBytes> first_block;
+  google::protobuf::ArenaOptions memory;
+  memory.initial_block = first_block.data();
+  memory.initial_block_size = first_block.size();
+  google::protobuf::Arena arena(memory);
+  agent::Assign& assign = *google::protobuf::Arena::CreateMessage<agent::Assign>(&arena);
   const core::PlacementStatus& placement = *apis::PlacementOf(object);
   assign.set_kind(std::string(object.kind().kind));
   assign.set_namespace_(object.metadata().namespace_);
@@ -428,12 +437,17 @@ agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uin
     for (const auto& [key, value] : bucket.metadata.labels) (*body.mutable_labels())[key] = value;
   }
   assign.set_reservation_uid(placement.reservation_uid);
-  assign.set_hash(HashOf(assign));
-  assign.set_incarnation(incarnation);
-  assign.set_placement(static_cast<uint64_t>(placement.epoch));
-  assign.set_pool_uid(placement.pool_uid);
-  assign.set_revision(ParseUint(object.metadata().resource_version).value_or(0));
-  return assign;
+  EncodedAssign encoded;
+  encoded.bytes = Encode(assign);
+  encoded.hash = pki::Sha256(encoded.bytes).substr(0, kHashBytes);
+  agent::Assign rest;
+  rest.set_hash(encoded.hash);
+  rest.set_incarnation(incarnation);
+  rest.set_placement(static_cast<uint64_t>(placement.epoch));
+  rest.set_pool_uid(placement.pool_uid);
+  rest.set_revision(ParseUint(object.metadata().resource_version).value_or(0));
+  rest.AppendToString(&encoded.bytes);
+  return encoded;
 }
 
 }  // namespace berth::gateway

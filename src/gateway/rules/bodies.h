@@ -54,7 +54,13 @@ std::vector<apis::storage::Volume> VolumesToClaim(const meta::Object& object, co
 // Whether machines of one pool can use volumes of the other (PROTOCOL 6.1).
 bool CanReach(const apis::storage::VolumePool& volumes, const apis::compute::MachinePool& machines);
 
-// REQUIRES: apis::IsPlaceable(object.kind()), it is bound, and NeedsOf(object, parts) is empty.
-agent::Assign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation);
+// An agent::Assign as it goes over the wire. What follows it there is merged into it.
+struct EncodedAssign {
+  std::string bytes;
+  std::string hash;  // of the body and of the secrets in it
+};
+// All but the proof. REQUIRES: apis::IsPlaceable(object.kind()), it is bound, and NeedsOf(object,
+// parts) is empty.
+EncodedAssign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation);
 
 }  // namespace berth::gateway

@@ -53,7 +53,9 @@ class BodiesTest : public testing::Test {
         asked_.insert(need.name);
       }
     }
-    return AssembleAssign(object, parts, 1);
+    agent::Assign assign;
+    EXPECT_TRUE(assign.ParseFromString(AssembleAssign(object, parts, 1).bytes));
+    return assign;
   }
   void UseVolume() {
     apis::compute::MachineVolume disk;

@@ -122,7 +122,7 @@ rt::Task<Result<std::unique_ptr<RpcChannel>>> RpcBench::Dial() {
 }
 
 rt::Task<Status> RpcBench::Run(rt::Task<Status> script) {
-  CO_TRY(server, network.Serve(Routes()));
+  CO_TRY(server, co_await network.Serve(Routes()));
   CO_TRY(channel, co_await Dial());
   const Status status = co_await script;
   CO_TRY_STATUS(co_await tasks.Close());

@@ -21,7 +21,7 @@ class RpcUnderTest {
   virtual Status Run(rt::Task<Status> task) = 0;
   // Every call gives a server at an address of its own. Client certificates are asked for, not
   // required. Unary calls may drain for a second at most.
-  virtual Result<std::unique_ptr<RpcServer>> Serve(RpcRoutes routes) = 0;
+  virtual rt::Task<Result<std::unique_ptr<RpcServer>>> Serve(RpcRoutes routes) = 0;
   virtual RpcDialer& dialer() = 0;
   // Trusts the server, and has a certificate that the server trusts.
   virtual RpcCredentials credentials() = 0;

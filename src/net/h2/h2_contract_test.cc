@@ -18,7 +18,7 @@ class OverH2 final : public RpcUnderTest {
  public:
   rt::Loop& loop() override { return loop_; }
   Status Run(rt::Task<Status> task) override { return rt::RunTask(loop_, std::move(task)); }
-  Result<std::unique_ptr<RpcServer>> Serve(RpcRoutes routes) override {
+  rt::Task<Result<std::unique_ptr<RpcServer>>> Serve(RpcRoutes routes) override {
     const TestIdentity identity = pki_.IssueServer({"127.0.0.1"});
     TlsServerOptions tls;
     tls.certificate_pem = identity.certificate_pem + pki_.ca_pem();
@@ -26,10 +26,10 @@ class OverH2 final : public RpcUnderTest {
     tls.client_certificates = ClientCertificates::kOptional;
     tls.client_ca_pem = pki_.ca_pem();
     H2ServerOptions options;
-    TRY(options.tls, NewH2ServerTls(tls));
+    CO_TRY(options.tls, NewH2ServerTls(tls));
     options.drain_timeout = Duration::Millis(100);
-    TRY(auto server, H2Server::Start(loop_, options, std::move(routes)));
-    return std::unique_ptr<RpcServer>(std::move(server));
+    CO_TRY(auto server, H2Server::Start(loop_, options, std::move(routes)));
+    co_return std::unique_ptr<RpcServer>(std::move(server));
   }
   RpcDialer& dialer() override { return dialer_; }
   RpcCredentials credentials() override { return Credentials(pki_); }

@@ -11,8 +11,11 @@
 
 namespace berth::net {
 
-HomeEnd::HomeEnd(rt::Loop& net_loop, std::shared_ptr<NetEnd> net, RpcLimits limits)
-    : net_loop_(net_loop), net_(std::move(net)), limits_(limits) {}
+HomeEnd::HomeEnd(rt::Loop& net_loop,
+                 std::shared_ptr<NetEnd> net,
+                 RpcLimits limits,
+                 size_t told_every)
+    : net_loop_(net_loop), net_(std::move(net)), limits_(limits), told_every_(told_every) {}
 HomeEnd::~HomeEnd() = default;
 
 template <class F>
@@ -56,9 +59,9 @@ Status HomeEnd::WhyNotWritable(size_t bytes) const {
   return OkStatus();
 }
 
-// One message is always taken, however large.
+// One message is always taken, however large. Less than a step may be gone already.
 bool HomeEnd::HasRoom(size_t bytes) const {
-  return outbox_bytes_ == 0 || outbox_bytes_ + bytes <= limits_.outbox_bytes_max;
+  return outbox_bytes_ < told_every_ || outbox_bytes_ + bytes <= limits_.outbox_bytes_max;
 }
 
 void HomeEnd::Send(std::string message) {

@@ -20,8 +20,8 @@ class NetEnd;
 
 class HomeEnd final : public MessageStream {
  public:
-  // `net` is told by posts to its loop.
-  HomeEnd(rt::Loop& net_loop, std::shared_ptr<NetEnd> net, RpcLimits limits);
+  // `net` is told by posts to its loop, and says what it took in steps of `told_every` bytes.
+  HomeEnd(rt::Loop& net_loop, std::shared_ptr<NetEnd> net, RpcLimits limits, size_t told_every);
   ~HomeEnd() override;
   HomeEnd(const HomeEnd&) = delete;
   HomeEnd& operator=(const HomeEnd&) = delete;
@@ -51,6 +51,7 @@ class HomeEnd final : public MessageStream {
   rt::Loop& net_loop_;
   const std::shared_ptr<NetEnd> net_;
   const RpcLimits limits_;
+  const size_t told_every_;
   std::list<std::string> inbox_;
   size_t read_bytes_ = 0;      // and the other end does not know it yet
   std::optional<Status> end_;  // ok: the peer's half is done; else the stream is over

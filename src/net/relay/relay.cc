@@ -27,9 +27,9 @@ rt::Task<Status> ServeStream(rt::Loop* net,
                              RpcLimits limits,
                              RpcCall call,
                              MessageStream* stream) {
-  const size_t told_every = std::min(kToldEvery, limits.outbox_bytes_max / 4);
+  const size_t told_every = std::clamp<size_t>(limits.outbox_bytes_max / 4, 1, kToldEvery);
   auto end = std::make_shared<NetEnd>(*net, handlers->loop(), *stream, told_every);
-  auto home = std::make_shared<HomeEnd>(*net, end, limits);
+  auto home = std::make_shared<HomeEnd>(*net, end, limits, told_every);
   end->Start(home);
   rt::MakeTask<Status> handle =
       [handler = std::move(handler), home, call = std::move(call)]() mutable {

@@ -19,7 +19,7 @@ class OverARelay final : public RpcUnderTest {
  public:
   rt::Loop& loop() override { return loop_; }
   Status Run(rt::Task<Status> task) override { return rt::RunTask(loop_, std::move(task)); }
-  Result<std::unique_ptr<RpcServer>> Serve(RpcRoutes routes) override {
+  rt::Task<Result<std::unique_ptr<RpcServer>>> Serve(RpcRoutes routes) override {
     const TestIdentity identity = pki_.IssueServer({"127.0.0.1"});
     TlsServerOptions tls;
     tls.certificate_pem = identity.certificate_pem + pki_.ca_pem();
@@ -27,11 +27,11 @@ class OverARelay final : public RpcUnderTest {
     tls.client_certificates = ClientCertificates::kOptional;
     tls.client_ca_pem = pki_.ca_pem();
     H2ServerOptions options;
-    TRY(options.tls, NewH2ServerTls(tls));
+    CO_TRY(options.tls, NewH2ServerTls(tls));
     options.drain_timeout = Duration::Millis(100);
-    std::unique_ptr<RpcServer> server;
-    TRY_STATUS(Run(Start(std::move(options), std::move(routes), &server)));
-    return server;
+    CO_TRY(auto server,
+           co_await ThreadedServer::Start(&loop_, std::move(options), std::move(routes)));
+    co_return std::unique_ptr<RpcServer>(std::move(server));
   }
   RpcDialer& dialer() override { return dialer_; }
   RpcCredentials credentials() override { return Credentials(pki_); }
@@ -39,12 +39,6 @@ class OverARelay final : public RpcUnderTest {
   std::string dead_address() override { return "127.0.0.1:1"; }
 
  private:
-  rt::Task<Status> Start(H2ServerOptions options,
-                         RpcRoutes routes,
-                         std::unique_ptr<RpcServer>* server) {
-    CO_TRY(*server, co_await ThreadedServer::Start(&loop_, std::move(options), std::move(routes)));
-    co_return OkStatus();
-  }
   RpcCredentials Credentials(TestPki& issuer) {
     const TestIdentity identity = issuer.IssueClient("host-1");
     return {.ca_pem = pki_.ca_pem(),

@@ -13,11 +13,13 @@ namespace berth::net {
 class ThreadedServer::Body {
  public:
   explicit Body(rt::Loop& home) : handlers_(home) {}
+  // The turn of the last visit ends before anything of it is destroyed.
+  ~Body() { thread_.reset(); }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
   rt::Task<Status> Start(H2ServerOptions options, RpcRoutes routes) {
-    RpcRoutes relayed = RelayRoutes(std::move(routes), thread_.loop(), handlers_);
+    RpcRoutes relayed = RelayRoutes(std::move(routes), thread_->loop(), handlers_);
     rt::MakeTask<Status> start =
         [this, options = std::move(options), relayed = std::move(relayed)]() mutable {
           return StartThere(std::move(options), std::move(relayed));
@@ -35,7 +37,7 @@ class ThreadedServer::Body {
   template <class F>
   void Tell(F words) {
     if (is_stopped_) return;
-    thread_.loop().Post("net.threaded", [this, words = std::move(words)]() mutable {
+    thread_->loop().Post("net.threaded", [this, words = std::move(words)]() mutable {
       if (server_ != nullptr) words(*server_);
     });
   }
@@ -45,7 +47,7 @@ class ThreadedServer::Body {
 
  private:
   rt::Task<Status> StartThere(H2ServerOptions options, RpcRoutes routes) {
-    CO_TRY(server_, H2Server::Start(thread_.loop(), std::move(options), std::move(routes)));
+    CO_TRY(server_, H2Server::Start(thread_->loop(), std::move(options), std::move(routes)));
     address_ = server_->address();
     port_ = server_->port();
     co_return OkStatus();
@@ -61,8 +63,8 @@ class ThreadedServer::Body {
   uint16_t port_ = 0;
   rt::TaskScope handlers_;
   std::unique_ptr<H2Server> server_;  // on the thread
-  rt::LoopThread thread_{"net"};
-  rt::TaskScope visits_{thread_.loop()};  // on the thread
+  std::unique_ptr<rt::LoopThread> thread_ = std::make_unique<rt::LoopThread>("net");
+  rt::TaskScope visits_{thread_->loop()};  // on the thread
 };
 
 rt::Task<Result<std::unique_ptr<ThreadedServer>>> ThreadedServer::Start(rt::Loop* home,

@@ -37,14 +37,14 @@ class OverSim final : public RpcUnderTest {
   }
   rt::Loop& loop() override { return world_; }
   Status Run(rt::Task<Status> task) override { return rt::RunTask(world_, std::move(task)); }
-  Result<std::unique_ptr<RpcServer>> Serve(RpcRoutes routes) override {
+  rt::Task<Result<std::unique_ptr<RpcServer>>> Serve(RpcRoutes routes) override {
     const TestIdentity identity = Pki().IssueServer({"server"}, LongValidity());
     SimServerOptions options;
     options.port = ++port_;
     options.certificate_pem = identity.certificate_pem + Pki().ca_pem();
     options.client_ca_pem = Pki().ca_pem();
     options.drain_timeout = Duration::Millis(100);
-    return network_.Serve("server", options, std::move(routes));
+    co_return network_.Serve("server", options, std::move(routes));
   }
   RpcDialer& dialer() override { return *dialer_; }
   RpcCredentials credentials() override { return Credentials(Pki()); }
