@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo image as a person uses it: built without a network, booted from its kernel and from its disk."""
 
+import contextlib
 import json
 import os
 import shutil
+import socket
 import tempfile
 import unittest
 
@@ -66,12 +68,25 @@ class ImagesTest(unittest.TestCase):
             return ''
 
     def says(self, machine_id, text):
-        berth_fixture.eventually(DEADLINE_S, lambda: text in self.console(machine_id),
-                                 f'{text!r}: {self.console(machine_id)[-500:]!r}\n{self.runtime.log_tail()}')
+        try:
+            berth_fixture.eventually(DEADLINE_S, lambda: text in self.console(machine_id), f'the guest says {text!r}')
+        except berth_fixture.Failure as failure:
+            raise berth_fixture.Failure(f'{failure}; it says {self.console(machine_id)[-500:]!r}\n'
+                                        f'{self.iri("events").stdout}{self.runtime.log_tail()}') from failure
 
     def ask(self, machine_id, line, answer):
-        with guest_fixture.typed(self.path('guests', machine_id, 'console.sock'), line):
-            self.says(machine_id, answer)
+        """Types a line, and reads along: a console that nobody reads stops its guest after some 280 characters."""
+        with socket.socket(socket.AF_UNIX) as console:
+            console.connect(self.path('guests', machine_id, 'console.sock'))
+            console.sendall(line.encode() + b'\n')
+            console.setblocking(False)
+
+            def is_answered():
+                with contextlib.suppress(BlockingIOError):
+                    while console.recv(4096):
+                        pass
+                return answer in self.console(machine_id)
+            berth_fixture.eventually(DEADLINE_S, is_answered, f'the guest answers {answer!r}')
 
     def state(self, machine_id):
         machines = json.loads(self.iri('machines', '-o', 'json').stdout)['machines']
