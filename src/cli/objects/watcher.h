@@ -34,8 +34,8 @@ class Watcher {
   static Result<Watcher> Start(Api& api, std::vector<WatchedList> lists);
 
   // The next event. Timeout once `limit` has passed without one, or earlier, so that the caller
-  // looks at the clock; Expired when the state must be listed again; any other error that the server
-  // sends as it is.
+  // looks at the clock; Expired when the state must be listed again; any other error that the
+  // server sends as it is.
   Result<WatchedEvent> Next(std::optional<Duration> limit);
 
  private:

@@ -474,6 +474,18 @@ void Board::Settle(const Request& request, PoolIndex pool) {
   s.AddObject(request, ToSize(pool), {}, true);
 }
 
+void Board::Keep(const Request& request, PoolIndex pool) {
+  BoardState& s = *state_;
+  CHECK(request.shape != nullptr);
+  if (!s.pools.IsLive(ToSize(pool))) return;
+  if (Placed* object = s.objects.Find(request.key)) {
+    if (object->pool == ToSize(pool) && object->shape == request.shape.get()) return;
+    s.RemoveObject(*object);
+  }
+  s.Compile(*request.shape);
+  s.AddObject(request, ToSize(pool), {}, false);
+}
+
 void Board::Expect(std::span<const ObjectKey> keys) const {
   const BoardState& s = *state_;
   // Each pass needs what the one before has fetched.

@@ -108,6 +108,9 @@ class Board {
   // The store says that the object is on this pool, whether it fits or not. Idempotent; adds, moves
   // or confirms, and takes over the request's shape and traits.
   void Settle(const Request& request, PoolIndex pool);
+  // Keeps the room of something that shall come there, whether it fits or not: nobody can have it,
+  // whatever the pool's host, which knows nothing of it, reports. Idempotent.
+  void Keep(const Request& request, PoolIndex pool);
   // These keys, known or not, will be asked about soon: a batch of events is at hand. Their memory
   // is fetched meanwhile, all at once instead of one after the other. Changes nothing.
   void Expect(std::span<const ObjectKey> keys) const;

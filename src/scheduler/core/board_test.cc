@@ -271,6 +271,22 @@ TEST(CoreRoom, FractionsAreExact) {
   EXPECT_LE(copies, 999'983);
 }
 
+TEST(CoreRoom, R8_4_WhatIsKeptIsNobodysWhateverTheHostReports) {
+  Board board({});
+  const PoolIndex pool = board.SetPool(Pool("a"));  // room for 8, and the host sees room for one
+  board.Report(pool, {.boot = 1, .counter = 1}, {{"cpu", 1'000}, {"memory", 1'000}});
+  const Request kept = Ask(board, Small());
+  board.Keep(kept, pool);
+  board.Keep(kept, pool);
+  EXPECT_FALSE(board.Admits(Ask(board, Small()), pool));
+  board.Report(pool, {.boot = 1, .counter = 2}, {{"cpu", 1'000}, {"memory", 1'000}});
+  EXPECT_FALSE(board.Admits(Ask(board, Small()), pool)) << "the host knows nothing of it";
+  board.Report(pool, {.boot = 1, .counter = 3}, {{"cpu", 2'000}, {"memory", 2'000}});
+  EXPECT_EQ(board.Fit(Ask(board, Small()), 100).copies, 1);
+  board.Forget(kept.key);
+  EXPECT_EQ(board.Fit(Ask(board, Small()), 100).copies, 2);
+}
+
 TEST(CoreRoom, C06_EveryDimensionIsCountedAndAHostsWordLowersIt) {
   Board board({});
   const PoolIndex pool = board.SetPool(Pool("a"));

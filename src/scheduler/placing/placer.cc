@@ -233,9 +233,11 @@ void Placer::Begin(const std::string& uid) {
 void Placer::DecideNext(Attempt& attempt) {
   if (attempt.rounds >= options_.rounds_max) return ParkUnschedulable(attempt);
   ++attempt.rounds;
+  preemptor_.Lend(attempt.uid);
   Choose(attempt);
   if (decision_.ranked.empty()) return ParkUnschedulable(attempt);
   attempt.candidate = decision_.ranked.front();
+  preemptor_.Asks(attempt.uid, attempt.candidate.pool);
   const AssumeVerdict verdict = board_.Assume(attempt.request, attempt.candidate);
   if (verdict != AssumeVerdict::kAssumed) {
     // Its volume is on its way with another machine, or the store has just placed it.

@@ -51,7 +51,7 @@ void Preemptor::Keep(const std::string& uid, const Request& request, PoolIndex p
   nomination.stand_in.priority = request.priority;
   nomination.pool = pool;
   nomination.until = until;
-  board_.Settle(nomination.stand_in, pool);
+  board_.Keep(nomination.stand_in, pool);
 }
 
 void Preemptor::Lift(const ObjectRecord& record, const Request& request) {
@@ -73,10 +73,8 @@ void Preemptor::Lift(const ObjectRecord& record, const Request& request) {
   const Duration kept = std::min(Duration::Micros(left), kKeptFor);
   Keep(record.uid, request, pool->index, loop_.Now() + kept);
   const PoolRoom room = board_.RoomOf(pool->index);
-  const bool needs_more = std::ranges::any_of(room.promised, [&room](const auto& entry) {
-    const auto capacity = room.capacity.find(entry.first);
-    return capacity == room.capacity.end() || entry.second > capacity->second;
-  });
+  const bool needs_more =
+      std::ranges::any_of(room.free, [](const auto& entry) { return entry.second < 0; });
   const PoolIndex index = pool->index;
   board_.Forget(StandInFor(request.key));
   if (needs_more) Plan(record, request, index);
@@ -87,7 +85,17 @@ void Preemptor::Restore(const std::string& uid) {
   const auto found = nominations_.find(uid);
   if (found == nominations_.end()) return;
   if (pools_.Find(found->second.pool) == nullptr) return End(uid);
-  board_.Settle(found->second.stand_in, found->second.pool);
+  board_.Keep(found->second.stand_in, found->second.pool);
+}
+
+void Preemptor::Lend(const std::string& uid) {
+  const auto found = nominations_.find(uid);
+  if (found != nominations_.end()) board_.Forget(found->second.stand_in.key);
+}
+
+void Preemptor::Asks(const std::string& uid, PoolIndex pool) {
+  const auto found = nominations_.find(uid);
+  if (found != nominations_.end() && found->second.pool != pool) Restore(uid);
 }
 
 void Preemptor::End(const std::string& uid) {

@@ -71,6 +71,10 @@ class Preemptor {
   // Before an attempt for the object: its own room is free for it. Takes over what its status says
   // if that is not known yet, and ends what is too old.
   void Lift(const ObjectRecord& record, const Request& request);
+  // The same again, for the next round of the attempt.
+  void Lend(const std::string& uid);
+  // The attempt asks this pool: if its room is on another one, that is kept meanwhile.
+  void Asks(const std::string& uid, PoolIndex pool);
   // After an attempt that did not end well: its room is kept again.
   void Restore(const std::string& uid);
   // The request has no place. Whether room is being made for it, and until when it may wait.

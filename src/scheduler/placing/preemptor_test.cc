@@ -217,6 +217,22 @@ TEST_F(PreemptorTest, R8_4_TheRoomOfVictimsIsKeptForWhomItWasMade) {
   ASSERT_TRUE(world_.IsPlaced("vip"));
 }
 
+TEST_F(PreemptorTest, R8_4_TheRoomIsKeptWhileAnotherPoolIsAsked) {
+  world_.StartScheduler();
+  Fill("alpha", {"a"});
+  const std::string beta = world_.MakePool("beta", 1);
+  world_.Join(beta, 1);
+  world_.fleet().Answers(
+      beta, [](const fleet::Offer&) -> std::optional<fleet::Answer> { return std::nullopt; });
+  world_.MakeRanked("vip", "high");
+  ASSERT_TRUE(world_.Until([&] { return Leaving({"a"}).size() == 1; }));
+  world_.RunFor(Duration::Seconds(3));  // beta is not avoided any more, and is asked first
+  world_.LetGo("a", "Preempted");
+  ASSERT_TRUE(world_.IsPlaced("vip"));
+  world_.RunFor(Duration::Seconds(1));
+  EXPECT_EQ(world_.PoolOf("a"), "");
+}
+
 TEST_F(PreemptorTest, R8_4_RoomThatNobodyNeedsAnyMoreIsEverybodys) {
   world_.StartScheduler();
   Fill("alpha", {"a"});
