@@ -43,7 +43,6 @@ endif()
 berth_dependency(simdjson simdjson)
 berth_dependency(yaml yaml-cpp)
 berth_dependency(rocksdb rocksdb)
-berth_dependency(libvirt virt)
 berth_dependency(prometheus prometheus-cpp-core)
 # The allocator of what users run (docs/adr): a sanitizer brings its own.
 berth_dependency(allocator)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked of libvirt, each on a thread of the pool.
 #include <fmt/core.h>
-#include <libvirt/libvirt.h>
-#include <libvirt/virterror.h>
 
 #include <cstring>
 #include <memory>
@@ -14,16 +12,17 @@
 #include "runtime/machine/domain_xml.h"
 #include "runtime/machine/libvirt_error.h"
 #include "runtime/machine/libvirt_hypervisor.h"
+#include "runtime/machine/libvirt_library.h"
 
 namespace berth::runtime {
 namespace {
 
 struct FreeDomain {
-  void operator()(virDomainPtr domain) const { virDomainFree(domain); }
+  void operator()(virDomainPtr domain) const { Libvirt().virDomainFree(domain); }
 };
 using DomainHandle = std::unique_ptr<virDomain, FreeDomain>;
 struct FreeSecret {
-  void operator()(virSecretPtr secret) const { virSecretFree(secret); }
+  void operator()(virSecretPtr secret) const { Libvirt().virSecretFree(secret); }
 };
 using SecretHandle = std::unique_ptr<virSecret, FreeSecret>;
 struct FreeText {
@@ -31,7 +30,7 @@ struct FreeText {
 };
 using TextHandle = std::unique_ptr<char, FreeText>;
 
-bool LastErrorIs(int code) { return virGetLastErrorCode() == code; }
+bool LastErrorIs(int code) { return Libvirt().virGetLastErrorCode() == code; }
 
 GuestState StateOf(int state) {
   switch (state) {
@@ -57,17 +56,18 @@ OffReason OffBecause(int reason) {
 // NotFound if it went away meanwhile.
 Result<Domain> Describe(virDomainPtr handle) {
   Domain domain;
-  domain.name = virDomainGetName(handle);
+  domain.name = Libvirt().virDomainGetName(handle);
   char uuid[VIR_UUID_STRING_BUFLEN] = {};
-  if (virDomainGetUUIDString(handle, uuid) == 0) domain.uuid = uuid;
+  if (Libvirt().virDomainGetUUIDString(handle, uuid) == 0) domain.uuid = uuid;
   int state = 0;
   int reason = 0;
-  if (virDomainGetState(handle, &state, &reason, 0) < 0) return LibvirtFailure("look at a domain");
+  if (Libvirt().virDomainGetState(handle, &state, &reason, 0) < 0)
+    return LibvirtFailure("look at a domain");
   domain.state = StateOf(state);
   if (domain.state == GuestState::kOff) domain.off_reason = OffBecause(reason);
   const std::string uri(kMetadataNamespace);
   // What Define last said, also while the guest runs with what was there at its start.
-  const TextHandle element(virDomainGetMetadata(
+  const TextHandle element(Libvirt().virDomainGetMetadata(
       handle, VIR_DOMAIN_METADATA_ELEMENT, uri.c_str(), VIR_DOMAIN_AFFECT_CONFIG));
   if (element != nullptr) {
     Result<std::string> record = RecordInMetadata(element.get());
@@ -114,7 +114,7 @@ rt::Task<Status> LibvirtHypervisor::OnDomain(std::string_view what,
                                              std::string name,
                                              std::function<Status(_virDomain*)> job) {
   std::function<Status(virConnectPtr)> run = [what, name, job](virConnectPtr connection) -> Status {
-    const DomainHandle domain(virDomainLookupByName(connection, name.c_str()));
+    const DomainHandle domain(Libvirt().virDomainLookupByName(connection, name.c_str()));
     if (domain == nullptr) return LibvirtFailure(fmt::format("{} {}", what, name));
     return job(domain.get()).Wrap(fmt::format("{} {}", what, name));
   };
@@ -125,7 +125,7 @@ rt::Task<Result<std::vector<Domain>>> LibvirtHypervisor::List() {
   std::function<Result<std::vector<Domain>>(virConnectPtr)> run =
       [](virConnectPtr connection) -> Result<std::vector<Domain>> {
     virDomainPtr* handles = nullptr;
-    const int count = virConnectListAllDomains(connection, &handles, 0);
+    const int count = Libvirt().virConnectListAllDomains(connection, &handles, 0);
     if (count < 0) return LibvirtFailure("list domains");
     std::vector<Domain> domains;
     Status failed;
@@ -148,7 +148,7 @@ rt::Task<Result<std::vector<Domain>>> LibvirtHypervisor::List() {
 rt::Task<Status> LibvirtHypervisor::Define(std::string xml) {
   std::function<Status(virConnectPtr)> run = [xml](virConnectPtr connection) -> Status {
     const DomainHandle domain(
-        virDomainDefineXMLFlags(connection, xml.c_str(), VIR_DOMAIN_DEFINE_VALIDATE));
+        Libvirt().virDomainDefineXMLFlags(connection, xml.c_str(), VIR_DOMAIN_DEFINE_VALIDATE));
     return domain != nullptr ? OkStatus() : LibvirtFailure("define " + DomainNameIn(xml));
   };
   return Call<Status>("libvirt.define", std::move(run));
@@ -156,11 +156,11 @@ rt::Task<Status> LibvirtHypervisor::Define(std::string xml) {
 
 rt::Task<Status> LibvirtHypervisor::Undefine(std::string name) {
   const auto undefine = [](virDomainPtr domain) -> Status {
-    if (virDomainIsActive(domain) == 1) return Conflict("it runs");
+    if (Libvirt().virDomainIsActive(domain) == 1) return Conflict("it runs");
     constexpr unsigned kEverything =
         VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA |
         VIR_DOMAIN_UNDEFINE_NVRAM | VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA;
-    if (virDomainUndefineFlags(domain, kEverything) == 0) return OkStatus();
+    if (Libvirt().virDomainUndefineFlags(domain, kEverything) == 0) return OkStatus();
     return LibvirtFailure("libvirt");
   };
   const Status undefined = co_await OnDomain("undefine", std::move(name), undefine);
@@ -170,28 +170,30 @@ rt::Task<Status> LibvirtHypervisor::Undefine(std::string name) {
 rt::Task<Status> LibvirtHypervisor::Start(std::string name, StartMode mode) {
   const unsigned flags = mode == StartMode::kHeld ? VIR_DOMAIN_START_PAUSED : VIR_DOMAIN_NONE;
   return OnDomain("start", std::move(name), [flags](virDomainPtr domain) -> Status {
-    if (virDomainIsActive(domain) == 1) return OkStatus();
-    if (virDomainCreateWithFlags(domain, flags) == 0) return OkStatus();
+    if (Libvirt().virDomainIsActive(domain) == 1) return OkStatus();
+    if (Libvirt().virDomainCreateWithFlags(domain, flags) == 0) return OkStatus();
     return LibvirtFailure("libvirt");
   });
 }
 
 rt::Task<Status> LibvirtHypervisor::Resume(std::string name) {
   return OnDomain("resume", std::move(name), [](virDomainPtr domain) -> Status {
-    return virDomainResume(domain) == 0 ? OkStatus() : LibvirtFailure("libvirt");
+    return Libvirt().virDomainResume(domain) == 0 ? OkStatus() : LibvirtFailure("libvirt");
   });
 }
 
 rt::Task<Status> LibvirtHypervisor::PressPower(std::string name) {
   return OnDomain("shut down", std::move(name), [](virDomainPtr domain) -> Status {
-    const int pressed = virDomainShutdownFlags(domain, VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN);
+    const int pressed =
+        Libvirt().virDomainShutdownFlags(domain, VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN);
     return pressed == 0 ? OkStatus() : LibvirtFailure("libvirt");
   });
 }
 
 rt::Task<Status> LibvirtHypervisor::Destroy(std::string name) {
   return OnDomain("destroy", std::move(name), [](virDomainPtr domain) -> Status {
-    if (virDomainIsActive(domain) == 0 || virDomainDestroy(domain) == 0) return OkStatus();
+    if (Libvirt().virDomainIsActive(domain) == 0 || Libvirt().virDomainDestroy(domain) == 0)
+      return OkStatus();
     // It ended by itself in between.
     if (LastErrorIs(VIR_ERR_OPERATION_INVALID)) return OkStatus();
     return LibvirtFailure("libvirt");
@@ -200,14 +202,16 @@ rt::Task<Status> LibvirtHypervisor::Destroy(std::string name) {
 
 rt::Task<Status> LibvirtHypervisor::AttachDevice(std::string name, std::string xml) {
   return OnDomain("attach to", std::move(name), [xml](virDomainPtr domain) -> Status {
-    const int done = virDomainAttachDeviceFlags(domain, xml.c_str(), VIR_DOMAIN_AFFECT_LIVE);
+    const int done =
+        Libvirt().virDomainAttachDeviceFlags(domain, xml.c_str(), VIR_DOMAIN_AFFECT_LIVE);
     return done == 0 ? OkStatus() : LibvirtFailure("libvirt");
   });
 }
 
 rt::Task<Status> LibvirtHypervisor::DetachDevice(std::string name, std::string xml) {
   return OnDomain("detach from", std::move(name), [xml](virDomainPtr domain) -> Status {
-    const int done = virDomainDetachDeviceFlags(domain, xml.c_str(), VIR_DOMAIN_AFFECT_LIVE);
+    const int done =
+        Libvirt().virDomainDetachDeviceFlags(domain, xml.c_str(), VIR_DOMAIN_AFFECT_LIVE);
     return done == 0 ? OkStatus() : LibvirtFailure("libvirt");
   });
 }
@@ -216,10 +220,11 @@ rt::Task<Result<std::set<std::string>>> LibvirtHypervisor::LiveDevices(std::stri
   std::function<Result<std::set<std::string>>(virConnectPtr)> run =
       [name](virConnectPtr connection) -> Result<std::set<std::string>> {
     const std::string doing = "look at " + name;
-    const DomainHandle domain(virDomainLookupByName(connection, name.c_str()));
+    const DomainHandle domain(Libvirt().virDomainLookupByName(connection, name.c_str()));
     if (domain == nullptr) return LibvirtFailure(doing);
-    if (virDomainIsActive(domain.get()) == 0) return Conflict(doing + ": it does not run");
-    const TextHandle xml(virDomainGetXMLDesc(domain.get(), 0));
+    if (Libvirt().virDomainIsActive(domain.get()) == 0)
+      return Conflict(doing + ": it does not run");
+    const TextHandle xml(Libvirt().virDomainGetXMLDesc(domain.get(), 0));
     if (xml == nullptr) return LibvirtFailure(doing);
     return DevicesIn(xml.get());
   };
@@ -230,10 +235,10 @@ rt::Task<Status> LibvirtHypervisor::ResizeDisk(std::string name,
                                                std::string target,
                                                int64_t bytes) {
   return OnDomain("resize a disk of", std::move(name), [target, bytes](virDomainPtr domain) {
-    const int done = virDomainBlockResize(domain,
-                                          target.c_str(),
-                                          static_cast<unsigned long long>(bytes),
-                                          VIR_DOMAIN_BLOCK_RESIZE_BYTES);
+    const int done = Libvirt().virDomainBlockResize(domain,
+                                                    target.c_str(),
+                                                    static_cast<unsigned long long>(bytes),
+                                                    VIR_DOMAIN_BLOCK_RESIZE_BYTES);
     return done == 0 ? OkStatus() : LibvirtFailure("disk " + target);
   });
 }
@@ -243,10 +248,10 @@ rt::Task<Status> LibvirtHypervisor::SetSecret(std::string uuid,
                                               std::string value) {
   const std::string xml = SecretXml(uuid, description);
   std::function<Status(virConnectPtr)> run = [xml, value](virConnectPtr connection) -> Status {
-    const SecretHandle secret(virSecretDefineXML(connection, xml.c_str(), 0));
+    const SecretHandle secret(Libvirt().virSecretDefineXML(connection, xml.c_str(), 0));
     if (secret == nullptr) return LibvirtFailure("define a secret");
     const auto* const bytes = reinterpret_cast<const unsigned char*>(value.data());
-    const int done = virSecretSetValue(secret.get(), bytes, value.size(), 0);
+    const int done = Libvirt().virSecretSetValue(secret.get(), bytes, value.size(), 0);
     return done == 0 ? OkStatus() : LibvirtFailure("set a secret");
   };
   return Call<Status>("libvirt.secret", std::move(run));
@@ -254,9 +259,9 @@ rt::Task<Status> LibvirtHypervisor::SetSecret(std::string uuid,
 
 rt::Task<Status> LibvirtHypervisor::RemoveSecret(std::string uuid) {
   std::function<Status(virConnectPtr)> run = [uuid](virConnectPtr connection) -> Status {
-    const SecretHandle secret(virSecretLookupByUUIDString(connection, uuid.c_str()));
-    const bool done =
-        secret == nullptr ? LastErrorIs(VIR_ERR_NO_SECRET) : virSecretUndefine(secret.get()) == 0;
+    const SecretHandle secret(Libvirt().virSecretLookupByUUIDString(connection, uuid.c_str()));
+    const bool done = secret == nullptr ? LastErrorIs(VIR_ERR_NO_SECRET)
+                                        : Libvirt().virSecretUndefine(secret.get()) == 0;
     return done ? OkStatus() : LibvirtFailure("remove a secret");
   };
   return Call<Status>("libvirt.secret", std::move(run));
@@ -271,16 +276,16 @@ rt::Task<Result<std::vector<DomainStatistics>>> LibvirtHypervisor::Statistics() 
     // A guest whose monitor hangs is left out of its block counters rather than waited for.
     constexpr unsigned kHow =
         VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE | VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT;
-    const int count = virConnectGetAllDomainStats(connection, kWhat, &records, kHow);
+    const int count = Libvirt().virConnectGetAllDomainStats(connection, kWhat, &records, kHow);
     if (count < 0) return LibvirtFailure("count what guests do");
     std::vector<DomainStatistics> all;
     for (const virDomainStatsRecordPtr record : std::span(records, static_cast<size_t>(count))) {
       DomainStatistics& statistics = all.emplace_back();
-      statistics.name = virDomainGetName(record->dom);
+      statistics.name = Libvirt().virDomainGetName(record->dom);
       const std::span parameters(record->params, static_cast<size_t>(record->nparams));
       for (const virTypedParameter& one : parameters) Count(one.field, Number(one), statistics);
     }
-    virDomainStatsRecordListFree(records);
+    Libvirt().virDomainStatsRecordListFree(records);
     return all;
   };
   return Call<Result<std::vector<DomainStatistics>>>("libvirt.statistics", std::move(run));
@@ -291,8 +296,8 @@ rt::Task<Result<std::string>> LibvirtHypervisor::Version() {
       [](virConnectPtr connection) -> Result<std::string> {
     unsigned long of_qemu = 0;
     unsigned long of_libvirt = 0;
-    if (virConnectGetVersion(connection, &of_qemu) < 0 ||
-        virConnectGetLibVersion(connection, &of_libvirt) < 0) {
+    if (Libvirt().virConnectGetVersion(connection, &of_qemu) < 0 ||
+        Libvirt().virConnectGetLibVersion(connection, &of_libvirt) < 0) {
       return LibvirtFailure("ask for versions");
     }
     return fmt::format("QEMU {}, libvirt {}", VersionText(of_qemu), VersionText(of_libvirt));

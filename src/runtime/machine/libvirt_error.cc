@@ -2,11 +2,11 @@
 #include "runtime/machine/libvirt_error.h"
 
 #include <fmt/core.h>
-#include <libvirt/virterror.h>
 
 #include <string>
 
 #include "base/strings.h"
+#include "runtime/machine/libvirt_library.h"
 
 namespace berth::runtime {
 namespace {
@@ -42,7 +42,7 @@ Reason ReasonOf(int code, std::string_view text) {
 }  // namespace
 
 Status LibvirtFailure(std::string_view doing) {
-  const virErrorPtr error = virGetLastError();
+  const virErrorPtr error = Libvirt().virGetLastError();
   if (error == nullptr) return Internal(fmt::format("{}: libvirt does not say why", doing));
   const std::string_view text = error->message == nullptr ? "" : error->message;
   return {ReasonOf(error->code, text),

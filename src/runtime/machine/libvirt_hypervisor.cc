@@ -3,8 +3,6 @@
 #include "runtime/machine/libvirt_hypervisor.h"
 
 #include <fmt/core.h>
-#include <libvirt/libvirt.h>
-#include <libvirt/virterror.h>
 
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "base/mutex.h"
 #include "rt/sleep.h"
 #include "runtime/machine/libvirt_error.h"
+#include "runtime/machine/libvirt_library.h"
 
 namespace berth::runtime {
 namespace {
@@ -30,8 +29,8 @@ void IgnoreTimer(int /*timer*/, void* /*data*/) {}
 
 // libvirt's event functions are for the whole process and for ever.
 bool RegisterEvents() {
-  virSetErrorFunc(nullptr, &IgnoreError);
-  return virEventRegisterDefaultImpl() == 0;
+  Libvirt().virSetErrorFunc(nullptr, &IgnoreError);
+  return Libvirt().virEventRegisterDefaultImpl() == 0;
 }
 
 OffReason StoppedBecause(int detail) {
@@ -77,7 +76,7 @@ class LibvirtHypervisor::Bridge {
 
   static int OnLife(virConnectPtr, virDomainPtr domain, int event, int detail, void* data) {
     DomainEvent told;
-    told.name = virDomainGetName(domain);
+    told.name = Libvirt().virDomainGetName(domain);
     switch (event) {
       case VIR_DOMAIN_EVENT_STARTED: told.kind = DomainEvent::Kind::kStarted; break;
       case VIR_DOMAIN_EVENT_RESUMED: told.kind = DomainEvent::Kind::kResumed; break;
@@ -97,7 +96,7 @@ class LibvirtHypervisor::Bridge {
   static void OnDeviceRemoved(virConnectPtr, virDomainPtr domain, const char* alias, void* data) {
     DomainEvent told;
     told.kind = DomainEvent::Kind::kDeviceRemoved;
-    told.name = virDomainGetName(domain);
+    told.name = Libvirt().virDomainGetName(domain);
     told.detail = alias == nullptr ? "" : alias;
     Post(*static_cast<std::shared_ptr<Bridge>*>(data), std::move(told));
   }
@@ -133,10 +132,11 @@ LibvirtHypervisor::~LibvirtHypervisor() { exists = false; }
 
 rt::Task<Result<std::unique_ptr<LibvirtHypervisor>>> LibvirtHypervisor::Start(rt::Loop& loop,
                                                                               Options options) {
+  CO_TRY_STATUS(LoadLibvirt());
   static const bool registered = RegisterEvents();
   if (!registered) co_return LibvirtFailure("register for events");
   auto made = std::unique_ptr<LibvirtHypervisor>(new LibvirtHypervisor(loop, std::move(options)));
-  made->waker_ = virEventAddTimeout(-1, &IgnoreTimer, nullptr, nullptr);
+  made->waker_ = Libvirt().virEventAddTimeout(-1, &IgnoreTimer, nullptr, nullptr);
   made->work_.Spawn("libvirt.events", made->RunEvents());
   const Status connected = co_await made->Connect();
   if (!connected.ok()) {
@@ -156,22 +156,22 @@ rt::Task<Status> LibvirtHypervisor::Stop() {
   const Connection last = std::exchange(connection_, nullptr);
   const auto close = [&last] {
     if (last == nullptr) return OkStatus();
-    virConnectUnregisterCloseCallback(last.get(), &Bridge::OnClose);
+    Libvirt().virConnectUnregisterCloseCallback(last.get(), &Bridge::OnClose);
     return OkStatus();
   };
   const Status closed = co_await calls_.Run("libvirt.close", close);
   if (!closed.ok()) LOG_WARNING("close libvirt: {}", closed.message());
   stopping_ = true;
-  virEventUpdateTimeout(waker_, 0);
+  Libvirt().virEventUpdateTimeout(waker_, 0);
   CO_TRY_STATUS(co_await work_.Close());
-  virEventRemoveTimeout(waker_);
+  Libvirt().virEventRemoveTimeout(waker_);
   co_return OkStatus();
 }
 
 rt::Task<Status> LibvirtHypervisor::RunEvents() {
   const auto run = [this] {
     while (!stopping_) {
-      if (virEventRunDefaultImpl() < 0) return LibvirtFailure("wait for events");
+      if (Libvirt().virEventRunDefaultImpl() < 0) return LibvirtFailure("wait for events");
     }
     return OkStatus();
   };
@@ -191,33 +191,34 @@ std::string LibvirtHypervisor::Trouble() const {
 // On a thread of the pool.
 Result<LibvirtHypervisor::Connection> LibvirtHypervisor::Open() {
   const std::string doing = "connect to libvirt at " + options_.uri;
-  Connection connection(virConnectOpen(options_.uri.c_str()), [](virConnectPtr closed) {
-    if (closed != nullptr) virConnectClose(closed);
+  Connection connection(Libvirt().virConnectOpen(options_.uri.c_str()), [](virConnectPtr closed) {
+    if (closed != nullptr) Libvirt().virConnectClose(closed);
   });
   if (connection == nullptr) {
     return Unavailable(std::string(LibvirtFailure(doing).message()));
   }
   // Drivers inside of this process have none, and need none.
-  if (virConnectSetKeepAlive(
+  if (Libvirt().virConnectSetKeepAlive(
           connection.get(), options_.keepalive_seconds, options_.keepalive_count) < 0) {
     return LibvirtFailure(doing + ": keepalive");
   }
-  if (virConnectRegisterCloseCallback(
+  if (Libvirt().virConnectRegisterCloseCallback(
           connection.get(), &Bridge::OnClose, Bridge::Share(bridge_), &Bridge::Unshare) < 0) {
     return LibvirtFailure(doing + ": close callback");
   }
-  const int life = virConnectDomainEventRegisterAny(connection.get(),
-                                                    nullptr,
-                                                    VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-                                                    AsCallback(&Bridge::OnLife),
-                                                    Bridge::Share(bridge_),
-                                                    &Bridge::Unshare);
-  const int removed = virConnectDomainEventRegisterAny(connection.get(),
-                                                       nullptr,
-                                                       VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
-                                                       AsCallback(&Bridge::OnDeviceRemoved),
-                                                       Bridge::Share(bridge_),
-                                                       &Bridge::Unshare);
+  const int life = Libvirt().virConnectDomainEventRegisterAny(connection.get(),
+                                                              nullptr,
+                                                              VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+                                                              AsCallback(&Bridge::OnLife),
+                                                              Bridge::Share(bridge_),
+                                                              &Bridge::Unshare);
+  const int removed =
+      Libvirt().virConnectDomainEventRegisterAny(connection.get(),
+                                                 nullptr,
+                                                 VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
+                                                 AsCallback(&Bridge::OnDeviceRemoved),
+                                                 Bridge::Share(bridge_),
+                                                 &Bridge::Unshare);
   if (life < 0 || removed < 0) return LibvirtFailure(doing + ": events");
   return connection;
 }
