@@ -43,6 +43,12 @@ endif()
 berth_dependency(simdjson simdjson)
 berth_dependency(yaml yaml-cpp)
 berth_dependency(rocksdb rocksdb)
+# Loaded when a hypervisor starts (runtime/machine/libvirt_library.h). A sanitizer looks up what it intercepts of the
+# libraries behind it when the program starts, so there they are loaded with it.
+berth_dependency(libvirt)
+if(BERTH_SANITIZE)
+  target_link_libraries(dep_libvirt INTERFACE "-Wl,--push-state,--no-as-needed,-lvirt,--pop-state")
+endif()
 berth_dependency(prometheus prometheus-cpp-core)
 # The allocator of what users run (docs/adr): a sanitizer brings its own.
 berth_dependency(allocator)
