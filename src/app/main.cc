@@ -23,8 +23,10 @@
 // allocate: more arenas would only keep memory from each other. What is free for a second goes
 // back.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): jemalloc's name
 extern const char* const malloc_conf;
 const char* const malloc_conf = "narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0";
+// NOLINTEND(readability-identifier-naming)
 }
 
 int main(int argc, char** argv) {

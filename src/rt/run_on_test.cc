@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 
 class RunOnTest : public testing::Test {
  protected:
+  ~RunOnTest() override { thread_.reset(); }  // the turn of the last task is over then
+
   Task<Result<int>> Double(int value) {
     EXPECT_TRUE(thread_->loop().IsOnLoop());
     CO_TRY_STATUS(co_await Yield());
@@ -30,7 +33,33 @@ class RunOnTest : public testing::Test {
     co_return status;
   }
 
-  ~RunOnTest() override { thread_.reset(); }  // the turn of the last task is over then
+  // On this side.
+  Task<Status> Ask(int value) {
+    auto owned = std::make_unique<int>(value);
+    MakeTask<Result<int>> make = [this, owned = std::move(owned)] { return Double(*owned); };
+    CO_TRY(const int answer, co_await RunOn<Result<int>>(&there_, std::move(make)));
+    EXPECT_TRUE(here_.IsOnLoop());
+    EXPECT_EQ(answer, 2 * value);
+    co_return OkStatus();
+  }
+  Task<Status> AskMany(int count) {
+    TaskScope scope(here_);
+    for (int i = 0; i < count; ++i) scope.Spawn("test.ask", Ask(i));
+    co_return co_await scope.Join();
+  }
+  enum class Cancel : uint8_t { kBefore, kMeanwhile };
+  Task<Status> WaitAndCancel(Cancel when) {
+    ChildContext child(co_await CurrentContext());
+    if (when == Cancel::kBefore) child.Cancel();
+    MakeTask<Status> make = [this] { return WaitForEver(); };
+    Task<Status> waiting = RunOn<Status>(&there_, std::move(make));
+    const TimerId timer =
+        here_.After("test.cancel", Duration::Millis(5), [&child] { child.Cancel(); });
+    const Status status = co_await waiting.In(child.context());
+    here_.CancelTimer(timer);
+    EXPECT_TRUE(status.Is(Reason::kCancelled)) << status;
+    co_return OkStatus();
+  }
 
   AsioLoop here_;
   std::unique_ptr<LoopThread> thread_ = std::make_unique<LoopThread>("there");
@@ -40,58 +69,21 @@ class RunOnTest : public testing::Test {
 };
 
 TEST_F(RunOnTest, TheTaskRunsThereAndItsAnswerComesHere) {
-  const auto ask = [this]() -> Task<Status> {
-    auto owned = std::make_unique<int>(21);
-    MakeTask<Result<int>> make = [this, owned = std::move(owned)] { return Double(*owned); };
-    CO_TRY(const int answer, co_await RunOn<Result<int>>(&there_, std::move(make)));
-    EXPECT_TRUE(here_.IsOnLoop());
-    EXPECT_EQ(answer, 42);
-    co_return OkStatus();
-  };
-  EXPECT_EQ(RunTask(here_, ask()), OkStatus());
+  EXPECT_EQ(RunTask(here_, Ask(21)), OkStatus());
 }
 
 TEST_F(RunOnTest, ManyAtOnceEachGetTheirOwnAnswer) {
-  const auto ask = [this](int i) -> Task<Status> {
-    MakeTask<Result<int>> make = [this, i] { return Double(i); };
-    CO_TRY(const int answer, co_await RunOn<Result<int>>(&there_, std::move(make)));
-    EXPECT_EQ(answer, 2 * i);
-    co_return OkStatus();
-  };
-  const auto all = [&]() -> Task<Status> {
-    TaskScope scope(here_);
-    for (int i = 0; i < 200; ++i) scope.Spawn("test.ask", ask(i));
-    co_return co_await scope.Join();
-  };
-  EXPECT_EQ(RunTask(here_, all()), OkStatus());
+  EXPECT_EQ(RunTask(here_, AskMany(200)), OkStatus());
 }
 
 TEST_F(RunOnTest, CancellingTheWaiterCancelsTheTaskAndWaitsForItsEnd) {
-  const auto ask = [this]() -> Task<Status> {
-    ChildContext child(co_await CurrentContext());
-    Task<Status> waiting = RunOn<Status>(&there_, [this] { return WaitForEver(); });
-    const TimerId timer =
-        here_.After("test.cancel", Duration::Millis(5), [&child] { child.Cancel(); });
-    const Status status = co_await waiting.In(child.context());
-    here_.CancelTimer(timer);
-    EXPECT_TRUE(status.Is(Reason::kCancelled)) << status;
-    EXPECT_TRUE(began_);
-    EXPECT_TRUE(ended_);
-    co_return OkStatus();
-  };
-  EXPECT_EQ(RunTask(here_, ask()), OkStatus());
+  EXPECT_EQ(RunTask(here_, WaitAndCancel(Cancel::kMeanwhile)), OkStatus());
+  EXPECT_TRUE(began_);
+  EXPECT_TRUE(ended_);
 }
 
 TEST_F(RunOnTest, AWaiterThatIsCancelledAlreadyEndsToo) {
-  const auto ask = [this]() -> Task<Status> {
-    ChildContext child(co_await CurrentContext());
-    child.Cancel();
-    Task<Status> waiting = RunOn<Status>(&there_, [this] { return WaitForEver(); });
-    const Status status = co_await waiting.In(child.context());
-    EXPECT_TRUE(status.Is(Reason::kCancelled)) << status;
-    co_return OkStatus();
-  };
-  EXPECT_EQ(RunTask(here_, ask()), OkStatus());
+  EXPECT_EQ(RunTask(here_, WaitAndCancel(Cancel::kBefore)), OkStatus());
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace berth::meta {
 namespace {
 
 using testing::Json;
-using testing::kType;
 using testing::Text;
+using testing::widget_type;
 using testing::World;
 
 // A configuration of some fields; `half` 0 and 1 have none in common.
@@ -68,7 +68,7 @@ TEST(ApplyProperties, ApplyingTwiceIsApplyingOnce) {
 }
 
 // As sets of fields: lists may be in another order.
-bool SameObject(const Value& a, const Value& b) { return Compare(kType, a, b).empty(); }
+bool SameObject(const Value& a, const Value& b) { return Compare(widget_type, a, b).empty(); }
 
 TEST(ApplyProperties, ManagersOfDifferentFieldsCommute) {
   Random random(103);
@@ -114,11 +114,11 @@ TEST(ApplyProperties, WhatIsAppliedIsThereAndOwned) {
         ASSERT_TRUE(status.Is(Reason::kConflict) && conflicts == Conflicts::kRefused) << status;
         continue;
       }
-      const auto stated = FieldsOf(kType, configuration);
+      const auto stated = FieldsOf(widget_type, configuration);
       ASSERT_TRUE(stated.ok());
       ASSERT_EQ(world.Owned(manager), stated->empty() ? "" : Text(*stated));
       // Merging it again would change nothing.
-      ASSERT_TRUE(SameObject(Merge(kType, world.tree, configuration), world.tree))
+      ASSERT_TRUE(SameObject(Merge(widget_type, world.tree, configuration), world.tree))
           << WriteJson(configuration) << WriteJson(world.tree);
     }
   }
@@ -138,13 +138,13 @@ TEST(ApplyProperties, ACreatorOwnsWhatAnUpdateFromNothingWouldOwn) {
     if (random.Chance(0.5)) tree.Find("spec")->Set("disks", Json(R"([{"name":"x"},{"name":"x"}])"));
     tree.Set("status", Json(R"({"state":"Ready"})"));
     testing::Widget widget;
-    ASSERT_TRUE(FromValue(tree, kType, &widget).ok());
+    ASSERT_TRUE(FromValue(tree, widget_type, &widget).ok());
     Managers managers;
     const ManagerId creator{.name = "creator"};
-    RecordUpdate(kType, Value::Object(), TreeOf(kType, &widget), creator, {}, managers);
+    RecordUpdate(widget_type, Value::Object(), TreeOf(widget_type, &widget), creator, {}, managers);
     const std::string expected =
         managers.empty() ? "{}" : Text(managers.find(creator)->second.fields);
-    ASSERT_EQ(WriteJson(CreatedFields(kType, &widget)), expected) << WriteJson(tree);
+    ASSERT_EQ(WriteJson(CreatedFields(widget_type, &widget)), expected) << WriteJson(tree);
   }
 }
 

@@ -12,8 +12,8 @@ namespace berth::meta {
 namespace {
 
 using testing::Json;
-using testing::kType;
 using testing::Text;
+using testing::widget_type;
 using testing::World;
 
 TEST(FieldsOf, StatesLeavesKeysItemsAndWhatIsEmpty) {
@@ -37,22 +37,22 @@ TEST(FieldsOf, StatesLeavesKeysItemsAndWhatIsEmpty) {
        R"({"f:spec":{"f:policy":{},"f:resources":{"f:cpu":{}}}})"},
   };
   for (const auto& test : kTests) {
-    const auto fields = FieldsOf(kType, Json(test.configuration));
+    const auto fields = FieldsOf(widget_type, Json(test.configuration));
     ASSERT_TRUE(fields.ok()) << fields.status();
     EXPECT_EQ(Text(*fields), test.fields) << test.configuration;
   }
 }
 
 TEST(FieldsOf, ItemsThatCannotBeToldApartAreRefused) {
-  const auto without_key = FieldsOf(kType, Json(R"({"spec":{"disks":[{"size":"1"}]}})"));
+  const auto without_key = FieldsOf(widget_type, Json(R"({"spec":{"disks":[{"size":"1"}]}})"));
   EXPECT_EQ(without_key.status().message(), ".spec.disks: item 0 lacks its key name");
-  const auto twice = FieldsOf(kType, Json(R"({"spec":{"tags":["x","x"]}})"));
+  const auto twice = FieldsOf(widget_type, Json(R"({"spec":{"tags":["x","x"]}})"));
   EXPECT_EQ(twice.status().message(), R"(.spec.tags: two items are [="x"])");
 }
 
 TEST(Compare, TellsWhatCameWentAndChanged) {
   const auto differences = Compare(
-      kType,
+      widget_type,
       Json(R"({"spec":{"power":"On","disks":[{"name":"a","size":"1Gi"},{"name":"b"}],)"
            R"("resources":{"cpu":"1"},"poolRef":{"name":"p"},"tags":["x"]}})"),
       Json(R"({"spec":{"power":"Off","disks":[{"name":"c"},{"name":"a","size":"1024Mi"}],)"
@@ -68,7 +68,7 @@ TEST(Compare, TellsWhatCameWentAndChanged) {
 
 TEST(Merge, KeepsWhatMeansTheSameAndTheOrderThatIsWanted) {
   const Value merged =
-      Merge(kType,
+      Merge(widget_type,
             Json(R"({"spec":{"disks":[{"name":"a","size":"1Gi"},{"name":"x"},{"name":"b"}],)"
                  R"("resources":{"cpu":"1"}}})"),
             Json(R"({"spec":{"disks":[{"name":"b","device":"odb"},{"name":"n"},)"
@@ -183,7 +183,7 @@ TEST(Apply, ManagersAreBounded) {
   for (size_t i = 0; i <= kMaxOwnedFields; ++i) many.push_back({"k" + std::to_string(i), "v"});
   Value labels = Json(R"({"metadata":{}})");
   labels.Find("metadata")->Set("labels", Value::Object(std::move(many)));
-  EXPECT_TRUE(FieldsOf(kType, labels).status().Is(Reason::kRequestTooLarge));
+  EXPECT_TRUE(FieldsOf(widget_type, labels).status().Is(Reason::kRequestTooLarge));
 }
 
 TEST(RecordUpdate, ANewObjectBelongsToItsCreator) {

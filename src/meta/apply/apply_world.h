@@ -15,7 +15,7 @@
 
 namespace berth::meta::testing {
 
-inline const TypeInfo& kType = TypeInfoOf<Widget>();
+inline const TypeInfo& widget_type = TypeInfoOf<Widget>();
 
 inline Value Json(std::string_view text) {
   auto value = ParseJson(text);
@@ -34,7 +34,7 @@ struct World {
                const Value& configuration,
                Conflicts conflicts = Conflicts::kRefused,
                std::string subresource = "") {
-    Application application{.type = &kType,
+    Application application{.type = &widget_type,
                             .api_version = "test/v1",
                             .manager = std::string(manager),
                             .subresource = std::move(subresource),
@@ -43,7 +43,7 @@ struct World {
     TRY(Applied applied, meta::Apply(application, tree, configuration, managers));
     // A server decodes what it stores: null and "" are nothing to it.
     Widget widget;
-    TRY_STATUS(FromValue(applied.tree, kType, &widget));
+    TRY_STATUS(FromValue(applied.tree, widget_type, &widget));
     tree = ToValueOf(widget);
     managers = std::move(applied.managers);
     return OkStatus();
@@ -55,7 +55,7 @@ struct World {
   }
   void Update(std::string_view manager, std::string_view after, std::string subresource = "") {
     const Value next = Json(after);
-    RecordUpdate(kType,
+    RecordUpdate(widget_type,
                  tree,
                  next,
                  {.name = std::string(manager), .subresource = std::move(subresource)},

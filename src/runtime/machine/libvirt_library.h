@@ -54,11 +54,13 @@ namespace berth::runtime {
   X(virSecretUndefine)                 \
   X(virSetErrorFunc)
 
+// NOLINTBEGIN(readability-identifier-naming): the names are libvirt's
 struct LibvirtFunctions {
 #define BERTH_LIBVIRT_MEMBER(name) decltype(&::name) name = nullptr;
   BERTH_LIBVIRT_FUNCTIONS(BERTH_LIBVIRT_MEMBER)
 #undef BERTH_LIBVIRT_MEMBER
 };
+// NOLINTEND(readability-identifier-naming)
 
 // Loads it, once; Unavailable if it is not there or lacks something. Any thread.
 Status LoadLibvirt();
