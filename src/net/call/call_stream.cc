@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "net/call/call_transport.h"
+#include "net/call/writable.h"
 
 namespace berth::net {
 
@@ -43,17 +44,8 @@ rt::Task<Result<std::optional<std::string>>> CallStream::Read() {
 }
 
 Status CallStream::WhyNotWritable(size_t bytes) const {
-  if (end_.has_value()) {
-    return Unavailable(end_->ok() ? "the stream is over"
-                                  : fmt::format("the stream is over: {}", end_->message()));
-  }
-  if (transport_ == nullptr || writes_done_) return Unavailable("the stream is over");
-  if (bytes > limits_.message_bytes_max) {
-    return {
-        Reason::kRequestTooLarge,
-        fmt::format("a message of {} bytes, the limit is {}", bytes, limits_.message_bytes_max)};
-  }
-  return OkStatus();
+  const Status* over = end_.has_value() ? &*end_ : nullptr;
+  return CheckWritable(over, transport_ == nullptr || writes_done_, bytes, limits_);
 }
 
 // One message is always taken, however large, as long as the whole connection is not full.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/relay/home_end.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "base/check.h"
+#include "net/call/writable.h"
 #include "net/relay/net_end.h"
 #include "net/relay/relay.h"
 
@@ -47,16 +46,8 @@ rt::Task<Result<std::optional<std::string>>> HomeEnd::Read() {
 }
 
 Status HomeEnd::WhyNotWritable(size_t bytes) const {
-  if (end_.has_value() && !end_->ok()) {
-    return Unavailable(fmt::format("the stream is over: {}", end_->message()));
-  }
-  if (writes_done_) return Unavailable("the stream is over");
-  if (bytes > limits_.message_bytes_max) {
-    return {
-        Reason::kRequestTooLarge,
-        fmt::format("a message of {} bytes, the limit is {}", bytes, limits_.message_bytes_max)};
-  }
-  return OkStatus();
+  const bool is_over = end_.has_value() && !end_->ok();
+  return CheckWritable(is_over ? &*end_ : nullptr, writes_done_, bytes, limits_);
 }
 
 // One message is always taken, however large. Less than a step may be gone already.
