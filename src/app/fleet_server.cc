@@ -96,8 +96,8 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
   co_return OkStatus();
 }
 
-// A handshake is 2 ms of the loop. Those of a whole fleet that returns would only keep the gateway
-// from reading what it has to know before it can welcome anybody.
+// A handshake is 2 ms of the network's thread. Those of a whole fleet that returns would only take
+// processors from the gateway while it reads what it has to know before it can welcome anybody.
 rt::Task<Status> FleetServer::Parts::OpenDoors() {
   while (!fleet->gateway().synced()) CO_TRY_STATUS(co_await rt::Sleep(kLookForSync));
   server->Open();
