@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the IRI that somebody else wrote: Python's gRPC as it comes, and messages made at run time from IronCore's
+published field numbers below, not from our .proto files. The real runtimes answer it with the documented states and codes."""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+try:
+    import grpc
+except ImportError:  # Debian's package belongs to Debian's interpreter
+    if sys.executable == '/usr/bin/python3':
+        raise
+    os.execv('/usr/bin/python3', ['/usr/bin/python3', *sys.argv])
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+import berth_fixture
+import fleet_fixture
+import guest_fixture
+import volume_runtime_test
+from guest_fixture import DEADLINE_S
+
+MI = 1 << 20
+UID = 'machinepoollet.ironcore.dev/machine-uid'
+VOLUME_UID = 'volumepoollet.ironcore.dev/volume-uid'
+
+# package: messages as `Name { field:type=number, ... }`; enums are int32 on the wire as well.
+PUBLISHED = {
+    'meta.v1alpha1': '''
+ObjectMetadata { id:string=1, annotations:map<string,string>=2, labels:map<string,string>=3, generation:int64=4,
+  created_at:int64=5, deleted_at:int64=6 }''',
+    'event.v1alpha1': '''
+EventSpec { involved_object_meta:meta.v1alpha1.ObjectMetadata=1, reason:string=2, message:string=3, type:string=4,
+  event_time:int64=5, action:string=6 }
+Event { spec:EventSpec=2 }''',
+    'machine.v1alpha1': '''
+MachineFilter { id:string=1, label_selector:map<string,string>=2 }
+EventFilter { id:string=1, label_selector:map<string,string>=2, events_from_time:int64=3, events_to_time:int64=4 }
+ImageSpec { image:string=1 }
+LocalDisk { size_bytes:int64=1, image:ImageSpec=2 }
+VolumeConnection { driver:string=1, handle:string=2, attributes:map<string,string>=3, secret_data:map<string,bytes>=4,
+  encryption_data:map<string,bytes>=5, effective_storage_bytes:int64=6 }
+Volume { name:string=1, device:string=2, local_disk:LocalDisk=4, connection:VolumeConnection=5 }
+NetworkInterface { name:string=1, network_id:string=2, ips:repeated string=3, attributes:map<string,string>=4 }
+GuestConfig { hostname:string=1 }
+MachineSpec { power:int32=1, class:string=2, ignition_data:bytes=3, volumes:repeated Volume=4,
+  network_interfaces:repeated NetworkInterface=5, guest_config:GuestConfig=6 }
+VolumeStatus { name:string=1, handle:string=2, state:int32=3 }
+NetworkInterfaceStatus { name:string=1, handle:string=2, state:int32=3 }
+Conditions { type:string=1, status:string=2, reason:string=3, message:string=4, last_transition_time:int64=5 }
+MachineStatus { observed_generation:int64=1, state:int32=2, image_ref:string=3, volumes:repeated VolumeStatus=4,
+  network_interfaces:repeated NetworkInterfaceStatus=5, machine_conditions:repeated Conditions=6 }
+Machine { metadata:meta.v1alpha1.ObjectMetadata=1, spec:MachineSpec=2, status:MachineStatus=3 }
+MachineClassCapabilities { resources:map<string,int64>=1 }
+MachineClass { name:string=1, capabilities:MachineClassCapabilities=2 }
+MachineClassStatus { machine_class:MachineClass=1, quantity:int64=2 }
+VersionRequest { version:string=1 }
+VersionResponse { runtime_name:string=1, runtime_version:string=2 }
+ListMachinesRequest { filter:MachineFilter=1 }
+ListMachinesResponse { machines:repeated Machine=1 }
+ListEventsRequest { filter:EventFilter=1 }
+ListEventsResponse { events:repeated event.v1alpha1.Event=1 }
+CreateMachineRequest { machine:Machine=1 }
+CreateMachineResponse { machine:Machine=1 }
+DeleteMachineRequest { machine_id:string=1 }
+DeleteMachineResponse { }
+UpdateMachineAnnotationsRequest { machine_id:string=1, annotations:map<string,string>=2 }
+UpdateMachineAnnotationsResponse { }
+UpdateMachinePowerRequest { machine_id:string=1, power:int32=2 }
+UpdateMachinePowerResponse { }
+AttachVolumeRequest { machine_id:string=1, volume:Volume=2 }
+AttachVolumeResponse { }
+DetachVolumeRequest { machine_id:string=1, name:string=2 }
+DetachVolumeResponse { }
+DetachNetworkInterfaceRequest { machine_id:string=1, name:string=2 }
+DetachNetworkInterfaceResponse { }
+StatusRequest { }
+StatusResponse { machine_class_status:repeated MachineClassStatus=1 }''',
+    'volume.v1alpha1': '''
+VolumeFilter { id:string=1, label_selector:map<string,string>=2 }
+VolumeResources { storage_bytes:int64=1 }
+EncryptionSpec { secret_data:map<string,bytes>=1 }
+ImageDataSource { image:string=1, architecture:string=2 }
+SnapshotDataSource { snapshot_id:string=1 }
+VolumeDataSource { image_data_source:ImageDataSource=1, snapshot_data_source:SnapshotDataSource=2 }
+VolumeSpec { class:string=2, resources:VolumeResources=3, encryption:EncryptionSpec=4, volume_data_source:VolumeDataSource=5 }
+VolumeAccess { driver:string=1, handle:string=2, attributes:map<string,string>=3, secret_data:map<string,bytes>=4 }
+VolumeStatus { state:int32=1, access:VolumeAccess=2, resources:VolumeResources=3 }
+Volume { metadata:meta.v1alpha1.ObjectMetadata=1, spec:VolumeSpec=2, status:VolumeStatus=3 }
+VolumeClassCapabilities { tps:int64=1, iops:int64=2 }
+VolumeClass { name:string=1, capabilities:VolumeClassCapabilities=2 }
+VolumeClassStatus { volume_class:VolumeClass=1, quantity:int64=2 }
+VersionRequest { version:string=1 }
+VersionResponse { runtime_name:string=1, runtime_version:string=2 }
+ListVolumesRequest { filter:VolumeFilter=1 }
+ListVolumesResponse { volumes:repeated Volume=1 }
+CreateVolumeRequest { volume:Volume=1 }
+CreateVolumeResponse { volume:Volume=1 }
+ExpandVolumeRequest { volume_id:string=1, resources:VolumeResources=2 }
+ExpandVolumeResponse { }
+DeleteVolumeRequest { volume_id:string=1 }
+DeleteVolumeResponse { }
+StatusRequest { }
+StatusResponse { volume_class_status:repeated VolumeClassStatus=1 }''',
+}
+ON, OFF = 0, 1
+PENDING, RUNNING, STOPPED = 0, 1, 5  # of machines
+AVAILABLE = 1  # of volumes
+
+SCALARS = {'string': 9, 'bytes': 12, 'int64': 3, 'int32': 5}
+
+
+def add_field(message, name, kind, number, package):
+    field = message.field.add(name=name, number=number, label=1)
+    if kind.startswith('repeated '):
+        field.label, kind = 3, kind.removeprefix('repeated ')
+    if kind.startswith('map<'):
+        key, value = kind[4:-1].split(',')
+        entry = message.nested_type.add(name=''.join(word.title() for word in name.split('_')) + 'Entry')
+        entry.options.map_entry = True
+        add_field(entry, 'key', key, 1, package)
+        add_field(entry, 'value', value, 2, package)
+        field.label, field.type, field.type_name = 3, 11, f'.{package}.{message.name}.{entry.name}'
+    elif kind in SCALARS:
+        field.type = SCALARS[kind]
+    else:
+        field.type, field.type_name = 11, f'.{kind}' if '.' in kind else f'.{package}.{kind}'
+
+
+def load_messages():
+    """{'machine.v1alpha1.Machine': class}."""
+    pool = descriptor_pool.DescriptorPool()
+    for package, text in PUBLISHED.items():
+        file = descriptor_pb2.FileDescriptorProto(name=f'{package}.published', package=package, syntax='proto3')
+        file.dependency.extend(f'{other}.published' for other in PUBLISHED if f'{other}.' in text)
+        for name, fields in re.findall(r'(\w+) \{([^}]*)\}', text):
+            message = file.message_type.add(name=name)
+            for field, kind, number in re.findall(r'(\w+):([\w.]+(?: [\w.]+)?(?:<[^>]*>)?)=(\d+)', fields):
+                add_field(message, field, kind, int(number), package)
+        pool.Add(file)
+    factory = message_factory.MessageFactory(pool)
+    return {f'{package}.{name}': factory.GetPrototype(pool.FindMessageTypeByName(f'{package}.{name}'))
+            for package, text in PUBLISHED.items() for name in re.findall(r'(\w+) \{', text)}
+
+
+MESSAGES = load_messages()
+
+
+class Runtime:
+    """A service of the IRI on a unix socket."""
+
+    def __init__(self, package, service, socket):
+        self.package, self.service = package, service
+        self.channel = grpc.insecure_channel(f'unix:{socket}')
+
+    def make(self, message, /, **fields):
+        return MESSAGES[f'{self.package}.{message}'](**fields)
+
+    def call(self, method, /, **fields):
+        answer = MESSAGES[f'{self.package}.{method}Response']
+        ask = self.channel.unary_unary(f'/{self.package}.{self.service}/{method}',
+                                       lambda request: request.SerializeToString(), answer.FromString)
+        return ask(self.make(f'{method}Request', **fields), timeout=DEADLINE_S)
+
+    def code(self, method, /, **fields):
+        try:
+            self.call(method, **fields)
+        except grpc.RpcError as error:
+            return error.code()
+        return grpc.StatusCode.OK
+
+
+class MachineRuntime(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.mkdtemp(prefix='berth-iri-')
+        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
+        guest_fixture.make_image(os.path.join(cls.home, 'images', 'demo'))
+        with open(os.path.join(cls.home, 'classes.yaml'), 'w', encoding='utf-8') as file:
+            file.write(guest_fixture.MACHINE_CLASSES)
+        cls.libvirt = guest_fixture.Libvirt(cls.home)
+        guest_fixture.give_to_guest_user(cls.home)
+        cls.libvirt.start()
+        cls.addClassCleanup(cls.libvirt.end)
+        socket = os.path.join(cls.home, 'sockets', 'machine.sock')
+        cls.process = fleet_fixture.Process(
+            'machine-runtime', cls.home, 'runtime', 'machine', '--socket', socket, '--libvirt', cls.libvirt.uri,
+            '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
+            os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
+            '--reserve-memory', '64Mi', '--acceleration', 'tcg', '--shutdown-grace', '2s',
+            command=guest_fixture.berth_of_guest_user(cls.home))
+        cls.addClassCleanup(cls.process.kill)
+        cls.process.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: os.path.exists(socket), f'the runtime; {cls.process.log_tail()}')
+        cls.runtime = Runtime('machine.v1alpha1', 'MachineRuntime', socket)
+
+    def list(self, **filter_):
+        return self.runtime.call('ListMachines', filter=filter_).machines
+
+    def becomes(self, machine_id, state):
+        berth_fixture.eventually(DEADLINE_S, lambda: [one.status.state for one in self.list(id=machine_id)] == [state],
+                                 f'{machine_id} is in state {state}; {self.list(id=machine_id)}')
+
+    def spec(self, **more):
+        root = {'name': 'root', 'device': 'oda', 'local_disk': {'size_bytes': MI, 'image': {'image': 'demo'}}}
+        return {'class': 'tiny', 'volumes': [root], **more}
+
+    def test_a_machine_is_made_listed_switched_and_deleted(self):
+        version = self.runtime.call('Version', version='')
+        self.assertTrue(version.runtime_name)
+        self.assertRegex(version.runtime_version, r'^\d+\.\d+\.\d+')
+        (tiny,) = self.runtime.call('Status').machine_class_status
+        self.assertEqual((tiny.machine_class.name, dict(tiny.machine_class.capabilities.resources)),
+                         ('tiny', {'cpu': 1, 'memory': 96 * MI}))
+        self.assertGreater(tiny.quantity, 0)
+
+        labels = {UID: 'u-1', 'team': 'a'}
+        made = self.runtime.call('CreateMachine', machine={
+            'metadata': {'labels': labels, 'annotations': {'note': 'first'}}, 'spec': self.spec()}).machine
+        machine_id = made.metadata.id
+        self.assertTrue(machine_id)
+        self.assertGreater(made.metadata.created_at, 10**18, 'nanoseconds')
+        self.assertEqual((made.metadata.deleted_at, made.status.state), (0, PENDING))
+        self.becomes(machine_id, RUNNING)
+        (there,) = self.list(label_selector={'team': 'a'})
+        self.assertEqual((dict(there.metadata.labels), dict(there.metadata.annotations)), (labels, {'note': 'first'}))
+        self.assertEqual([(one.name, one.state) for one in there.status.volumes], [('root', 1)])
+        self.assertEqual(list(self.list(label_selector={'team': 'b'})), [])
+        self.assertEqual(list(self.list(id='nobody')), [])
+
+        self.runtime.call('UpdateMachineAnnotations', machine_id=machine_id, annotations={'other': 'second'})
+        self.assertEqual(dict(self.list(id=machine_id)[0].metadata.annotations), {'other': 'second'})
+        log = os.path.join(self.home, 'machines', machine_id, 'console.log')
+        berth_fixture.eventually(DEADLINE_S, lambda: b'hello from the guest' in guest_fixture.read(log), 'it boots')
+        self.runtime.call('AttachVolume', machine_id=machine_id, volume={
+            'name': 'data', 'device': 'odb', 'local_disk': {'size_bytes': MI}})
+        self.assertEqual([one.name for one in self.list(id=machine_id)[0].spec.volumes], ['root', 'data'])
+        self.runtime.call('DetachVolume', machine_id=machine_id, name='data')
+        self.assertEqual([one.name for one in self.list(id=machine_id)[0].spec.volumes], ['root'])
+        self.runtime.call('UpdateMachinePower', machine_id=machine_id, power=OFF)
+        self.becomes(machine_id, STOPPED)
+
+        # OK says that it has begun; NotFound that it is gone.
+        self.assertEqual(self.runtime.code('DeleteMachine', machine_id=machine_id), grpc.StatusCode.OK)
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: self.runtime.code('DeleteMachine', machine_id=machine_id) == grpc.StatusCode.NOT_FOUND,
+            'it is gone')
+        self.assertEqual(list(self.list(id=machine_id)), [])
+        reasons = {event.spec.reason for event in self.runtime.call('ListEvents').events}
+        self.assertLessEqual({'Started', 'Removed'}, reasons)
+
+    def test_refusals_have_the_documented_codes(self):
+        code = self.runtime.code
+        for method, fields in (('DeleteMachine', {}), ('UpdateMachinePower', {'power': ON}),
+                               ('UpdateMachineAnnotations', {}), ('DetachVolume', {'name': 'x'}),
+                               ('DetachNetworkInterface', {'name': 'x'}),
+                               ('AttachVolume', {'volume': {'name': 'x', 'device': 'odb',
+                                                            'local_disk': {'size_bytes': MI}}})):
+            self.assertEqual(code(method, machine_id='nobody', **fields), grpc.StatusCode.NOT_FOUND, method)
+        bad = grpc.StatusCode.INVALID_ARGUMENT
+        self.assertEqual(code('CreateMachine', machine={'spec': {'class': 'huge'}}), bad)
+        self.assertEqual(code('CreateMachine', machine={'spec': self.spec(power=7)}), bad)
+        twice = self.spec()
+        twice['volumes'] *= 2
+        self.assertEqual(code('CreateMachine', machine={'spec': twice}), bad)
+        large = self.spec()
+        large['volumes'][0]['local_disk']['size_bytes'] = 1 << 40
+        self.assertEqual(code('CreateMachine', machine={'spec': large}), grpc.StatusCode.RESOURCE_EXHAUSTED)
+        nothing = self.runtime.channel.unary_unary('/machine.v1alpha1.MachineRuntime/Nothing', lambda r: r, lambda r: r)
+        with self.assertRaises(grpc.RpcError) as raised:
+            nothing(b'', timeout=DEADLINE_S)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+        garbage = self.runtime.channel.unary_unary('/machine.v1alpha1.MachineRuntime/ListMachines', lambda r: r, lambda r: r)
+        with self.assertRaises(grpc.RpcError):
+            garbage(b'\xff\xff\xff', timeout=DEADLINE_S)
+        self.assertEqual(list(self.list()), [])
+
+
+class VolumeRuntime(unittest.TestCase):
+
+    def setUp(self):
+        self.home = tempfile.mkdtemp(prefix='berth-iri-')
+        self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
+        self.server = volume_runtime_test.VolumeRuntime(self.home, '--capacity', '64Mi').start()
+        self.addCleanup(self.server.process.kill)
+        self.runtime = Runtime('volume.v1alpha1', 'VolumeRuntime', self.server.socket)
+
+    def list(self, **filter_):
+        return self.runtime.call('ListVolumes', filter=filter_).volumes
+
+    def test_a_volume_is_made_grown_and_deleted(self):
+        classes = {one.volume_class.name: one for one in self.runtime.call('Status').volume_class_status}
+        self.assertEqual(set(classes), {'fast', 'plain'})
+        self.assertEqual(classes['fast'].volume_class.capabilities.iops, 5000)
+        self.assertEqual(classes['fast'].quantity, 64 * MI, 'bytes')
+        made = self.runtime.call('CreateVolume', volume={
+            'metadata': {'labels': {VOLUME_UID: 'u-1'}},
+            'spec': {'class': 'fast', 'resources': {'storage_bytes': 4 * MI}}}).volume
+        volume_id = made.metadata.id
+        berth_fixture.eventually(DEADLINE_S, lambda: [one.status.state for one in self.list(id=volume_id)] == [AVAILABLE],
+                                 'it is available')
+        (there,) = self.list(label_selector={VOLUME_UID: 'u-1'})
+        self.assertTrue(there.status.access.driver and there.status.access.handle)
+        self.runtime.call('ExpandVolume', volume_id=volume_id, resources={'storage_bytes': 8 * MI})
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: self.list(id=volume_id)[0].status.resources.storage_bytes == 8 * MI, 'it has grown')
+        self.assertEqual(self.runtime.code('DeleteVolume', volume_id=volume_id), grpc.StatusCode.OK)
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: self.runtime.code('DeleteVolume', volume_id=volume_id) == grpc.StatusCode.NOT_FOUND,
+            'it is gone')
+        self.assertEqual(self.server.files(), [])
+
+    def test_refusals_have_the_documented_codes(self):
+        code, bad = self.runtime.code, grpc.StatusCode.INVALID_ARGUMENT
+        self.assertEqual(code('ExpandVolume', volume_id='nobody', resources={'storage_bytes': MI}),
+                         grpc.StatusCode.NOT_FOUND)
+        self.assertEqual(code('CreateVolume', volume={'spec': {'class': 'huge', 'resources': {'storage_bytes': MI}}}), bad)
+        self.assertEqual(code('CreateVolume', volume={'spec': {'class': 'fast', 'resources': {'storage_bytes': -1}}}), bad)
+        self.assertEqual(code('CreateVolume', volume={'spec': {'class': 'fast', 'resources': {'storage_bytes': 1 << 40}}}),
+                         grpc.StatusCode.RESOURCE_EXHAUSTED)
+        self.assertEqual(list(self.list()), [])
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
