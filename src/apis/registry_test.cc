@@ -169,6 +169,7 @@ void Fill(const meta::TypeInfo& type, void* value, int depth) {
       break;
     case meta::TypeKind::kIntOrString: static_cast<meta::IntOrString*>(value)->number = 3; break;
     case meta::TypeKind::kValue: *static_cast<meta::Value*>(value) = meta::Value::Object(); break;
+    case meta::TypeKind::kRawJson: static_cast<meta::RawJson*>(value)->text = "{}"; break;
     case meta::TypeKind::kOptional:
       Fill(*type.element, type.optional->emplace(value), depth + 1);
       break;

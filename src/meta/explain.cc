@@ -44,7 +44,8 @@ std::string TypeText(const TypeInfo& type) {
     case TypeKind::kIp: return "IP";
     case TypeKind::kIpPrefix: return "IPPrefix";
     case TypeKind::kIntOrString: return "IntOrString";
-    case TypeKind::kValue: return "Object";
+    case TypeKind::kValue:
+    case TypeKind::kRawJson: return "Object";
     case TypeKind::kStruct: return std::string(ShortName(type.name));
     case TypeKind::kOptional: return TypeText(*type.element);
     case TypeKind::kList: return "[]" + TypeText(*type.element);

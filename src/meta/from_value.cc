@@ -54,6 +54,7 @@ class ValueSource {
     return true;
   }
   Value ToValue() const { return value_; }
+  std::string ToText() const { return WriteJson(value_); }
 
  private:
   const Value& value_;

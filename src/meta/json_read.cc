@@ -63,6 +63,7 @@ class DomSource {
     return true;
   }
   Value ToValue() const;
+  std::string ToText() const { return simdjson::minify(element_); }
 
  private:
   dom::element element_;

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "meta/object_meta.h"
 #include "meta/reflect.h"
 #include "meta/test_kind.h"
 
@@ -60,6 +61,21 @@ TEST(Json, ValuesAndStructsTellTheSame) {
   const auto again = FromValueAs<Widget>(tree, {.field_validation = FieldValidation::kStrict});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(DeepEqual(TypeInfoOf<Widget>(), &widget, &*again));
+}
+
+TEST(Json, RawJsonIsItsCompactText) {
+  const auto read = DecodeJsonAs<ManagedFieldsEntry>(
+      R"({"manager":"m", "fieldsV1": { "f:a" : {"v:\"\\n\"": {}}, "f:b":[1, 2.5, -3, null, true] }})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const std::string text = R"({"f:a":{"v:\"\\n\"":{}},"f:b":[1,2.5,-3,null,true]})";
+  EXPECT_EQ(read->fields_v1.text, text);
+  EXPECT_EQ(EncodeJsonOf(*read), R"({"manager":"m","fieldsV1":)" + text + "}");
+  const Value tree = ToValueOf(*read);
+  EXPECT_EQ(*tree.Find("fieldsV1"), *ParseJson(text));
+  EXPECT_EQ(*FromValueAs<ManagedFieldsEntry>(tree), *read);
+  const auto absent = DecodeJsonAs<ManagedFieldsEntry>(R"({"manager":"m","fieldsV1":null})");
+  EXPECT_EQ(EncodeJsonOf(*absent), R"({"manager":"m"})");
+  EXPECT_EQ(ToValueOf(*absent).Find("fieldsV1"), nullptr);
 }
 
 TEST(Json, LeavesOutWhatIsEmptyButNotWhatIsRequiredNorTheStatus) {

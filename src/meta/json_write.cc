@@ -310,6 +310,11 @@ void EncodeJson(const TypeInfo& type, const void* value, std::string& out) {
       }
       break;
     case TypeKind::kValue: Write(As<Value>(value), -1, out); break;
+    case TypeKind::kRawJson: {
+      const std::string& text = As<RawJson>(value).text;
+      out += text.empty() ? std::string_view("null") : std::string_view(text);
+      break;
+    }
     case TypeKind::kStruct:
       out += '{';
       EncodeJsonMembers(type, value, out);

@@ -43,7 +43,7 @@ struct ManagedFieldsEntry {
   std::string api_version;
   WallTime time;
   std::string fields_type;
-  Value fields_v1;
+  RawJson fields_v1;
   std::string subresource;
   bool operator==(const ManagedFieldsEntry&) const = default;
 };

@@ -106,6 +106,7 @@ bool IsEmpty(const TypeInfo& type, const void* value) {
       return either.is_int && either.number == 0;
     }
     case TypeKind::kValue: return As<Value>(value).is_null();
+    case TypeKind::kRawJson: return As<RawJson>(value).text.empty();
     case TypeKind::kStruct:
       for (const Field& field : type.fields) {
         if (!IsEmpty(*field.type, FieldAt(value, field))) return false;
@@ -138,6 +139,7 @@ bool DeepEqual(const TypeInfo& type, const void* a, const void* b) {
     case TypeKind::kIpPrefix: return As<IpPrefix>(a) == As<IpPrefix>(b);
     case TypeKind::kIntOrString: return As<IntOrString>(a) == As<IntOrString>(b);
     case TypeKind::kValue: return As<Value>(a) == As<Value>(b);
+    case TypeKind::kRawJson: return As<RawJson>(a) == As<RawJson>(b);
     case TypeKind::kStruct:
       for (const Field& field : type.fields) {
         if (!DeepEqual(*field.type, FieldAt(a, field), FieldAt(b, field))) return false;

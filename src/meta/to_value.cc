@@ -63,6 +63,10 @@ Value ToValue(const TypeInfo& type, const void* value) {
       return either.is_int ? Value(either.number) : Value(either.text);
     }
     case TypeKind::kValue: return As<Value>(value);
+    case TypeKind::kRawJson: {
+      auto tree = ParseJson(As<RawJson>(value).text);
+      return tree.ok() ? *std::move(tree) : Value();  // "" is absent; nothing else is no JSON
+    }
     case TypeKind::kStruct: {
       Value out = Value::Object();
       AddMembers(type, value, out);

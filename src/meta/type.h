@@ -36,6 +36,7 @@ class Value;         // meta/value.h: any JSON
 class IpAddress;     // meta/ip.h
 class IpPrefix;      // meta/ip.h
 struct Base64;       // below
+struct RawJson;      // below
 struct MicroTime;    // below
 struct IntOrString;  // below
 
@@ -52,7 +53,8 @@ enum class TypeKind : uint8_t {
   kIp,         // "10.0.0.1"
   kIpPrefix,   // "10.0.0.0/24"
   kIntOrString,
-  kValue,  // any JSON, kept as it is
+  kValue,    // any JSON, as a tree
+  kRawJson,  // any JSON, as its text
   kStruct,
   kOptional,
   kList,
@@ -63,6 +65,13 @@ enum class TypeKind : uint8_t {
 struct Base64 {
   std::string bytes;
   bool operator==(const Base64&) const = default;
+};
+
+// JSON that hardly anybody looks into, kept as its compact text: a tree would cost everybody who
+// decodes the object an allocation per member.
+struct RawJson {
+  std::string text;  // valid JSON; "" if absent
+  bool operator==(const RawJson&) const = default;
 };
 
 struct MicroTime {
@@ -233,6 +242,8 @@ consteval TypeKind KindOf() {
     return TypeKind::kIntOrString;
   else if constexpr (std::is_same_v<T, Value>)
     return TypeKind::kValue;
+  else if constexpr (std::is_same_v<T, RawJson>)
+    return TypeKind::kRawJson;
   else if constexpr (IsOptional<T>::value)
     return TypeKind::kOptional;
   else if constexpr (IsList<T>::value)

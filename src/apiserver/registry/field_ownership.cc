@@ -104,8 +104,8 @@ std::vector<meta::ManagedFieldsEntry> CreatorOf(const meta::Object& object,
                                                 const WriteContext& context,
                                                 std::string api_version,
                                                 WallTime now) {
-  Value fields = meta::CreatedFields(*object.kind().type, object.data());
-  if (fields.members().empty()) return {};
+  meta::RawJson fields = meta::CreatedFields(*object.kind().type, object.data());
+  if (fields.text.empty()) return {};
   std::vector<meta::ManagedFieldsEntry> entries;
   entries.push_back({.manager = context.field_manager,
                      .operation = "Update",

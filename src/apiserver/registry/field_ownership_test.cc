@@ -82,7 +82,7 @@ class FieldOwnershipTest : public ::testing::Test {
       EXPECT_EQ(entry.api_version, "compute.ironcore.dev/v1alpha1");
       text += entry.manager + " " + entry.operation +
               (entry.subresource.empty() ? "" : "/" + entry.subresource) + " " +
-              meta::WriteJson(entry.fields_v1) + "\n";
+              entry.fields_v1.text + "\n";
     }
     return text;
   }

@@ -242,7 +242,7 @@ TEST(ManagedFields, MalformedEntriesAreRefused) {
                                 .operation = "Update",
                                 .api_version = "v1",
                                 .fields_type = "FieldsV1",
-                                .fields_v1 = Json(R"({"f:a":{}})")};
+                                .fields_v1 = {R"({"f:a":{}})"}};
   EXPECT_TRUE(ReadManagers({good}).ok());
   ManagedFieldsEntry bad = good;
   bad.operation = "Delete";
@@ -251,7 +251,7 @@ TEST(ManagedFields, MalformedEntriesAreRefused) {
   bad.fields_type = "FieldsV2";
   EXPECT_FALSE(ReadManagers({bad}).ok());
   bad = good;
-  bad.fields_v1 = Json(R"({"a":{}})");
+  bad.fields_v1.text = R"({"a":{}})";
   EXPECT_FALSE(ReadManagers({bad}).ok());
   bad = good;
   bad.manager = std::string(kMaxManagerName + 1, 'x');

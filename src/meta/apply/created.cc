@@ -24,7 +24,7 @@ using internal::Shape;
 
 class Creation {
  public:
-  Value Take(const TypeInfo& type, const void* object) {
+  RawJson Take(const TypeInfo& type, const void* object) {
     Members members;
     for (const Field& field : type.fields) {
       if (field.name == "status") continue;
@@ -32,16 +32,33 @@ class Creation {
       is_metadata ? AddMetadata(field, FieldAt(object, field), members)
                   : AddField(field, FieldAt(object, field), members);
     }
-    return count_ > kMaxOwnedFields ? Value::Object() : Sorted(std::move(members));
+    if (members.empty() || count_ > kMaxOwnedFields) return {};
+    return {Text(std::move(members))};
   }
 
  private:
-  using Members = std::vector<Value::Member>;
+  struct Member {
+    std::string element;
+    std::string below;  // JSON
+  };
+  using Members = std::vector<Member>;
 
-  // The order of WriteFieldsV1: the same set has one text.
-  static Value Sorted(Members members) {
-    std::ranges::sort(members, {}, &Value::Member::key);
-    return Value::Object(std::move(members));
+  // In the order of WriteFieldsV1: the same set has one text.
+  static std::string Text(Members members) {
+    std::ranges::sort(members, {}, &Member::element);
+    size_t size = 2;
+    for (const Member& member : members) size += member.element.size() + member.below.size() + 4;
+    std::string text;
+    text.reserve(size);
+    text += '{';
+    for (const Member& member : members) {
+      if (text.size() > 1) text += ',';
+      AppendJsonString(member.element, text);
+      text += ':';
+      text += member.below;
+    }
+    text += '}';
+    return text;
   }
 
   void AddMetadata(const Field& metadata, const void* value, Members& out) {
@@ -49,7 +66,7 @@ class Creation {
     for (const Field& field : metadata.type->fields) {
       if (!IsServersOwn(field.name)) AddField(field, FieldAt(value, field), members);
     }
-    if (!members.empty()) out.push_back({FieldElement(metadata.name), Sorted(std::move(members))});
+    if (!members.empty()) out.push_back({FieldElement(metadata.name), Text(std::move(members))});
   }
 
   void AddFields(const TypeInfo& type, const void* value, Members& out) {
@@ -86,8 +103,8 @@ class Creation {
     if (below.empty() && schema.is_permanent) return;
     const bool is_member = !schema.is_permanent;
     if (is_member) ++count_;
-    if (is_member && !below.empty()) below.push_back({".", Value::Object()});
-    out.push_back({std::move(element), Sorted(std::move(below))});
+    if (is_member && !below.empty()) below.push_back({".", "{}"});
+    out.push_back({std::move(element), Text(std::move(below))});
   }
 
   Members Below(const NodeSchema& schema, const void* value) {
@@ -137,7 +154,7 @@ class Creation {
 
 }  // namespace
 
-Value CreatedFields(const TypeInfo& type, const void* object) {
+RawJson CreatedFields(const TypeInfo& type, const void* object) {
   return Creation().Take(type, object);
 }
 

@@ -5,11 +5,10 @@
 #pragma once
 
 #include "meta/type.h"
-#include "meta/value.h"
 
 namespace berth::meta {
 
-// {} if there is nothing to own, or more than kMaxOwnedFields. REQUIRES: a kind's struct.
-Value CreatedFields(const TypeInfo& type, const void* object);
+// Absent if there is nothing to own, or more than kMaxOwnedFields. REQUIRES: a kind's struct.
+RawJson CreatedFields(const TypeInfo& type, const void* object);
 
 }  // namespace berth::meta

@@ -86,7 +86,8 @@ Result<Managers> ReadManagers(const std::vector<ManagedFieldsEntry>& entries) {
                         std::to_string(entry.manager.size()) + " characters, the limit is " +
                         std::to_string(kMaxManagerName));
     }
-    TRY(FieldSet fields, ReadFieldsV1(entry.fields_v1));
+    TRY(const Value tree, ParseJson(entry.fields_v1.text.empty() ? "null" : entry.fields_v1.text));
+    TRY(FieldSet fields, ReadFieldsV1(tree));
     if (fields.empty()) continue;
     ManagedFields& managed =
         managers[{.name = entry.manager,
@@ -110,7 +111,7 @@ std::vector<ManagedFieldsEntry> WriteManagers(const Managers& managers,
                        .api_version = std::string(api_version),
                        .time = managed.time,
                        .fields_type = std::string(kFieldsType),
-                       .fields_v1 = WriteFieldsV1(managed.fields),
+                       .fields_v1 = {WriteJson(WriteFieldsV1(managed.fields))},
                        .subresource = id.subresource});
   }
   std::ranges::sort(entries, {}, [](const ManagedFieldsEntry& entry) {

@@ -112,6 +112,7 @@ class Decoder {
       case TypeKind::kIntOrString:
         return Either(source, type, static_cast<IntOrString*>(out), place);
       case TypeKind::kValue: *static_cast<Value*>(out) = source.ToValue(); return true;
+      case TypeKind::kRawJson: static_cast<RawJson*>(out)->text = source.ToText(); return true;
       case TypeKind::kStruct:
         if (shape != Shape::kObject) return Mismatch(place, type, shape);
         return Struct(source, type, out, place);

@@ -211,12 +211,12 @@ class Decoder {
         *static_cast<Quantity*>(out) = *quantity;
         return OkStatus();
       }
-      case TypeKind::kValue: {
+      case TypeKind::kValue:
+      case TypeKind::kRawJson: {
         TRY(const std::string_view json, ReadWrapped(message));
         if (json.empty()) return OkStatus();
-        auto value = ParseJson(json);
-        if (!value.ok()) return InvalidProto(message.offset(), value.status().message());
-        *static_cast<Value*>(out) = *std::move(value);
+        const Status decoded = DecodeJson(json, type, out);
+        if (!decoded.ok()) return InvalidProto(message.offset(), decoded.message());
         return OkStatus();
       }
       default: return Internal("a field's type has no protobuf form");

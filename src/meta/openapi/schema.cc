@@ -123,7 +123,8 @@ Value SchemaSet::SchemaOf(const TypeInfo& type) {
     case TypeKind::kIp: return NamedRef(kIp, "string", "ip", "An IPv4 or IPv6 address.");
     case TypeKind::kIpPrefix:
       return NamedRef(kIpPrefix, "string", "ip-prefix", "An IPv4 or IPv6 network.");
-    case TypeKind::kValue: return Value::Object();
+    case TypeKind::kValue:
+    case TypeKind::kRawJson: return Value::Object();
     case TypeKind::kOptional: return SchemaOf(*type.element);
     case TypeKind::kList: {
       Value schema = Scalar("array");
