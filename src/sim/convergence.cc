@@ -14,7 +14,8 @@ namespace {
 
 using apis::compute::kMachineKind;
 
-bool HasRoom(const World& world, const Troubles& troubles, const PlacedFact& wanted) {
+// The name of a pool that has room for it; "" if none has.
+std::string RoomFor(const World& world, const Troubles& troubles, const PlacedFact& wanted) {
   for (const auto& [pool_uid, pool] : world.truth().pools()) {
     HostProcess* host = world.HostOf(pool_uid);
     const bool is_usable = host != nullptr && !troubles.IsGone(*host) && !pool.is_cordoned &&
@@ -26,9 +27,9 @@ bool HasRoom(const World& world, const Troubles& troubles, const PlacedFact& wan
       const auto room = host->capacity().find(dimension);
       if (room == host->capacity().end() || used[dimension] + amount > room->second) fits = false;
     }
-    if (fits) return true;
+    if (fits) return pool.name;
   }
-  return false;
+  return "";
 }
 
 // The store may have refused its volume, its user has deleted it, or its host is gone for good:
@@ -71,10 +72,13 @@ std::string WhyNotPlaced(const World& world, const Troubles& troubles, const Pla
   // A group needs room for all of it at once.
   const bool may_wait = fact.is_picky || !fact.group.empty() ||
                         !HasItsVolumes(world, troubles, fact) || WaitsWithItsMachine(world, fact);
-  if (may_wait || !HasRoom(world, troubles, fact)) return "";
-  return fmt::format("{} {} has no pool though there is room: {} {}",
+  if (may_wait) return "";
+  const std::string room = RoomFor(world, troubles, fact);
+  if (room.empty()) return "";
+  return fmt::format("{} {} has no pool though {} has room: {} {}",
                      fact.kind->kind,
                      fact.key.name,
+                     room,
                      fact.reason,
                      fact.message);
 }
