@@ -201,8 +201,9 @@ void Placer::Begin(const std::string& uid) {
   // An attempt whose commit is under way: its end puts the object back.
   if (attempts_.contains(uid)) return TryLater(uid);
   if (!groups_.GoesAlone(uid)) {
-    // Its group takes it along.
+    // Its group takes it along, and looks for room of its own.
     reports_.Waits(uid);
+    preemptor_.End(uid);
     if (const auto gang = gangs_.find(*groups_.GroupOf(uid)); gang != gangs_.end()) {
       gang->second.due = std::min(gang->second.due, loop_.Now() + kGangPauseFirst);
     }
@@ -210,8 +211,10 @@ void Placer::Begin(const std::string& uid) {
   }
   std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
   if (std::holds_alternative<NotYet>(prepared)) {
-    // It waits for an object, not for a pool: a change of that object brings it back.
+    // It waits for an object, not for a pool: a change of that object brings it back. Room that is
+    // kept for it could go on being kept for ever.
     reports_.Waits(uid);
+    preemptor_.End(uid);
     return queue_.Done(uid);
   }
   Ask& ask = std::get<Ask>(prepared);

@@ -244,6 +244,22 @@ TEST_F(PreemptorTest, R8_4_RoomThatNobodyNeedsAnyMoreIsEverybodys) {
   EXPECT_EQ(world_.scheduler().placer().preemptor().nominations(), 0U);
 }
 
+TEST_F(PreemptorTest, R8_4_WhoWaitsForSomethingElseThanRoomKeepsNone) {
+  world_.StartScheduler();
+  Fill("alpha", {"a"});
+  world_.MakeRanked("vip", "high");
+  ASSERT_TRUE(world_.Until([&] { return Leaving({"a"}).size() == 1; }));
+  auto vip = world_.GetMachine("vip");
+  apis::compute::MachineVolume volume;
+  volume.name = "root";
+  volume.volume_ref = apis::core::LocalObjectReference{"missing"};
+  vip.spec.volumes.push_back(std::move(volume));
+  world_.ChangeMachine(std::move(vip));
+  ASSERT_TRUE(world_.Until([&] { return world_.WhyNot("vip") == "there is no Volume missing"; }));
+  world_.LetGo("a", "Preempted");
+  EXPECT_TRUE(world_.IsPlaced("a"));
+}
+
 TEST_F(PreemptorTest, R8_4_APlanThatLeadsNowhereIsOverAndAnotherOneIsMade) {
   world_.StartScheduler();
   Fill("alpha", {"a"});

@@ -169,6 +169,11 @@ class SchedulerWorld {
     CHECK(got.ok()) << got.status();
     return got->as<apis::compute::Machine>();
   }
+  void ChangeMachine(apis::compute::Machine machine) {
+    const auto written = world_.Run(world_.client().Update(
+        meta::Object::Of(apis::compute::kMachineKind, std::move(machine)), {}));
+    CHECK(written.ok()) << written.status();
+  }
   apis::storage::Volume GetVolume(const std::string& name) {
     const auto got =
         world_.Run(world_.client().Get(apis::storage::kVolumeKind, {kNamespace, name}));
