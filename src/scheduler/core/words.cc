@@ -44,22 +44,24 @@ uint64_t HashText(std::string_view text, uint64_t start) {
   return hash * 0xd6e8feb86659fd93;
 }
 
+ObjectKey HashedKey(std::string_view uid) {
+  return {.high = HashText(uid, kFnv1aStart), .low = HashText(uid, 0x84222325cbf29ce4)};
+}
+
 }  // namespace
 
 ObjectKey ObjectKey::FromUid(std::string_view uid) {
-  const ObjectKey hashed = {.high = HashText(uid, kFnv1aStart),
-                            .low = HashText(uid, 0x84222325cbf29ce4)};
-  if (uid.size() != kUuidLength) return hashed;
+  if (uid.size() != kUuidLength) return HashedKey(uid);
   std::array<uint64_t, 2> halves{};
   int digits = 0;
   for (const char c : uid) {
     if (c == '-') continue;
     const int digit = HexDigit(c);
-    if (digit < 0 || digits == 32) return hashed;
+    if (digit < 0 || digits == 32) return HashedKey(uid);
     uint64_t& half = halves[digits++ / 16];
     half = (half << 4) | static_cast<uint64_t>(digit);
   }
-  if (digits != 32) return hashed;
+  if (digits != 32) return HashedKey(uid);
   return {.high = halves[0], .low = halves[1]};
 }
 
