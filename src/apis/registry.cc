@@ -12,8 +12,10 @@
 #include "apis/ipam/prefix.h"
 #include "apis/ipam/prefix_allocation.h"
 #include "apis/k8s/access_review.h"
+#include "apis/k8s/certificate_signing_request.h"
 #include "apis/k8s/config_map.h"
 #include "apis/k8s/event.h"
+#include "apis/k8s/identity_review.h"
 #include "apis/k8s/lease.h"
 #include "apis/k8s/namespace.h"
 #include "apis/k8s/priority_class.h"
@@ -45,6 +47,7 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &k8s::kCoreEventKind,
       &k8s::kEventKind,
       &k8s::kLeaseKind,
+      &k8s::kCertificateSigningRequestKind,
       &k8s::kPriorityClassKind,
       &k8s::kRoleKind,
       &k8s::kClusterRoleKind,
@@ -54,6 +57,8 @@ std::span<const meta::KindInfo* const> AllKinds() {
       &k8s::kLocalSubjectAccessReviewKind,
       &k8s::kSelfSubjectAccessReviewKind,
       &k8s::kSelfSubjectRulesReviewKind,
+      &k8s::kSelfSubjectReviewKind,
+      &k8s::kTokenReviewKind,
       &core::kResourceQuotaKind,
       &core::kReservationKind,
       &compute::kMachineClassKind,

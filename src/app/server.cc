@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "apis/k8s/certificate_signing_request.h"
 #include "apis/registry.h"
 #include "apiserver/audit/audit_log.h"
 #include "apiserver/authn/authenticator.h"
@@ -31,7 +32,9 @@
 #include "app/fleet_server.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "client/certificates/signers.h"
 #include "controller/builtin/builtin_controllers.h"
+#include "controller/certificates/certificate_signer.h"
 #include "meta/scheme.h"
 #include "net/http_server.h"
 #include "net/owned_fd.h"
@@ -40,6 +43,7 @@
 #include "net/url.h"
 #include "pki/certificate_authority.h"
 #include "pki/kubeconfig.h"
+#include "rt/join_all.h"
 #include "rt/scope.h"
 #include "rt/sleep.h"
 #include "rt/thread_pool.h"
@@ -117,6 +121,7 @@ struct Server::Parts {
   std::unique_ptr<apiserver::PolicyFeed> policy;
   std::unique_ptr<apiserver::LoopbackClient> client;
   std::unique_ptr<controller::BuiltinControllers> controllers;
+  std::unique_ptr<controller::CertificateSigner> signer;
   std::unique_ptr<apiserver::Compactor> compactor;
   std::unique_ptr<apiserver::SchedulingService> scheduling;
   std::unique_ptr<FleetServer> fleet;
@@ -130,6 +135,8 @@ struct Server::Parts {
   rt::Task<Status> StartPolicy();
   void StartControllers();
   rt::Task<Status> RunControllers();
+  bool MayBootstrap(const apis::k8s::CertificateSigningRequestSpec& request,
+                    const client::PoolSubject& pool) const;
   Status StartHttp();
   Status LoadAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
@@ -183,6 +190,10 @@ void Server::Parts::StartControllers() {
       .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
   client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
   controllers = std::make_unique<controller::BuiltinControllers>(loop, *client, scheme);
+  signer = std::make_unique<controller::CertificateSigner>(
+      loop, *client, *authority, [this](const auto& request, const client::PoolSubject& pool) {
+        return MayBootstrap(request, pool);
+      });
   compactor = std::make_unique<apiserver::Compactor>(*handle);
   scope.Spawn("compactor", compactor->Run());
   scope.Spawn("store.recovery", store::RecoverAfterFullDisk(store.get()));
@@ -192,7 +203,24 @@ void Server::Parts::StartControllers() {
 rt::Task<Status> Server::Parts::RunControllers() {
   CO_TRY_STATUS(co_await fleet->placing().Wait());
   CO_TRY_STATUS(co_await rt::Sleep(kControllersPause));
-  co_return co_await controllers->Run();
+  std::vector<rt::Task<Status>> tasks;
+  tasks.push_back(controllers->Run());
+  tasks.push_back(signer->Run());
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
+  co_return ends.front();
+}
+
+bool Server::Parts::MayBootstrap(const apis::k8s::CertificateSigningRequestSpec& request,
+                                 const client::PoolSubject& pool) const {
+  const meta::KindInfo& kind = apis::k8s::kCertificateSigningRequestKind;
+  return authorizer.AllowsByRoles({.user = request.username, .groups = request.groups},
+                                  {.is_resource = true,
+                                   .verb = "create",
+                                   .group = std::string(kind.group),
+                                   .version = std::string(kind.version),
+                                   .resource = std::string(kind.plural),
+                                   .subresource = std::string(pool.subresource),
+                                   .name = pool.pool});
 }
 
 Status Server::Parts::LoadAuthority() {

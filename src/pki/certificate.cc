@@ -20,7 +20,8 @@ std::string_view TextOf(const ASN1_STRING* text) {
           static_cast<size_t>(ASN1_STRING_length(text))};
 }
 
-// Every value of one kind in a name, as UTF-8.
+}  // namespace
+
 Result<std::vector<std::string>> NameParts(const X509_NAME* name, int nid) {
   std::vector<std::string> parts;
   for (int at = X509_NAME_get_index_by_NID(name, nid, -1); at >= 0;
@@ -39,6 +40,8 @@ Result<std::vector<std::string>> NameParts(const X509_NAME* name, int nid) {
   }
   return parts;
 }
+
+namespace {
 
 Result<WallTime> TimeOf(const ASN1_TIME* time) {
   std::tm parts{};

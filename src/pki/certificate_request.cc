@@ -111,6 +111,19 @@ Result<std::string> RequestKeyHash(std::string_view request_pem) {
   return KeyHashOf(X509_REQ_get0_pubkey(request.get()));
 }
 
+Result<RequestedSubject> ReadRequestedSubject(std::string_view request_pem) {
+  TRY(RequestHandle request, ReadRequest(request_pem));
+  const X509_NAME* name = X509_REQ_get_subject_name(request.get());
+  TRY(std::vector<std::string> users, NameParts(name, NID_commonName));
+  RequestedSubject subject;
+  TRY(subject.groups, NameParts(name, NID_organizationName));
+  if (users.size() == 1) subject.user = std::move(users.front());
+  STACK_OF(X509_EXTENSION)* extensions = X509_REQ_get_extensions(request.get());
+  subject.has_alternative_names = X509v3_get_ext_by_NID(extensions, NID_subject_alt_name, -1) >= 0;
+  sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
+  return subject;
+}
+
 Result<std::string> CertificatePin(std::string_view certificate_pem) {
   TRY(auto blocks, PemDecode(kPemCertificate, certificate_pem));
   if (blocks.empty()) return BadRequest("no CERTIFICATE block");

@@ -332,6 +332,32 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
             self.assertIsInstance(answer.json()['status'][rules], list, answer)
         self.assertIs(answer.json()['status']['incomplete'], False, answer)
 
+    def test_everybody_learns_who_they_are_and_delegates_whose_token_this_is(self):
+        authentication = '/apis/authentication.k8s.io/v1'
+        answer = self.people['nobody'].post(f'{authentication}/selfsubjectreviews', {})
+        self.assertEqual(answer.status, 201, answer)
+        nobody = {'username': 'nobody', 'groups': ['system:authenticated']}
+        self.assertEqual(answer.json()['status'], {'userInfo': nobody})
+        answer = self.people['anonymous'].post(f'{authentication}/selfsubjectreviews', {})
+        self.assertIn(answer.status, REFUSED, answer)
+
+        def review(token, **more):
+            made = self.root.post(f'{authentication}/tokenreviews', {'spec': {'token': token, **more}})
+            self.assertEqual(made.status, 201, made)
+            self.assertNotIn(token, str(made), 'an answer shows no token')
+            return made.json().get('status', {})
+
+        token = self.tokens['nobody']
+        self.assertEqual(review(token), {'authenticated': True, 'user': nobody})
+        self.assertEqual(review(token, audiences=['other', 'berth']),
+                         {'authenticated': True, 'user': nobody, 'audiences': ['berth']})
+        self.assertIn('"berth" only', review(token, audiences=['other'])['error'])
+        self.assertEqual(review(token[:-1] + ('a' if token[-1] != 'a' else 'b')), {})
+        self.assertEqual(review('nonsense'), {})
+        self.assertEqual(self.root.post(f'{authentication}/tokenreviews', {'spec': {}}).status, 422)
+        answer = self.people['admin'].post(f'{authentication}/tokenreviews', {'spec': {'token': token}})
+        self.assertEqual(answer.status, 403, answer)
+
     # Growing more powerful
 
     def test_nobody_hands_out_more_than_it_has(self):

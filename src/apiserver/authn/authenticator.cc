@@ -72,7 +72,7 @@ Result<Identity> Authenticator::Authenticate(const net::Peer& peer,
     }
   }
   if (!authorization.empty()) {
-    if (const Identity* identity = FromToken(authorization, now)) {
+    if (const Identity* identity = FromToken(BearerOf(authorization), now)) {
       by_token_.Add();
       return *identity;
     }
@@ -104,8 +104,7 @@ const Identity* Authenticator::FromCertificate(const std::string& der, WallTime 
   return &known.identity;
 }
 
-const Identity* Authenticator::FromToken(std::string_view authorization, WallTime now) const {
-  const std::string_view text = BearerOf(authorization);
+const Identity* Authenticator::FromToken(std::string_view text, WallTime now) const {
   const auto id = pki::TokenId(text);
   if (!id) return nullptr;
   auto found = tokens_.find(*id);

@@ -46,6 +46,9 @@ class Authenticator {
                                 std::string_view path,
                                 WallTime now);
 
+  // Whose token this is; null if nobody's (any more). Valid until the next event of a Secret.
+  const Identity* FromToken(std::string_view token, WallTime now) const;
+
   // Watch events of Secrets; those outside pki::kTokenNamespace are ignored. A Secret that is not a
   // valid token (another type, being deleted, damaged) revokes the token of its name.
   void OnSecretChanged(const apis::k8s::Secret& secret);
@@ -65,7 +68,6 @@ class Authenticator {
   };
 
   const Identity* FromCertificate(const std::string& der, WallTime now);
-  const Identity* FromToken(std::string_view authorization, WallTime now) const;
   Status Refuse(const net::Peer& peer, WallTime now);
   void Forget(std::string_view secret_name);
 

@@ -8,6 +8,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/core/well_known.h"
+#include "apis/k8s/certificate_signing_request.h"
 #include "apis/k8s/event.h"
 #include "apis/k8s/lease.h"
 #include "apis/networking/network_interface.h"
@@ -17,6 +18,7 @@
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_snapshot.h"
 #include "base/strings.h"
+#include "client/certificates/signers.h"
 #include "meta/field_selector.h"
 
 namespace berth::apiserver {
@@ -88,6 +90,7 @@ bool PoolAuthorizer::Allows(const Identity& identity, const RequestInfo& request
     if (request.verb == "create") return request.name.empty() || request.name == who->pool;
     return request.name == who->pool && (IsRead(request.verb) || IsChange(request.verb));
   }
+  if (kind == &apis::k8s::kCertificateSigningRequestKind) return AllowsRenewal(identity, request);
   if (kind == who->object_kind && AllowsObject(*who, request)) return true;
   if (kind == &apis::storage::kVolumeSnapshotKind && AllowsSnapshot(*who, request)) return true;
   return AllowsReferenced(*who, *kind, request);
@@ -97,6 +100,15 @@ bool PoolAuthorizer::AllowsOwnPool(const PoolIdentity& who, const RequestInfo& r
   if (request.name != who.pool) return false;
   if (!request.subresource.empty() && request.subresource != "status") return false;
   return IsRead(request.verb) || IsChange(request.verb);
+}
+
+bool PoolAuthorizer::AllowsRenewal(const Identity& identity, const RequestInfo& request) const {
+  if (!request.subresource.empty()) return false;
+  if (request.verb == "create") return request.name.empty();  // for whom, see CheckPoolWrite
+  if (!IsRead(request.verb) || request.name.empty()) return false;
+  const auto asked = objects_.Find(apis::k8s::kCertificateSigningRequestKind,
+                                   {.namespace_ = "", .name = request.name});
+  return asked && asked->as<apis::k8s::CertificateSigningRequest>().spec.username == identity.user;
 }
 
 bool PoolAuthorizer::IsOn(const PoolIdentity& who, const meta::Object& object) const {
@@ -182,6 +194,15 @@ Status CheckPoolWrite(const PoolIdentity& who,
     if (after.metadata().name == who.pool) return OkStatus();
     return Forbidden("pool " + Quote(who.pool) + " may write the Lease of its own name only, not " +
                      Quote(after.metadata().name));
+  }
+  if (&kind == &apis::k8s::kCertificateSigningRequestKind && before == nullptr) {
+    // Who has sent it is in it already.
+    const auto& spec = after.as<apis::k8s::CertificateSigningRequest>().spec;
+    if (client::IsOurSigner(spec.signer_name)) {
+      TRY(const pki::ClientSubject subject, client::SubjectToSign(spec));
+      if (subject.user == spec.username) return OkStatus();
+    }
+    return Forbidden("pool " + Quote(who.pool) + " may ask for its own certificate only");
   }
   if (before == nullptr) {
     return Forbidden("pool " + Quote(who.pool) + " may not create " + std::string(kind.plural));

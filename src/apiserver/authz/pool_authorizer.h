@@ -5,7 +5,8 @@
 //
 //   read    its pool, what is bound to it, what that names, and all classes
 //   write   status and finalizers of its pool and of what is bound to it; the status of network
-//           interfaces that its machines name; its Lease; new events
+//           interfaces that its machines name; its Lease; new events; requests for its own
+//           next certificate
 //   list    and watch by name, or what is bound by spec.machinePoolRef.name=NAME
 //
 // and nothing of any other pool: a host that was broken into is worth itself only. Whoever needs
@@ -43,6 +44,7 @@ class PoolAuthorizer {
  private:
   const meta::KindInfo* KindOf(const RequestInfo& request) const;
   bool AllowsOwnPool(const PoolIdentity& who, const RequestInfo& request) const;
+  bool AllowsRenewal(const Identity& identity, const RequestInfo& request) const;
   bool AllowsObject(const PoolIdentity& who, const RequestInfo& request) const;
   bool AllowsSnapshot(const PoolIdentity& who, const RequestInfo& request) const;
   bool AllowsReferenced(const PoolIdentity& who,

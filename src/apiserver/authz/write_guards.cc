@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "apiserver/authz/certificate_rights.h"
 #include "apiserver/authz/escalation.h"
 #include "apiserver/authz/pool_authorizer.h"
 
@@ -17,9 +18,10 @@ WriteGuards GuardsFor(const Authorizer& authorizer,
     pool = PoolIdentityOf(authorizer.scheme(), identity);
   }
   WriteGuards guards;
-  guards.write = [&authorizer, identity, pool](const meta::Object* before,
-                                               const meta::Object& after) {
+  guards.write = [&authorizer, identity, pool, subresource = request.subresource](
+                     const meta::Object* before, const meta::Object& after) {
     if (pool) TRY_STATUS(CheckPoolWrite(*pool, before, after));
+    TRY_STATUS(CheckCertificateWrite(authorizer, identity, subresource, before, after));
     return CheckPrivilegedWrite(authorizer, identity, before, after);
   };
   guards.force = [&authorizer, identity](const meta::Object& object) {

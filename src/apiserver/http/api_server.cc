@@ -62,7 +62,10 @@ ApiServer::ApiServer(Deps deps)
           {.loop = deps.loop, .registry = deps.registry, .audit = deps.audit, .fleet = deps.fleet}),
       discovery_(deps.scheme),
       openapi_(deps.scheme),
-      reviews_(deps.scheme, deps.authorizer),
+      reviews_({.loop = deps.loop,
+                .scheme = deps.scheme,
+                .authenticator = deps.authenticator,
+                .authorizer = deps.authorizer}),
       request_metrics_(deps.metrics) {}
 
 rt::Task<net::HttpResponse> ApiServer::Handle(net::HttpRequest request) {

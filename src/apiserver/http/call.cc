@@ -74,7 +74,9 @@ Result<WriteContext> ReadWriteContext(Call& call) {
   TRY(context.field_manager, FieldManager(call));
   context.managed_subresource = call.info.subresource;
   context.warnings = &call.warnings;
-  if (call.info.subresource == "status") context.subresource = Subresource::kStatus;
+  // What else the status holds is not approval's to change: its guard sees to that.
+  const bool is_status = call.info.subresource == "status" || call.info.subresource == "approval";
+  if (is_status) context.subresource = Subresource::kStatus;
   if (call.info.subresource == "finalize") context.subresource = Subresource::kFinalize;
   return context;
 }

@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/http/reviews.h"
 
+#include <algorithm>
+
 #include "apiserver/authz/reviews.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/body.h"
 #include "apiserver/http/negotiation.h"
+#include "base/strings.h"
 
 namespace berth::apiserver {
+
+namespace k8s = apis::k8s;
+
 namespace {
 
 std::string ApiVersionOf(const Call& call) {
   return meta::JoinApiVersion(call.info.requested_group, call.info.version);
+}
+
+k8s::ReviewedUser UserOf(const Identity& identity) {
+  return {.username = identity.user,
+          .uid = identity.uid,
+          .groups = identity.groups,
+          .extra = identity.extra};
 }
 
 }  // namespace
@@ -34,9 +47,33 @@ net::HttpResponse ReviewAnswer(const Call& call, const meta::Object& review) {
   return JsonTextAnswer(201, text);
 }
 
+k8s::TokenReviewStatus Reviews::Whose(const k8s::TokenReviewSpec& asked) const {
+  const std::string audience(kTokenAudience);
+  const bool names_us = asked.audiences.empty() ||
+                        std::ranges::find(asked.audiences, audience) != asked.audiences.end();
+  if (!names_us) {
+    return {.error =
+                "tokens of this server are meant for the audience " + Quote(audience) + " only"};
+  }
+  const Identity* owner = deps_.authenticator.FromToken(asked.token, deps_.loop.WallNow());
+  if (owner == nullptr) return {};
+  k8s::TokenReviewStatus status{.authenticated = true, .user = UserOf(*owner)};
+  if (!asked.audiences.empty()) status.audiences = {audience};
+  return status;
+}
+
 Result<net::HttpResponse> Reviews::Answer(Call& call) const {
-  TRY(auto review, DecodeReview(scheme_, call));
-  TRY_STATUS(AnswerReview(authorizer_, call.identity, review));
+  TRY(auto review, DecodeReview(deps_.scheme, call));
+  if (&review.kind() == &k8s::kSelfSubjectReviewKind) {
+    review.as<k8s::SelfSubjectReview>().status.user_info = UserOf(call.identity);
+  } else if (&review.kind() == &k8s::kTokenReviewKind) {
+    auto& asked = review.as<k8s::TokenReview>();
+    asked.status = Whose(asked.spec);
+    // The asker has it; answers are shown, logged and kept.
+    asked.spec.token.clear();
+  } else {
+    TRY_STATUS(AnswerReview(deps_.authorizer, call.identity, review));
+  }
   return ReviewAnswer(call, review);
 }
 

@@ -153,6 +153,7 @@ Status Creator::Complete(Draft& draft, const WriteContext& context) {
   if (uid.empty()) uid = NewUid(parts_.loop.random());
   std::vector<meta::ManagedFieldsEntry> sent = std::move(metadata.managed_fields);
   BecomeNew(object, std::move(uid), parts_.loop.WallNow());
+  NoteRequestor(context.identity, object);
   TRY_STATUS(NameIt(draft));
   meta::SetDefaults(object);
   if (kind.prepare_create != nullptr) kind.prepare_create(object.data());

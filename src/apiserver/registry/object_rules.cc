@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "apis/k8s/certificate_signing_request.h"
 #include "apis/k8s/namespace.h"
 #include "apis/placement.h"
 #include "meta/reflect.h"
@@ -72,6 +73,15 @@ void BecomeNew(meta::Object& object, std::string uid, WallTime now) {
   metadata.managed_fields.clear();
   std::erase(metadata.finalizers, apis::core::kPoolInUseFinalizer);
   if (object.kind().has_status) CopyField(object, meta::Object(object.kind()), "status");
+}
+
+void NoteRequestor(const Identity& sender, meta::Object& object) {
+  if (&object.kind() != &apis::k8s::kCertificateSigningRequestKind) return;
+  auto& spec = object.as<apis::k8s::CertificateSigningRequest>().spec;
+  spec.username = sender.user;
+  spec.uid = sender.uid;
+  spec.groups = sender.groups;
+  spec.extra = sender.extra;
 }
 
 void KeepWhatIsFixed(meta::Object& next,

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "apiserver/identity.h"
 #include "base/time.h"
 #include "client/client.h"
 #include "meta/object.h"
@@ -27,6 +28,8 @@ bool DesiredStateDiffers(const meta::Object& a, const meta::Object& b);
 
 // Makes the object a new one: identity, times and generation are the server's, status is empty.
 void BecomeNew(meta::Object& object, std::string uid, WallTime now);
+// A certificate request says who has sent it, whatever the sender says. No effect on other kinds.
+void NoteRequestor(const Identity& sender, meta::Object& object);
 
 // What an update may not touch comes from `current`; what the subresource does not cover, too.
 void KeepWhatIsFixed(meta::Object& next,

@@ -36,6 +36,7 @@ Command MoveCommand();
 Command PoolCommand();
 Command AuthCommand();
 Command TokenCommand();
+Command CertificateCommand();
 Command ConfigCommand();
 Command ApiResourcesCommand();
 Command ApiVersionsCommand();

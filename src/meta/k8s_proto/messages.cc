@@ -6,6 +6,14 @@
 namespace berth::meta {
 namespace {
 
+constexpr ProtoField kAuthenticationSelfSubjectReview[] = {{1, "metadata"}, {2, "status"}};
+constexpr ProtoField kAuthenticationSelfSubjectReviewStatus[] = {{1, "userInfo"}};
+constexpr ProtoField kAuthenticationTokenReview[] = {{1, "metadata"}, {2, "spec"}, {3, "status"}};
+constexpr ProtoField kAuthenticationTokenReviewSpec[] = {{1, "token"}, {2, "audiences"}};
+constexpr ProtoField kAuthenticationTokenReviewStatus[] = {
+    {1, "authenticated"}, {2, "user"}, {3, "error"}, {4, "audiences"}};
+constexpr ProtoField kAuthenticationUserInfo[] = {
+    {1, "username"}, {2, "uid"}, {3, "groups"}, {4, "extra"}};
 constexpr ProtoField kAuthorizationLocalSubjectAccessReview[] = {
     {1, "metadata"}, {2, "spec"}, {3, "status"}};
 constexpr ProtoField kAuthorizationNonResourceAttributes[] = {{1, "path"}, {2, "verb"}};
@@ -38,6 +46,24 @@ constexpr ProtoField kAuthorizationSubjectAccessReviewStatus[] = {
     {1, "allowed"}, {2, "reason"}, {3, "evaluationError"}, {4, "denied"}};
 constexpr ProtoField kAuthorizationSubjectRulesReviewStatus[] = {
     {1, "resourceRules"}, {2, "nonResourceRules"}, {3, "incomplete"}, {4, "evaluationError"}};
+constexpr ProtoField kCertificatesCertificateSigningRequest[] = {
+    {1, "metadata"}, {2, "spec"}, {3, "status"}};
+constexpr ProtoField kCertificatesCertificateSigningRequestCondition[] = {{1, "type"},
+                                                                          {2, "reason"},
+                                                                          {3, "message"},
+                                                                          {4, "lastUpdateTime"},
+                                                                          {5, "lastTransitionTime"},
+                                                                          {6, "status"}};
+constexpr ProtoField kCertificatesCertificateSigningRequestSpec[] = {{1, "request"},
+                                                                     {2, "username"},
+                                                                     {3, "uid"},
+                                                                     {4, "groups"},
+                                                                     {5, "usages"},
+                                                                     {6, "extra"},
+                                                                     {7, "signerName"},
+                                                                     {8, "expirationSeconds"}};
+constexpr ProtoField kCertificatesCertificateSigningRequestStatus[] = {{1, "conditions"},
+                                                                       {2, "certificate"}};
 constexpr ProtoField kCoordinationLease[] = {{1, "metadata"}, {2, "spec"}};
 constexpr ProtoField kCoordinationLeaseSpec[] = {{1, "holderIdentity"},
                                                  {2, "leaseDurationSeconds"},
@@ -145,6 +171,13 @@ constexpr ProtoField kMetaOwnerReference[] = {{1, "kind"},
 constexpr ProtoField kMetaPreconditions[] = {{1, "uid"}, {2, "resourceVersion"}};
 
 constexpr ProtoMessage kMessages[] = {
+    {"io.k8s.api.authentication.v1.SelfSubjectReview", kAuthenticationSelfSubjectReview},
+    {"io.k8s.api.authentication.v1.SelfSubjectReviewStatus",
+     kAuthenticationSelfSubjectReviewStatus},
+    {"io.k8s.api.authentication.v1.TokenReview", kAuthenticationTokenReview},
+    {"io.k8s.api.authentication.v1.TokenReviewSpec", kAuthenticationTokenReviewSpec},
+    {"io.k8s.api.authentication.v1.TokenReviewStatus", kAuthenticationTokenReviewStatus},
+    {"io.k8s.api.authentication.v1.UserInfo", kAuthenticationUserInfo},
     {"io.k8s.api.authorization.v1.LocalSubjectAccessReview",
      kAuthorizationLocalSubjectAccessReview},
     {"io.k8s.api.authorization.v1.NonResourceAttributes", kAuthorizationNonResourceAttributes},
@@ -163,6 +196,14 @@ constexpr ProtoMessage kMessages[] = {
      kAuthorizationSubjectAccessReviewStatus},
     {"io.k8s.api.authorization.v1.SubjectRulesReviewStatus",
      kAuthorizationSubjectRulesReviewStatus},
+    {"io.k8s.api.certificates.v1.CertificateSigningRequest",
+     kCertificatesCertificateSigningRequest},
+    {"io.k8s.api.certificates.v1.CertificateSigningRequestCondition",
+     kCertificatesCertificateSigningRequestCondition},
+    {"io.k8s.api.certificates.v1.CertificateSigningRequestSpec",
+     kCertificatesCertificateSigningRequestSpec},
+    {"io.k8s.api.certificates.v1.CertificateSigningRequestStatus",
+     kCertificatesCertificateSigningRequestStatus},
     {"io.k8s.api.coordination.v1.Lease", kCoordinationLease},
     {"io.k8s.api.coordination.v1.LeaseSpec", kCoordinationLeaseSpec},
     {"io.k8s.api.core.v1.ConfigMap", kCoreConfigMap},

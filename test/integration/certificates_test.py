@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Certificate requests: asked for, approved by who may, signed, and worth what they say; pools renew theirs by themselves."""
+
+import base64
+import os
+import unittest
+
+import berth_fixture
+
+REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+RBAC = '/apis/rbac.authorization.k8s.io/v1'
+CLIENT = 'kubernetes.io/kube-apiserver-client'
+POOL = 'compute.ironcore.dev:system:machinepool:'
+POOLS = 'compute.ironcore.dev:system:machinepools'
+
+
+class Certificates(berth_fixture.ServerTestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.root = cls.server.client()
+        cls.role('asker', {'apiGroups': ['certificates.k8s.io'], 'resources': ['certificatesigningrequests'],
+                           'verbs': ['create', 'get']})
+        cls.bind('asker', 'asker')
+        cls.bind('approver', 'asker')
+        cls.bind('signless', 'asker')
+        cls.role('approver', {'apiGroups': ['certificates.k8s.io'], 'resources': ['certificatesigningrequests/approval'],
+                              'verbs': ['update']})
+        cls.role('of-clients', {'apiGroups': ['certificates.k8s.io'], 'resources': ['signers'],
+                                'resourceNames': ['kubernetes.io/*'], 'verbs': ['approve']})
+        cls.bind('approver', 'approver')
+        cls.bind('approver', 'of-clients')
+        cls.bind('signless', 'approver')
+        cls.bind('bootstrapper', 'berth:pool-bootstrapper')
+
+    @classmethod
+    def role(cls, name, rule):
+        made = cls.root.post(f'{RBAC}/clusterroles', {'metadata': {'name': name}, 'rules': [rule]})
+        assert made.status == 201, made
+
+    @classmethod
+    def bind(cls, user, role):
+        made = cls.root.post(f'{RBAC}/clusterrolebindings', {
+            'metadata': {'name': f'{user}-{role.replace(":", "-")}'},
+            'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'ClusterRole', 'name': role},
+            'subjects': [{'kind': 'User', 'apiGroup': 'rbac.authorization.k8s.io', 'name': user}]})
+        assert made.status == 201, made
+
+    def client_of(self, who):
+        return self.server.client(headers={'Impersonate-User': who})
+
+    def file(self, name):
+        return os.path.join(self.server.home, name)
+
+    def request(self, name, subject):
+        """A PEM request with a key of its own."""
+        berth_fixture.run(['openssl', 'req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
+                           '-subj', subject, '-keyout', self.file(f'{name}.key'), '-out', self.file(f'{name}.csr')])
+        with open(self.file(f'{name}.csr'), 'rb') as file:
+            return base64.b64encode(file.read()).decode()
+
+    def ask(self, name, subject, *, who='asker', signer=CLIENT, **more):
+        return self.client_of(who).post(REQUESTS, {
+            'metadata': {'name': name},
+            'spec': {'request': self.request(name, subject), 'signerName': signer, 'usages': ['client auth'],
+                     'username': 'forged', **more}})
+
+    def decide(self, who, name, decision):
+        found = self.root.get(f'{REQUESTS}/{name}').json()
+        found.setdefault('status', {}).setdefault('conditions', []).append(
+            {'type': decision, 'status': 'True', 'reason': 'Test'})
+        return self.client_of(who).put(f'{REQUESTS}/{name}/approval', found)
+
+    def signed(self, name):
+        """(certificate file, key file) once it is signed."""
+        def look():
+            return self.root.get(f'{REQUESTS}/{name}').json().get('status', {}).get('certificate')
+        pem = berth_fixture.eventually(10, look, f'the certificate of {name}')
+        path = self.file(f'{name}.crt')
+        with open(path, 'wb') as file:
+            file.write(base64.b64decode(pem))
+        return path, self.file(f'{name}.key')
+
+    def test_a_person_gets_a_certificate_that_says_who_they_are(self):
+        made = self.ask('jane', '/O=devs/CN=jane', expirationSeconds=3600)
+        self.assertEqual(made.status, 201, made)
+        self.assertEqual(made.json()['spec']['username'], 'asker', 'the server says who asked')
+        self.assertEqual(self.decide('asker', 'jane', 'Approved').status, 403)
+        refused = self.decide('signless', 'jane', 'Approved')
+        self.assertEqual(refused.status, 403, refused)
+        self.assertIn('signers', refused.json()['message'])
+        self.assertEqual(self.decide('approver', 'jane', 'Approved').status, 200)
+        jane = self.server.client(certificate=self.signed('jane'))
+        who = jane.post('/apis/authentication.k8s.io/v1/selfsubjectreviews', {}).json()['status']['userInfo']
+        self.assertEqual(who, {'username': 'jane', 'groups': ['devs', 'system:authenticated']})
+        self.assertEqual(self.decide('approver', 'jane', 'Denied').status, 422, 'what is approved is not denied')
+
+    def test_approval_decides_and_nothing_else(self):
+        self.assertEqual(self.ask('more', '/CN=more').status, 201)
+        found = self.root.get(f'{REQUESTS}/more').json()
+        found['status'] = {'certificate': base64.b64encode(b'mine').decode(),
+                           'conditions': [{'type': 'Approved', 'status': 'True'}]}
+        refused = self.client_of('approver').put(f'{REQUESTS}/more/approval', found)
+        self.assertEqual(refused.status, 403, refused)
+        found['status'] = {'conditions': [{'type': 'Approved', 'status': 'True'}]}
+        refused = self.root.put(f'{REQUESTS}/more/status', found)
+        self.assertEqual(refused.status, 403, refused)
+        self.assertEqual(self.decide('approver', 'more', 'Denied').status, 200)
+        self.assertNotIn('certificate', self.root.get(f'{REQUESTS}/more').json()['status'])
+
+    def test_nobody_asks_for_more_than_a_client(self):
+        for name, subject, spec in (('a', '/O=system:masters/CN=a', {}), ('b', '/CN=system:admin', {}),
+                                    ('c', '/O=berth:hosts/CN=berth:host:x', {}), ('d', '/O=devs', {}),
+                                    ('e', '/CN=e', {'usages': ['client auth', 'cert sign']}),
+                                    ('f', '/CN=f', {'expirationSeconds': 60}),
+                                    ('g', '/CN=g', {'usages': ['nonsense']}),
+                                    ('h', '/CN=h', {'signerName': 'nowhere'}),
+                                    ('i', f'/O={POOLS}/O=devs/CN={POOL}x', {})):
+            refused = self.ask(f'bad-{name}', subject, **spec)
+            self.assertEqual(refused.status, 422, f'{name}: {refused}')
+        refused = self.root.post(REQUESTS, {'metadata': {'name': 'none'}, 'spec': {
+            'request': base64.b64encode(b'nothing').decode(), 'signerName': CLIENT, 'usages': ['client auth']}})
+        self.assertEqual(refused.status, 422, refused)
+        self.assertEqual(self.ask('not-allowed', '/CN=x', who='nobody').status, 403)
+        # Signers of others have rules of their own.
+        self.assertEqual(self.ask('others', '/CN=system:node:x', signer='example.com/nodes').status, 201)
+
+    def test_a_pool_is_bootstrapped_by_right_and_renews_itself(self):
+        asked = self.ask('alpha', f'/O={POOLS}/CN={POOL}alpha', who='bootstrapper', signer='berth.dev/pool-client')
+        self.assertEqual(asked.status, 201, asked)
+        alpha = self.server.client(certificate=self.signed('alpha'))
+        who = alpha.post('/apis/authentication.k8s.io/v1/selfsubjectreviews', {}).json()['status']['userInfo']
+        self.assertEqual(who['username'], f'{POOL}alpha')
+        # With its certificate it gets the next one, of its own name only, and sees nobody else's.
+        body = {'metadata': {'name': 'alpha-2'}, 'spec': {
+            'request': self.request('alpha-2', f'/O={POOLS}/CN={POOL}alpha'), 'signerName': CLIENT,
+            'usages': ['digital signature', 'client auth']}}
+        made = alpha.post(REQUESTS, body)
+        self.assertEqual(made.status, 201, made)
+        self.signed('alpha-2')
+        self.assertEqual(alpha.get(f'{REQUESTS}/alpha-2').status, 200)
+        self.assertEqual(alpha.get(f'{REQUESTS}/alpha').status, 403)
+        self.assertEqual(alpha.get(REQUESTS).status, 403)
+        body['metadata']['name'] = 'beta'
+        body['spec']['request'] = self.request('beta', f'/O={POOLS}/CN={POOL}beta')
+        self.assertEqual(alpha.post(REQUESTS, body).status, 403)
+        # Who may only ask waits for a person.
+        self.assertEqual(self.ask('gamma', f'/O={POOLS}/CN={POOL}gamma').status, 201)
+        self.assertEqual(self.ask('delta', '/CN=delta').status, 201)
+        self.assertEqual(self.decide('approver', 'delta', 'Approved').status, 200)
+        self.signed('delta')  # which came after gamma
+        self.assertEqual(self.root.get(f'{REQUESTS}/gamma').json()['status'], {})
+
+    def test_kubectl_decides_and_learns_who_it_is(self):
+        for version in berth_fixture.kubectl_paths():
+            name = 'kubectl-' + version.replace('.', '-')
+            self.assertEqual(self.ask(name, f'/CN={name}').status, 201)
+            self.assertIn('approved', self.server.kubectl('certificate', 'approve', name, version=version).stdout)
+            self.signed(name)
+        said = self.server.kubectl('auth', 'whoami', check=False)
+        if 'unknown command' not in said.stderr:  # before 1.26
+            self.assertRegex(said.stdout, r'Username +berth-admin')
+
+    def test_berth_certificate_decides(self):
+        for name in ('cli-1', 'cli-2'):
+            self.assertEqual(self.ask(name, f'/CN={name}').status, 201)
+        self.assertEqual(self.server.berth('certificate', 'approve', 'cli-1', '-m', 'known').stdout,
+                         'certificatesigningrequest/cli-1 approved\n')
+        self.assertEqual(self.server.berth('certificate', 'deny', 'cli-2').stdout,
+                         'certificatesigningrequest/cli-2 denied\n')
+        self.signed('cli-1')
+        wrong = self.server.berth('certificate', 'deny', 'cli-1', check=False)
+        self.assertEqual(wrong.returncode, 4, 'a conflict')
+        self.assertIn('is approved already', wrong.stderr)
+        table = self.server.berth('get', 'csr', 'cli-1', 'cli-2').stdout
+        self.assertRegex(table, r'cli-1 +kubernetes.io/kube-apiserver-client +asker +<none> +Approved,Issued')
+        self.assertRegex(table, r'cli-2 +kubernetes.io/kube-apiserver-client +asker +<none> +Denied')
+
+
+if __name__ == '__main__':
+    unittest.main()
