@@ -3,10 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <memory>
 #include <ostream>
+#include <thread>
 #include <utility>
 
 #include "app/runtime/image_flags.h"
@@ -232,6 +234,10 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
   const Result<std::string> version = co_await process->hypervisor->Version();
   options.host.acceleration = chosen.acceleration;
   options.host.boot_id = HostBoot();
+  // As many as there are processors, and so many more each second.
+  const size_t processors = std::max(2U, std::thread::hardware_concurrency());
+  options.host.start_pace = {.at_once = processors,
+                             .interval = Duration::Seconds(1) / static_cast<int64_t>(processors)};
   options.host.facts = {
       {"machine-hypervisor", version.ok() ? *version : std::string(version.status().message())},
       {"machine-acceleration-reason", chosen.why},

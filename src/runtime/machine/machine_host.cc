@@ -24,6 +24,7 @@ constexpr std::string_view kRuntimeName = "berth-machine";
 MachineHost::MachineHost(Deps deps, Options options)
     : deps_(deps),
       options_(std::move(options)),
+      pace_(options_.start_pace),
       changes_(deps.loop.random().NameSuffix(kEpochLength)),
       work_(deps.loop) {}
 

@@ -32,6 +32,7 @@
 #include "runtime/machine/console.h"
 #include "runtime/machine/machine_plan.h"
 #include "runtime/machine/serial_line.h"
+#include "runtime/machine/start_pace.h"
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
 
@@ -63,6 +64,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     std::string efi_code = "/usr/share/OVMF/OVMF_CODE_4M.fd";
     std::string efi_variables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
     rt::BackoffOptions retry = {.initial = Duration::Seconds(1), .max = Duration::Minutes(1)};
+    StartPace::Options start_pace;
     // From the power button to the plug.
     Duration shutdown_grace = Duration::Seconds(30);
     // How long a guest may take to let go of a device.
@@ -185,6 +187,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   std::map<std::string, Pointer, std::less<>> machines_;
   std::set<std::string> creating_;  // they have folders, and perhaps no domain yet
   std::vector<iri::Reservation> reservations_;
+  StartPace pace_;
   uint64_t looks_ = 0;
   ChangeLog changes_;
   EventLog events_;

@@ -285,6 +285,22 @@ TEST(MachineHost, P6_7_AfterARebootItSaysThatTheHostLostPower) {
   EXPECT_EQ(world.ReasonOf(id), "HostLostPower");
 }
 
+TEST(MachineHost, P6_7_GuestsThatStartTogetherAreStaggeredAndCanBeRemovedMeanwhile) {
+  MachineWorld world;
+  world.Stop();
+  world.options.start_pace = {.at_once = 1, .interval = Duration::Hours(1)};
+  world.Start();
+  const std::string first = iri::Running(world, "u-1").metadata.id;
+  const auto second = world.Await(world.host().CreateMachine(world.Wanted("u-2")));
+  ASSERT_TRUE(second.ok()) << second.status();
+  const std::string id = second->metadata.id;
+  world.Pass(Duration::Millis(50));
+  EXPECT_EQ(world.Guest(id).starts, 0);
+  ASSERT_EQ(world.Await(world.host().DeleteMachine(id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return !iri::GetMachine(world, id).has_value(); }));
+  EXPECT_EQ(world.Get(first).status.state, MachineState::kRunning);
+}
+
 TEST(MachineHost, WhatHappenedWhileItWasAwayIsNoticed) {
   MachineWorld world;
   const std::string id = iri::Running(world, "u-1").metadata.id;

@@ -41,6 +41,13 @@ rt::Task<Status> MachineHost::TendMachine(Pointer entry) {
     entry->nudge.Reset();  // whatever it was about is looked at now
     const MachineStep step = NextStep(entry->record, entry->observed);
     if (entry->is_gone || step == MachineStep::kNone) break;
+    if (step == MachineStep::kStart) {
+      if (const std::optional<Duration> early = pace_.Take(deps_.loop.Now())) {
+        const Status waited = co_await rt::WithDeadline(entry->nudge.Wait(), *early);
+        if (waited.Is(Reason::kCancelled)) co_return waited;
+        continue;
+      }
+    }
     const Status done = co_await Perform(entry, step);
     if (context.cancelled()) co_return Cancelled();
     if (done.ok()) {
