@@ -11,6 +11,10 @@
 namespace berth::store {
 namespace {
 
+// What a condition or an operation adds to a request of etcd beside its key and value: tags,
+// lengths, revisions and a lease.
+constexpr size_t kTxnKeyBytes = 48;
+
 Status ValidateKey(std::string_view key) {
   if (key.empty()) return BadRequest("key is empty");
   if (key.size() > kMaxKeyBytes) {
@@ -73,10 +77,10 @@ Status ValidateTxn(const Txn& txn) {
   size_t bytes = 0;
   for (const Condition& condition : txn.conditions) {
     TRY_STATUS(ValidateKey(condition.key));
-    bytes += condition.key.size();
+    bytes += 2 * condition.key.size() + kTxnKeyBytes;  // compared, and read if that fails
   }
   TRY_STATUS(ValidateOps(txn.ops));
-  for (const Op& op : txn.ops) bytes += op.key.size() + op.value.size();
+  for (const Op& op : txn.ops) bytes += op.key.size() + op.value.size() + kTxnKeyBytes;
   if (bytes > kMaxTxnBytes) {
     return BadRequest(
         fmt::format("transaction has {} bytes, at most {} are allowed", bytes, kMaxTxnBytes));

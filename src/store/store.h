@@ -176,7 +176,7 @@ class Store {
   virtual rt::Task<Result<Revision>> CompactedRevision() = 0;
 
   // A lease ends when it is not renewed for `ttl`, or is revoked; its keys are deleted in one
-  // commit (in several of kMaxTxnKeys keys if it has more). After a restart leases have their whole
+  // commit (perhaps several if it has over kMaxTxnKeys). After a restart leases have their whole
   // ttl again. Renewing or revoking an unknown or ended lease is NotFound.
   virtual rt::Task<Result<LeaseId>> GrantLease(Duration ttl) = 0;
   virtual rt::Task<Status> RenewLease(LeaseId lease) = 0;

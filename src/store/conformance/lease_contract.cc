@@ -91,7 +91,11 @@ void ALargeLeaseEndsInChunks(StoreUnderTest& under_test) {
   const Revision before = store.revision();
   ASSERT_TRUE(store.RevokeLease(lease).ok());
   EXPECT_TRUE(store.GetAll("k").empty());
-  EXPECT_EQ(store.revision().value, before.value + 3);
+  if (under_test.is_remote()) {
+    EXPECT_EQ(store.revision(), before.Next()) << "etcd needs no chunks";
+  } else {
+    EXPECT_EQ(store.revision().value, before.value + 3);
+  }
 }
 
 void ALeaseEndsWhenItIsNotRenewed(StoreUnderTest& under_test) {

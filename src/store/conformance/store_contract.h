@@ -28,6 +28,9 @@ class StoreUnderTest {
   // Two handles on the same store.
   virtual Store& first() = 0;
   virtual Store& second() = 0;
+  // True if the store is a process of its own, which answers its two clients in an order of its
+  // own.
+  virtual bool is_remote() const { return false; }
   // Closes the store; the handles stay.
   virtual Status Close() = 0;
   // Closes the store if it is open, and opens it again on what it left. Old handles are gone.

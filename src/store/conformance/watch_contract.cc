@@ -185,11 +185,12 @@ void AReaderThatFallsBehindIsExpired(StoreUnderTest& under_test) {
     }
     store.Apply(std::move(ops));
   }
+  // Once one watcher has heard of it, everything before has been offered to all.
+  const Revision last = store.Put("other", "1");
+  EXPECT_EQ(ReadUntil(under_test, *elsewhere, last).size(), 1U);
   const Result<WatchBatch> batch = Await(under_test, slow->Next());
   ASSERT_FALSE(batch.ok());
   EXPECT_EQ(batch.status().reason(), Reason::kExpired) << batch.status();
-  const Revision last = store.Put("other", "1");
-  EXPECT_EQ(ReadUntil(under_test, *elsewhere, last).size(), 1U);
 }
 
 rt::Task<Status> CancelNext(Watch* watch, std::optional<Result<WatchBatch>>* answer) {
