@@ -10,7 +10,7 @@
 
 set(BERTH_TEST_KINDS "tidy;unit;integration" CACHE STRING "kinds of tests that ctest runs")
 # The tsan preset's pattern leaves net/h2 and net/sim out: they have one thread, and their tests with grpc++ mostly run
-# code that is not instrumented. It leaves store/rocks/faults out: its tests spend their time inside RocksDB, which is not
+# code that is not instrumented; so does store/etcd. It leaves store/rocks/faults out: its tests spend their time inside RocksDB, which is not
 # instrumented; the store's own threads (commit, read) are under TSan in store/rocks.
 set(BERTH_UNIT_TESTS "." CACHE STRING "regular expression: unit tests of these folders")
 set(BERTH_TEST_PREFIX "" CACHE STRING "in front of every test name, to tell presets apart in one summary")

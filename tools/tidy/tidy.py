@@ -174,6 +174,7 @@ HEAVY = [
      'the bridge is net/grpc_bridge.h'),
     (r'berth/(agent|poollet)/v1/.*\.pb\.h$', ['src/poollet/*.cc', 'src/gateway/*', 'src/apiserver/scheduling/*_test.cc', 'src/app/bench/bench_host.cc'],
      'the words of sessions and of the local record: only in the sources that speak them'),
+    (r'etcd/v3/.*\.pb\.h$', ['src/store/etcd/*'], 'etcd is store/etcd'),
     (r'.*\.(grpc\.)?pb\.h$',
      ['src/net/*', 'src/*_service.cc', 'src/*_test.cc', 'src/iri/wire/*', 'src/iri/grpc/*', 'src/apiserver/scheduling/*'],
      'generated code stays behind services'),
