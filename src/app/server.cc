@@ -30,6 +30,7 @@
 #include "apiserver/scheduling/scheduling_service.h"
 #include "app/commit_trace.h"
 #include "app/fleet_server.h"
+#include "app/server_store.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "client/certificates/signers.h"
@@ -47,8 +48,6 @@
 #include "rt/scope.h"
 #include "rt/sleep.h"
 #include "rt/thread_pool.h"
-#include "store/rocks/auto_recovery.h"
-#include "store/rocks/rocks_store.h"
 
 namespace berth::app {
 namespace {
@@ -107,8 +106,7 @@ struct Server::Parts {
   std::unique_ptr<CommitTrace> commit_trace;
   std::optional<pki::CertificateAuthority> authority;
   pki::Credentials credentials;
-  std::unique_ptr<store::RocksStore> store;
-  std::unique_ptr<store::Store> handle;
+  std::unique_ptr<ServerStore> store;
   std::unique_ptr<apiserver::WatchCache> cache;
   std::unique_ptr<apiserver::StoreRegistry> registry;
 
@@ -130,7 +128,7 @@ struct Server::Parts {
   rt::TaskScope scope;  // controllers
 
   Status ListenForHosts();
-  Status OpenStore();
+  rt::Task<Status> OpenStore();
   rt::Task<Status> StartRegistry();
   rt::Task<Status> StartPolicy();
   void StartControllers();
@@ -153,23 +151,20 @@ Status Server::Parts::ListenForHosts() {
   return OkStatus();
 }
 
-Status Server::Parts::OpenStore() {
+rt::Task<Status> Server::Parts::OpenStore() {
   if (!options.commit_trace.empty()) {
-    TRY(commit_trace, CommitTrace::Open(options.commit_trace));
+    CO_TRY(commit_trace, CommitTrace::Open(options.commit_trace));
   }
-  store::RocksOptions rocks;
-  rocks.dir = options.data_dir + "/store";
-  rocks.observer = commit_trace.get();
-  TRY(store, store::RocksStore::Open(loop, std::move(rocks)));
-  handle = store->NewHandle();
-  return OkStatus();
+  CO_TRY(store, co_await ServerStore::Open(loop, options, commit_trace.get()));
+  co_return OkStatus();
 }
 
 rt::Task<Status> Server::Parts::StartRegistry() {
   apiserver::WatchCacheOptions cache_options;
   CO_TRY(cache,
-         co_await apiserver::WatchCache::Start(loop, *handle, StoredKinds(scheme), cache_options));
-  registry = std::make_unique<apiserver::StoreRegistry>(loop, *handle, *cache, scheme);
+         co_await apiserver::WatchCache::Start(
+             loop, store->handle(), StoredKinds(scheme), cache_options));
+  registry = std::make_unique<apiserver::StoreRegistry>(loop, store->handle(), *cache, scheme);
   pool_objects.emplace(*cache);
   pool_authorizer.emplace(scheme, *pool_objects);
   authorizer.UsePools(*pool_authorizer);
@@ -194,9 +189,9 @@ void Server::Parts::StartControllers() {
       loop, *client, *authority, [this](const auto& request, const client::PoolSubject& pool) {
         return MayBootstrap(request, pool);
       });
-  compactor = std::make_unique<apiserver::Compactor>(*handle);
+  compactor = std::make_unique<apiserver::Compactor>(store->handle());
   scope.Spawn("compactor", compactor->Run());
-  scope.Spawn("store.recovery", store::RecoverAfterFullDisk(store.get()));
+  scope.Spawn("store.upkeep", store->Upkeep());
 }
 
 // They read everything too, which can wait until the first hosts are back.
@@ -246,7 +241,7 @@ Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
 }
 
 rt::Task<Status> Server::Parts::StartFleet() {
-  CO_TRY(auto cluster, co_await apiserver::CountStart(loop, *handle));
+  CO_TRY(auto cluster, co_await apiserver::CountStart(loop, store->handle()));
   FleetServerOptions fleet_options;
   fleet_options.host = options.gateway_host;
   fleet_options.port = options.gateway_port;
@@ -306,7 +301,7 @@ Status Server::Parts::StartHttp() {
 rt::Task<Status> Server::Parts::StartAll() {
   CO_TRY_STATUS(MakeFolder(options.data_dir));
   CO_TRY_STATUS(ListenForHosts());
-  CO_TRY_STATUS(OpenStore());
+  CO_TRY_STATUS(co_await OpenStore());
   CO_TRY_STATUS(co_await StartRegistry());
   CO_TRY_STATUS(co_await StartPolicy());
   CO_TRY_STATUS(LoadAuthority());
@@ -323,7 +318,6 @@ rt::Task<Status> Server::Parts::StopAll() {
   if (policy != nullptr) CO_TRY_STATUS(co_await policy->Close());
   if (audit != nullptr) CO_TRY_STATUS(co_await audit->Close());
   if (cache != nullptr) CO_TRY_STATUS(co_await cache->Close());
-  handle.reset();
   if (store != nullptr) CO_TRY_STATUS(co_await store->Close());
   co_return OkStatus();
 }

@@ -1,7 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/server_flags.h"
 
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/files.h"
+#include "pki/private_file.h"
+
 namespace berth::app {
+namespace {
+
+constexpr std::array<std::string_view, 5> kEtcdFlags = {
+    "etcd-ca", "etcd-cert", "etcd-key", "etcd-user", "etcd-password-file"};
+
+Result<std::string> ReadFlagFile(const cli::Arguments& arguments, const std::string& flag) {
+  const std::string path = arguments.Text(flag);
+  if (path.empty()) return std::string();
+  Result<std::string> text = cli::ReadFile(path);
+  if (!text.ok()) return text.status().Wrap("--" + flag);
+  if (text->empty()) return BadRequest("--" + flag + " " + Quote(path) + ": the file is empty");
+  return text;
+}
+
+Status RequireBoth(const cli::Arguments& arguments, std::string_view one, std::string_view other) {
+  const bool has_one = !arguments.Text(one).empty();
+  if (has_one == !arguments.Text(other).empty()) return OkStatus();
+  const std::string_view there = has_one ? one : other;
+  const std::string_view missing = has_one ? other : one;
+  return BadRequest("--" + std::string(there) + " needs --" + std::string(missing) + " beside it");
+}
+
+Status ReadEtcdOptions(const cli::Arguments& arguments, ServerOptions& options) {
+  const std::string where = arguments.Text("store");
+  if (where == kEmbeddedStore) {
+    for (const std::string_view flag : kEtcdFlags) {
+      if (arguments.Text(flag).empty()) continue;
+      return BadRequest("--" + std::string(flag) + " is for a store like etcd://HOST:PORT, and " +
+                        "--store is " + Quote(where));
+    }
+    return OkStatus();
+  }
+  store::EtcdOptions etcd;
+  TRY_STATUS(store::ParseEtcdUrl(where, etcd));
+  TRY_STATUS(RequireBoth(arguments, "etcd-cert", "etcd-key"));
+  TRY_STATUS(RequireBoth(arguments, "etcd-user", "etcd-password-file"));
+  TRY(etcd.credentials.ca_pem, ReadFlagFile(arguments, "etcd-ca"));
+  TRY(etcd.credentials.certificate_pem, ReadFlagFile(arguments, "etcd-cert"));
+  if (!etcd.credentials.certificate_pem.empty()) {
+    if (!etcd.uses_tls()) return BadRequest("--etcd-cert needs --etcd-ca beside it");
+    TRY(etcd.credentials.key_pem, pki::ReadPrivateFile(arguments.Text("etcd-key")));
+  }
+  etcd.user = arguments.Text("etcd-user");
+  if (!etcd.user.empty()) {
+    TRY(const std::string password, pki::ReadPrivateFile(arguments.Text("etcd-password-file")));
+    etcd.password = Trim(password);
+  }
+  if (!options.commit_trace.empty()) {
+    return BadRequest("--debug-commit-trace is for the embedded store");
+  }
+  options.etcd = std::move(etcd);
+  return OkStatus();
+}
+
+}  // namespace
 
 Result<ServerOptions> ReadServerOptions(const cli::Arguments& arguments,
                                         const cli::Environment& environment) {
@@ -13,6 +77,7 @@ Result<ServerOptions> ReadServerOptions(const cli::Arguments& arguments,
   TRY_STATUS(ParseDomains(arguments.Text("domains"), options));
   options.names = arguments.List("tls-name");
   options.commit_trace = arguments.Text("debug-commit-trace");
+  TRY_STATUS(ReadEtcdOptions(arguments, options));
   return options;
 }
 

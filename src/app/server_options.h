@@ -4,16 +4,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "store/etcd/etcd_options.h"
 
 namespace berth::app {
 
 inline constexpr std::string_view kDefaultListen = "127.0.0.1:7443";
 inline constexpr uint16_t kDefaultGatewayPort = 7444;
+inline constexpr std::string_view kEmbeddedStore = "embedded";
 inline constexpr std::string_view kDefaultDomains = "ironcore.dev,OpenKCM.dev";
 
 struct ServerOptions {
@@ -24,6 +27,7 @@ struct ServerOptions {
   uint16_t gateway_port = kDefaultGatewayPort;
   std::vector<std::string> names;  // further names and addresses that clients use
   std::vector<std::string> domains;
+  std::optional<store::EtcdOptions> etcd;  // none: the store is in the data folder
   // Not empty: a file of 16 bytes that is told when commits begin and end, for crash tests.
   std::string commit_trace;
 };
