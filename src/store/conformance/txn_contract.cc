@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/conformance/blocking.h"
+#include "store/conformance/linearizable.h"
 #include "store/conformance/store_contract.h"
 
 namespace berth::store {
@@ -198,6 +199,21 @@ void CompareAndSetNeverLosesAnIncrement(StoreUnderTest& under_test) {
   EXPECT_EQ(store.Get("counter")->version, kTasks * kTimes);
 }
 
+void ConcurrentClientsAgreeOnOneOrder(StoreUnderTest& under_test) {
+  std::vector<Observation> history;
+  std::vector<rt::Task<Status>> clients;
+  for (int i = 0; i < 8; ++i) {
+    ClientOptions options;
+    options.name = "client" + std::to_string(i);
+    options.seed = static_cast<uint64_t>(i) + 1;
+    Store& store = i % 2 == 0 ? under_test.first() : under_test.second();
+    clients.push_back(RunClient(&store, std::move(options), &history));
+  }
+  for (const Status& status : AwaitAll(under_test, std::move(clients))) EXPECT_TRUE(status.ok());
+  EXPECT_EQ(history.size(), 800U);
+  EXPECT_EQ(FindViolations(history), std::vector<std::string>());
+}
+
 void EverythingSurvivesARestart(StoreUnderTest& under_test) {
   Revision at;
   {
@@ -244,6 +260,7 @@ constexpr std::array kContracts = {
     StoreContract{"OfTwoCreatorsOneWinsAndTheOtherSeesWhat",
                   OfTwoCreatorsOneWinsAndTheOtherSeesWhat},
     StoreContract{"CompareAndSetNeverLosesAnIncrement", CompareAndSetNeverLosesAnIncrement},
+    StoreContract{"ConcurrentClientsAgreeOnOneOrder", ConcurrentClientsAgreeOnOneOrder},
     StoreContract{"EverythingSurvivesARestart", EverythingSurvivesARestart},
     StoreContract{"AClosedStoreRefusesEverything", AClosedStoreRefusesEverything},
 };

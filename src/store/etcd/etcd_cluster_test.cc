@@ -13,6 +13,7 @@
 #include "rt/asio/asio_loop.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
+#include "store/conformance/linearizable.h"
 #include "store/etcd/etcd_store.h"
 #include "store/etcd/testing/etcd_process.h"
 #include "store/store.h"
@@ -200,8 +201,39 @@ rt::Task<Status> PauseOneAfterAnother(EtcdProcesses* etcd, Counts* counts) {
   co_return OkStatus();
 }
 
+rt::Task<Status> KillThenPause(EtcdProcesses* etcd, Counts* counts) {
+  Status status = co_await KillOneAfterAnother(etcd, counts);
+  if (status.ok()) status = co_await PauseOneAfterAnother(etcd, counts);
+  counts->stop = true;
+  co_return status;
+}
+
 TEST_F(EtcdCluster, LosesNothingWhenMembersAreKilled) { CountWhile(KillOneAfterAnother); }
 TEST_F(EtcdCluster, LosesNothingWhenMembersArePaused) { CountWhile(PauseOneAfterAnother); }
+
+TEST_F(EtcdCluster, ClientsAgreeOnOneOrderWhileMembersAreKilledAndPaused) {
+  EtcdProcesses etcd({.members = kMembers, .arguments = {}, .scheme = "http"});
+  const std::array stores = {Open(etcd), Open(etcd), Open(etcd)};
+  Counts counts;
+  std::vector<Observation> history;
+  std::vector<rt::Task<Status>> tasks;
+  constexpr int kClients = 6;
+  for (int i = 0; i < kClients; ++i) {
+    ClientOptions options;
+    options.name = "client" + std::to_string(i);
+    options.seed = static_cast<uint64_t>(i) + 1;
+    options.operations = 1'000'000;
+    options.stop = &counts.stop;
+    Store* store = stores[static_cast<size_t>(i) % stores.size()].get();
+    tasks.push_back(RunClient(store, std::move(options), &history));
+  }
+  tasks.push_back(CountUp(stores[0].get(), &counts));
+  tasks.push_back(KillThenPause(&etcd, &counts));
+  for (const Status& status : Run(rt::JoinAll(std::move(tasks))))
+    EXPECT_TRUE(status.ok()) << status;
+  EXPECT_GT(history.size(), 100U);
+  EXPECT_EQ(FindViolations(history), std::vector<std::string>());
+}
 
 TEST_F(EtcdCluster, WithoutAMajorityNothingIsAnsweredAndThenEverythingGoesOn) {
   EtcdProcesses etcd({.members = kMembers, .arguments = {}, .scheme = "http"});
