@@ -100,6 +100,7 @@ struct RegistryEvent {
   StoredObject object;  // kDeleted: the last state with the revision of the deletion. kBookmark:
                         // revision only
   std::shared_ptr<EventFrames> frames;  // null for the initial state and bookmarks
+  bool ends_state = false;              // a bookmark: all of the initial state has been told
 };
 
 // A watch of one kind through a selection; transitions in and out of the selection become ADDED and
@@ -112,10 +113,18 @@ class RegistryWatch {
   virtual rt::Task<Result<std::vector<RegistryEvent>>> Next() = 0;
 };
 
+// What a watch tells before the first change.
+enum class InitialState : uint8_t {
+  kByVersion,  // everything if the version is "" or "0", else nothing
+  kTold,       // everything, as new as the version at least; with bookmarks, one says when it ends
+  kNotTold,    // nothing: changes after the version, or from now on
+};
+
 struct WatchStart {
   Selection selection;
-  std::string resource_version;  // "" or "0": state first, then changes
+  std::string resource_version;  // "" or "0": the newest, or any
   bool bookmarks = false;
+  InitialState initial = InitialState::kByVersion;
 };
 
 // What becomes of metadata.managedFields.

@@ -66,6 +66,53 @@ class Answers(berth_fixture.ServerTestCase):
         self.assertEqual(self.client.get(f'{CONFIGMAPS}/same').json()['metadata'], made['metadata'])
 
 
+class GoClients(berth_fixture.ServerTestCase):
+    """What clients made with client-go ask for beside the plain documents."""
+
+    def test_discovery_comes_in_two_documents(self):
+        client = self.server.client()
+        for version in ('v2', 'v2beta1'):
+            form = f'application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList'
+            for path, old in (('/api', ['/api/v1']), ('/apis', None)):
+                answer = client.get(path, headers={'Accept': f'{form},application/json'})
+                self.assertEqual(answer.headers['Content-Type'], form)
+                document = answer.json()
+                self.assertEqual(document['apiVersion'], f'apidiscovery.k8s.io/{version}')
+                seen = {}
+                for group in document['items']:
+                    for served in group['versions']:
+                        names = set()
+                        for resource in served['resources']:
+                            names.add(resource['resource'])
+                            names |= {f"{resource['resource']}/{below['subresource']}"
+                                      for below in resource.get('subresources', ())}
+                        seen['/'.join(filter(None, (path, group['metadata']['name'], served['version'])))] = names
+                self.assertEqual(set(old) if old else set(seen), set(seen))
+                for listed, names in seen.items():
+                    plain = {resource['name'] for resource in client.get(listed).json()['resources']}
+                    self.assertEqual(names, plain, listed)
+        self.assertEqual(client.get('/apis').json()['kind'], 'APIGroupList')
+
+    def test_a_watch_begins_with_the_state_and_says_where_it_ends(self):
+        client = self.server.client()
+        path = '/api/v1/namespaces/default/configmaps'
+        for name in ('a', 'b'):
+            self.assertEqual(client.post(path, {'metadata': {'name': name}}).status, 201)
+        asked = {'watch': 'true', 'sendInitialEvents': 'true', 'resourceVersionMatch': 'NotOlderThan',
+                 'allowWatchBookmarks': 'true'}
+        version = client.get(path).json()['metadata']['resourceVersion']
+        for start in (None, '0', version):
+            events = client.watch(path, resourceVersion=start, timeoutSeconds=30, **asked)
+            seen = [next(events) for _ in range(3)]
+            self.assertEqual([(event['type'], event['object']['metadata'].get('name')) for event in seen],
+                             [('ADDED', 'a'), ('ADDED', 'b'), ('BOOKMARK', None)])
+            self.assertEqual(seen[2]['object']['metadata']['annotations'], {'k8s.io/initial-events-end': 'true'})
+            events.close()
+        for wrong in ({'sendInitialEvents': 'true'}, {'resourceVersionMatch': 'NotOlderThan'},
+                      {'sendInitialEvents': 'true', 'resourceVersionMatch': 'Exact'}):
+            self.assertEqual(client.get(path, watch='true', **wrong).status, 422, wrong)
+
+
 class Manifests(berth_fixture.ServerTestCase):
 
     def test_a_manifest_may_be_larger_than_a_request(self):

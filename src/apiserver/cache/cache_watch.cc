@@ -20,7 +20,8 @@ CacheWatch::CacheWatch(WatchCache& cache,
       kind_(kind),
       matcher_(asked, std::move(start.selection)),
       bookmarks_(start.bookmarks),
-      wants_newest_(start.resource_version.empty()) {}
+      wants_newest_(start.resource_version.empty()),
+      owes_end_(start.bookmarks && start.initial == InitialState::kTold) {}
 
 CacheWatch::~CacheWatch() = default;
 
@@ -31,8 +32,11 @@ void CacheWatch::BeginWithState() {
        ++at) {
     if (matcher_.Matches(at->first, at->second)) state_.push_back(at->second);
   }
-  JoinRing(cache_.revision());
+  state_revision_ = cache_.revision();
+  JoinRing(state_revision_);
 }
+
+void CacheWatch::BeginNow() { JoinRing(cache_.revision()); }
 
 rt::Task<Status> CacheWatch::BeginAfter(store::Revision after) {
   if (after >= kind_.complete_after()) {
@@ -116,6 +120,13 @@ rt::Task<Result<std::vector<RegistryEvent>>> CacheWatch::Next() {
     if (!ended_.ok()) co_return ended_;
     if (!state_.empty()) {
       ReadState(out);
+      co_return out;
+    }
+    if (std::exchange(owes_end_, false)) {
+      out.push_back({.type = RegistryEvent::Type::kBookmark,
+                     .object = {.at_rest = {}, .revision = state_revision_},
+                     .frames = nullptr,
+                     .ends_state = true});
       co_return out;
     }
     Status status;

@@ -25,6 +25,8 @@ class CacheWatch final : public RegistryWatch {
   // The start is "", not "0": the state must be as new as the store.
   bool wants_newest() const { return wants_newest_; }
   void BeginWithState();
+  // From now on, without the state.
+  void BeginNow();
   rt::Task<Status> BeginAfter(store::Revision after);
 
   rt::Task<Result<std::vector<RegistryEvent>>> Next() override;
@@ -40,8 +42,10 @@ class CacheWatch final : public RegistryWatch {
   const Matcher matcher_;
   const bool bookmarks_;
   const bool wants_newest_;
+  bool owes_end_;                    // of the state
   std::vector<StoredObject> state_;  // still to be delivered from `state_next_` on
   size_t state_next_ = 0;
+  store::Revision state_revision_;
   std::unique_ptr<store::Watch> history_;
   std::unique_ptr<KindCache::Reader> reader_;  // once the ring is reached
   bool bookmark_due_ = false;

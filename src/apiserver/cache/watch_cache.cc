@@ -267,13 +267,19 @@ rt::Task<Result<std::unique_ptr<RegistryWatch>>> WatchCache::Watch(const meta::K
                                                                    WatchStart start) {
   CO_TRY(const store::Revision from, ParseResourceVersion(start.resource_version));
   KindCache& cache = MutableOf(kind);
+  const InitialState initial = start.initial;
   auto watch = std::make_unique<CacheWatch>(*this, cache, kind, std::move(start));
-  if (from.value == 0) {
-    if (watch->wants_newest()) CO_TRY_STATUS(co_await CatchUp());
-    watch->BeginWithState();
-  } else {
+  if (from.value != 0) {
     CO_TRY_STATUS(co_await WaitForAtMost(from));
+  } else if (watch->wants_newest()) {
+    CO_TRY_STATUS(co_await CatchUp());
+  }
+  if (from.value != 0 && initial != InitialState::kTold) {
     CO_TRY_STATUS(co_await watch->BeginAfter(from));
+  } else if (initial == InitialState::kNotTold) {
+    watch->BeginNow();
+  } else {
+    watch->BeginWithState();
   }
   co_return std::unique_ptr<RegistryWatch>(std::move(watch));
 }

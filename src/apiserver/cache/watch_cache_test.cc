@@ -265,6 +265,33 @@ TEST_F(WatchCacheTest, BookmarksComeOnceAMinuteWhileNothingHappens) {
   EXPECT_LE(waited, Duration::Seconds(75));
 }
 
+TEST_F(WatchCacheTest, AWatchTellsTheStateAndWhenItEndsIfAskedFor) {
+  Start();
+  const auto a = Put(MakeMachine("a"));
+  const auto b = Put(MakeMachine("b"));
+  CatchUp();
+  for (const std::string& version : {std::string(), std::string("0"), FormatResourceVersion(a)}) {
+    auto watch = Watch({.selection = {},
+                        .resource_version = version,
+                        .bookmarks = true,
+                        .initial = InitialState::kTold});
+    EXPECT_EQ(Read(*watch, 3), (std::vector{At("ADDED a", a), At("ADDED b", b), At("BOOKMARK", b)}))
+        << version;
+  }
+  auto empty = Watch({.selection = {.namespace_ = "nobody", .labels = {}, .fields = {}},
+                      .bookmarks = true,
+                      .initial = InitialState::kTold});
+  const auto end = rt::RunTask(loop_, empty->Next());
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_TRUE(end->front().ends_state);
+  auto silent = Watch({.selection = {}, .initial = InitialState::kNotTold});
+  auto plain = Watch({.selection = {}, .initial = InitialState::kTold});
+  EXPECT_EQ(Read(*plain, 2), (std::vector{At("ADDED a", a), At("ADDED b", b)}));
+  const auto c = Put(MakeMachine("c"));
+  EXPECT_EQ(Read(*silent, 1), std::vector{At("ADDED c", c)});
+  EXPECT_EQ(Read(*plain, 1), std::vector{At("ADDED c", c)});
+}
+
 TEST_F(WatchCacheTest, WatchersOfOneEventShareItsFrames) {
   Start();
   auto one = Watch({});

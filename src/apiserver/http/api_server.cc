@@ -179,6 +179,17 @@ Result<net::HttpResponse> ApiServer::DispatchPath(const Call& call) {
   }
   if (path.starts_with("/openapi/")) return openapi_.Answer(path, call.http.headers.Get("Accept"));
   if (path == "/") return JsonAnswer(200, discovery_.Paths());
+  const std::string whole = AcceptedDiscovery(call.http.headers.Get("Accept"));
+  if (!whole.empty()) {
+    if (const auto document = discovery_.FindWhole(path, whole)) {
+      auto answer = JsonAnswer(200, *document);
+      answer.headers.Set(
+          "Content-Type",
+          "application/json;g=apidiscovery.k8s.io;v=" + whole + ";as=APIGroupDiscoveryList");
+      answer.headers.Set("Vary", "Accept");
+      return answer;
+    }
+  }
   if (const auto document = discovery_.Find(path)) return JsonAnswer(200, *document);
   return NoSuchResource();
 }

@@ -96,6 +96,53 @@ Value VersionEntry(const meta::ServedGroup& served) {
   return entry;
 }
 
+// The kind that a resource of the old form answers with.
+Value ResponseKind(const Value& resource, const meta::ServedGroup& served) {
+  const std::string_view group = resource.GetString({"group"});
+  const std::string_view version = resource.GetString({"version"});
+  Value kind = Value::Object();
+  kind.Set("group", version.empty() ? std::string_view(served.group) : group);
+  kind.Set("version", version.empty() ? std::string_view(served.version) : version);
+  kind.Set("kind", resource.GetString({"kind"}));
+  return kind;
+}
+
+// The same resources as in the old form, where a subresource stands behind its resource.
+Value WholeVersion(const meta::ServedGroup& served) {
+  std::vector<Value> flat;
+  for (const KindInfo* kind : served.kinds) AppendResources(*kind, flat);
+  std::vector<Value> resources;
+  for (const Value& from : flat) {
+    const std::string_view name = from.GetString({"name"});
+    const size_t slash = name.find('/');
+    Value to = Value::Object();
+    to.Set(slash == name.npos ? "resource" : "subresource",
+           slash == name.npos ? name : name.substr(slash + 1));
+    to.Set("responseKind", ResponseKind(from, served));
+    if (slash == name.npos) {
+      to.Set("scope", from.Find("namespaced")->as_bool() ? "Namespaced" : "Cluster");
+      to.Set("singularResource", from.GetString({"singularName"}));
+    }
+    to.Set("verbs", *from.Find("verbs"));
+    for (const std::string_view list : {"shortNames", "categories"}) {
+      if (const Value* words = from.Find(list)) to.Set(list, *words);
+    }
+    if (slash == name.npos) {
+      resources.push_back(std::move(to));
+      continue;
+    }
+    Value& parent = resources.back();
+    Value* below = parent.Find("subresources");
+    if (below == nullptr) below = &parent.Set("subresources", Value::Array());
+    below->items().push_back(std::move(to));
+  }
+  Value version = Value::Object();
+  version.Set("version", served.version);
+  version.Set("resources", Value::Array(std::move(resources)));
+  version.Set("freshness", "Current");
+  return version;
+}
+
 }  // namespace
 
 std::optional<Value> Discovery::Find(std::string_view path) const {
@@ -114,6 +161,33 @@ std::optional<Value> Discovery::Find(std::string_view path) const {
     if (served.version == version) return Resources(served);
   }
   return std::nullopt;
+}
+
+std::optional<Value> Discovery::FindWhole(std::string_view path, const std::string& version) const {
+  if (path != "/api" && path != "/apis") return std::nullopt;
+  Value document = Value::Object();
+  document.Set("kind", "APIGroupDiscoveryList");
+  document.Set("apiVersion", "apidiscovery.k8s.io/" + version);
+  document.Set("metadata", Value::Object());
+  std::vector<Value> groups;
+  std::string last;
+  for (const auto& served : scheme_.groups()) {
+    if (served.group.empty() != (path == "/api")) continue;
+    if (!groups.empty() && served.group == last) {
+      groups.back().Find("versions")->items().push_back(WholeVersion(served));
+      continue;
+    }
+    last = served.group;
+    Value metadata = Value::Object();
+    metadata.Set("name", served.group);
+    metadata.Set("creationTimestamp", Value());
+    Value group = Value::Object();
+    group.Set("metadata", std::move(metadata));
+    group.Set("versions", Value::Array({WholeVersion(served)}));
+    groups.push_back(std::move(group));
+  }
+  document.Set("items", Value::Array(std::move(groups)));
+  return document;
 }
 
 Value Discovery::Paths() const {

@@ -21,6 +21,9 @@ class Discovery {
   // discovery path or nothing served there. The group may be in any spelling of its domain; the
   // answer has the configured one.
   std::optional<meta::Value> Find(std::string_view path) const;
+  // /api or /apis with everything below it, in the given version of apidiscovery.k8s.io. Nullopt:
+  // another path.
+  std::optional<meta::Value> FindWhole(std::string_view path, const std::string& version) const;
   // What stands at "/": every path that can be read.
   meta::Value Paths() const;
 

@@ -71,6 +71,20 @@ Result<AcceptedForm> NegotiateAccept(std::string_view accept) {
           " is served; application/json is, as object, as=Table or as=PartialObjectMetadata");
 }
 
+std::string AcceptedDiscovery(std::string_view accept) {
+  for (const auto entry : Split(accept, ',')) {
+    if (MediaType(entry) != "application/json") continue;
+    const std::string_view as = Parameter(entry, "as");
+    if (as.empty()) return "";
+    const std::string_view version = Parameter(entry, "v");
+    const bool is_known = as == "APIGroupDiscoveryList" &&
+                          Parameter(entry, "g") == "apidiscovery.k8s.io" &&
+                          (version == "v2" || version == "v2beta1");
+    if (is_known) return std::string(version);
+  }
+  return "";
+}
+
 Result<BodyForm> NegotiateBody(std::string_view content_type) {
   const std::string type = MediaType(content_type);
   // Clients that send no type (curl -d aside) mean JSON, as Kubernetes assumes too.

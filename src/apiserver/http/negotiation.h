@@ -23,6 +23,10 @@ struct AcceptedForm {
 // header accepts all.
 Result<AcceptedForm> NegotiateAccept(std::string_view accept);
 
+// Which version of apidiscovery.k8s.io an Accept header asks for, in front of plain JSON: "v2",
+// "v2beta1", or "" for discovery document by document.
+std::string AcceptedDiscovery(std::string_view accept);
+
 // kProtobuf is Kubernetes' own, which only the kinds of Kubernetes have.
 enum class BodyForm : uint8_t { kJson, kYaml, kProtobuf };
 // UnsupportedMediaType names what was sent and what is served.

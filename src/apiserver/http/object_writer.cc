@@ -152,6 +152,8 @@ Status ObjectWriter::WatchLine(const RegistryEvent& event, bool is_first, std::s
   out += R"(","object":)";
   if (event.type == RegistryEvent::Type::kBookmark) {
     const std::string revision = RevisionText(event.object.revision);
+    const std::string_view end =
+        event.ends_state ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "";
     switch (options_.form.shape) {
       case Shape::kTable:
         AppendTableHead(R"({"resourceVersion":")" + revision + "\"}", is_first, out);
@@ -159,13 +161,16 @@ Status ObjectWriter::WatchLine(const RegistryEvent& event, bool is_first, std::s
         break;
       case Shape::kPartialMetadata:
         out += R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/)" +
-               options_.form.meta_version + R"(","metadata":{"resourceVersion":")" + revision +
-               "\"}}";
+               options_.form.meta_version + R"(","metadata":{"resourceVersion":")" + revision + '"';
+        out += end;
+        out += "}}";
         break;
       case Shape::kObject:
         out += R"({"kind":")" + std::string(options_.kind->kind) + R"(","apiVersion":")" +
                options_.api_version + R"(","metadata":{"resourceVersion":")" + revision +
-               R"(","creationTimestamp":null}})";
+               R"(","creationTimestamp":null)";
+        out += end;
+        out += "}}";
         break;
     }
   } else if (options_.form.shape == Shape::kTable) {

@@ -5,6 +5,7 @@
 #include "apiserver/http/answers.h"
 #include "apiserver/http/handlers.h"
 #include "base/strings.h"
+#include "meta/field_errors.h"
 #include "rt/deadline.h"
 
 namespace berth::apiserver {
@@ -46,6 +47,28 @@ Status AppendLine(const ObjectWriter& writer,
   return OkStatus();
 }
 
+// As Kubernetes asks for: one parameter needs the other.
+Result<InitialState> ReadInitialState(const Query& query) {
+  const std::string_view match = query.Get("resourceVersionMatch");
+  meta::FieldErrors errors;
+  if (!query.Has("sendInitialEvents")) {
+    if (!match.empty()) {
+      errors.Forbidden(meta::FieldPath("resourceVersionMatch"),
+                       "is forbidden for watch unless sendInitialEvents is given");
+    }
+    TRY_STATUS(errors.ToStatus("ListOptions", "meta.k8s.io", ""));
+    return InitialState::kByVersion;
+  }
+  TRY(const bool is_told, QueryBool(query, "sendInitialEvents"));
+  if (match != "NotOlderThan") {
+    errors.Invalid(meta::FieldPath("resourceVersionMatch"),
+                   match,
+                   "sendInitialEvents needs resourceVersionMatch=NotOlderThan");
+  }
+  TRY_STATUS(errors.ToStatus("ListOptions", "meta.k8s.io", ""));
+  return is_told ? InitialState::kTold : InitialState::kNotTold;
+}
+
 }  // namespace
 
 Handlers::Answer Handlers::Watch(CallPtr call) {
@@ -54,6 +77,7 @@ Handlers::Answer Handlers::Watch(CallPtr call) {
   CO_TRY(start.selection, ReadSelection(*call));
   start.resource_version = call->query.Get("resourceVersion");
   CO_TRY(start.bookmarks, QueryBool(call->query, "allowWatchBookmarks"));
+  CO_TRY(start.initial, ReadInitialState(call->query));
   CO_TRY(const auto seconds, QueryCount(call->query, "timeoutSeconds"));
   const Duration timeout = seconds.value_or(0) > 0
                                ? Duration::Seconds(std::min<int64_t>(*seconds, 24 * 3600))
