@@ -3,8 +3,10 @@
 """A server whose store is a real etcd (Debian's): what kubectl does every day, and what is left after either of the two
 was killed. Nothing acknowledged is lost, and no watch has a gap."""
 
+import contextlib
 import http.client
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -23,9 +25,13 @@ LOST = (OSError, http.client.HTTPException)
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    """Below the ports that the kernel gives to others: etcd comes back on the same one, while a server dials it."""
+    for _ in range(1000):
+        port = random.randrange(14000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(('127.0.0.1', port))
+            return port
+    raise berth_fixture.Failure('no free port')
 
 
 class Etcd:
