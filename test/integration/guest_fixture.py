@@ -154,9 +154,9 @@ def typed(console_socket, line):
 class Terminal:
     """Somebody at `berth console NAME`."""
 
-    def __init__(self, server, name):
+    def __init__(self, server, name, *words):
         self.name = name
-        self.process = subprocess.Popen([server.binary, 'console', name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([server.binary, 'console', name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, env=server.environment(), cwd=server.home)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.said = ''

@@ -137,7 +137,7 @@ class RealGuests(guest_fixture.RealHostTestCase):
                 talk.close()
         with self.subTest('a command needs somebody inside'):
             refused = self.server.berth('exec', 'second', '--', 'id', check=False)
-            self.assertIn('offers no exec', refused.stderr)
+            self.assertIn('offers no exec: it has nobody inside of its guests', refused.stderr)
         with self.subTest('a stranger'):
             refused = self.server.berth('console', '--as', 'stranger', 'second', check=False, input='')
             self.assertIn('forbidden', refused.stderr)

@@ -66,9 +66,16 @@ class Up(berth_fixture.ServerTestCase):
         self.assertEqual(self.power('start', 'hello', '--wait'), f'{LABEL} runs')
         self.says_hello(2)
         before = self.server.guests()
-        self.assertEqual(self.power('restart', 'hello', '--wait'), f'{LABEL} runs')
-        self.assertNotEqual(self.server.guests(), before)
-        self.says_hello(3)
+        with guest_fixture.Terminal(self.server, 'hello', '--reconnect') as terminal:
+            terminal.ask('', '#')
+            self.assertEqual(self.power('restart', 'hello', '--wait'), f'{LABEL} runs')
+            self.assertNotEqual(self.server.guests(), before)
+            terminal.expect('waiting for it')
+            terminal.expect('it is there again')
+            self.says_hello(3)
+            terminal.said = ''
+            terminal.ask('echo $((6 * 7))', '42')
+            terminal.leave()
         self.assertEqual(self.power('start', 'hello'), f'{LABEL} is on already')
 
     def test_4_a_guest_that_shut_itself_down_is_started(self):

@@ -18,6 +18,7 @@
 #include "cli/guests/forwarding.h"
 #include "cli/guests/guest_link.h"
 #include "cli/guests/input.h"
+#include "cli/guests/lasting_talk.h"
 #include "cli/guests/terminal_talk.h"
 #include "cli/session/session.h"
 #include "rt/event.h"
@@ -73,6 +74,10 @@ Status RunExec(Session& session, const Arguments& arguments) {
 
 Status RunConsole(Session& session, const Arguments& arguments) {
   if (arguments.words().size() != 1) return BadRequest("name one machine");
+  const bool reconnects = arguments.Switch("reconnect");
+  if (reconnects && arguments.Switch("once")) {
+    return Advise(BadRequest("--reconnect and --once are opposites"), "leave out one of them");
+  }
   TRY(const auto link, GuestLink::Make(session, arguments.words().front()));
   TRY(const auto input, Input::Of(STDIN_FILENO));
   const bool is_terminal = session.environment().terminal.in_is_terminal;
@@ -83,7 +88,14 @@ Status RunConsole(Session& session, const Arguments& arguments) {
                                 .input = input.get(),
                                 .terminal = is_terminal ? STDIN_FILENO : -1,
                                 .escape = TerminalTalk::Ends::Escape::kLeaves};
-  return EndOf(rt::RunTask(link->loop(), TalkTo(link.get(), "console", {}, ends)));
+  const bool is_lasting = reconnects || (is_terminal && !arguments.Switch("once"));
+  if (!is_lasting) {
+    return EndOf(rt::RunTask(link->loop(), TalkTo(link.get(), "console", {}, ends)));
+  }
+  const LastingTalk::Open open = [&link] { return link->Open("console", {}); };
+  const auto begin = reconnects ? LastingTalk::Begin::kWaits : LastingTalk::Begin::kAtOnce;
+  LastingTalk talk(link->loop(), open, ends, begin);
+  return EndOf(rt::RunTask(link->loop(), talk.Run()));
 }
 
 rt::Task<Status> Forward(Session* session,
@@ -130,6 +142,12 @@ constexpr std::array kExecFlags = {
     Flag{.name = "stdin", .letter = 'i', .help = "The command reads what comes in here."},
     Flag{.name = "tty", .letter = 't', .help = "The command gets a terminal; with --stdin."},
 };
+constexpr std::array kConsoleFlags = {
+    Flag{.name = "reconnect",
+         .help = "Wait for the guest whenever it is not there, also at first. On a terminal it is "
+                 "waited for once it was there."},
+    Flag{.name = "once", .help = "End when the guest does; so it is where the input is a pipe."},
+};
 constexpr std::array kForwardFlags = {
     Flag{.name = "address",
          .kind = FlagKind::kText,
@@ -141,20 +159,23 @@ constexpr std::array kForwardFlags = {
 }  // namespace
 
 Command ExecCommand() {
-  return {.name = "exec",
-          .group = "Look",
-          .usage = "MACHINE -- COMMAND [ARGUMENT...]",
-          .summary = "Run a command in a machine",
-          .details =
-              "The command's output comes here, and its exit status is that of berth. What a "
-              "machine can run is up to its runtime. Needs the right to create machines/exec.",
-          .examples =
-              "berth exec web -- uname -a\n"
-              "berth exec -it web -- sh\n"
-              "tar c site | berth exec -i web -- tar x -C /srv",
-          .flags = kExecFlags,
-          .words = Completion::kKindAndNames,
-          .run = &RunExec};
+  return {
+      .name = "exec",
+      .group = "Look",
+      .usage = "MACHINE -- COMMAND [ARGUMENT...]",
+      .summary = "Run a command in a machine",
+      .details =
+          "The command's output comes here, and its exit status is that of berth. What a "
+          "machine can run is up to its runtime: guests of berth runtime machine have nobody "
+          "inside who would run it, and say so (berth console talks with them). Needs the right "
+          "to create machines/exec.",
+      .examples =
+          "berth exec web -- uname -a\n"
+          "berth exec -it web -- sh\n"
+          "tar c site | berth exec -i web -- tar x -C /srv",
+      .flags = kExecFlags,
+      .words = Completion::kKindAndNames,
+      .run = &RunExec};
 }
 
 Command ConsoleCommand() {
@@ -163,9 +184,13 @@ Command ConsoleCommand() {
           .usage = "MACHINE",
           .summary = "Talk to a machine's console",
           .details =
-              "Everything that is typed goes to the machine; Ctrl-] leaves. Needs the right to "
+              "Everything that is typed goes to the machine; Ctrl-] leaves. When the guest ends or "
+              "its host is away, the console waits and is there again with it. Needs the right to "
               "create machines/console.",
-          .examples = "berth console web\nberth console machine/web -n shop",
+          .examples =
+              "berth console web\nberth console machine/web -n shop\n"
+              "berth console web --reconnect",
+          .flags = kConsoleFlags,
           .words = Completion::kKindAndNames,
           .run = &RunConsole};
 }

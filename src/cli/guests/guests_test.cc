@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "cli/guests/forwarding.h"
 #include "cli/guests/input.h"
+#include "cli/guests/lasting_talk.h"
 #include "cli/guests/terminal_talk.h"
 #include "cli/https/signed_requests.h"
 #include "net/http_client.h"
@@ -55,6 +56,47 @@ rt::Task<net::HttpResponse> Answer(net::HttpRequest request) {
   }
   if (request.target.ends_with("/cut")) end = "cut";
   response.websocket = [end](WebSocket& socket) { return Serve(&socket, end); };
+  co_return response;
+}
+
+// A machine whose guest ends, is off for a while, and starts again. The person leaves when it has
+// said hello for the second time.
+struct Restarting {
+  int person = -1;  // where keys come from
+  int calls = 0;
+  int last_status = 0;  // not 0: the last answer, instead of a guest
+};
+
+rt::Task<Status> SayHello(WebSocket* socket, Restarting* machine, int call) {
+  CO_TRY_STATUS(co_await socket->Send(Binary(1, "hello " + std::to_string(call) + ";")));
+  if (call == 1) {
+    CO_TRY_STATUS(co_await socket->Send(Binary(3, R"({"status":"Success"})")));
+    co_return OkStatus();
+  }
+  const char key = kEscape;
+  CHECK(::write(machine->person, &key, 1) == 1);
+  const auto left = co_await socket->Receive();
+  co_return OkStatus();
+}
+
+rt::Task<Status> SayOff(WebSocket* socket) {
+  co_return co_await socket->Send(
+      Binary(3, R"({"status":"Failure","reason":"InternalError","message":"it is off"})"));
+}
+
+rt::Task<net::HttpResponse> AnswerRestarting(Restarting* machine, net::HttpRequest request) {
+  (void)request;
+  net::HttpResponse response;
+  const int call = ++machine->calls;
+  if (call == 2) {
+    response.websocket = [](WebSocket& socket) { return SayOff(&socket); };
+  } else if (call == 3 || (call > 3 && machine->last_status != 0)) {
+    response.status = call == 3 ? 503 : machine->last_status;
+  } else {
+    response.websocket = [machine, call](WebSocket& socket) {
+      return SayHello(&socket, machine, call);
+    };
+  }
   co_return response;
 }
 
@@ -113,6 +155,52 @@ class Guests : public testing::Test {
     co_return code;
   }
 
+  Outcome TalkLasting(Restarting machine, LastingTalk::Begin begin) {
+    int pipe[2] = {};
+    CHECK(::pipe(pipe) == 0);
+    machine.person = pipe[1];
+    std::ostringstream out;
+    std::ostringstream err;
+    Outcome outcome;
+    {
+      auto input = Input::Of(pipe[0]);
+      CHECK(input.ok());
+      TerminalTalk::Ends ends{
+          .out = out, .err = err, .input = input->get(), .escape = Escape::kLeaves};
+      outcome.code = rt::RunTask(loop_, RunLasting(this, &machine, ends, begin));
+    }
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+    outcome.out = out.str();
+    outcome.err = err.str();
+    return outcome;
+  }
+  static rt::Task<Result<int>> RunLasting(Guests* guests,
+                                          Restarting* machine,
+                                          TerminalTalk::Ends ends,
+                                          LastingTalk::Begin begin) {
+    net::HttpServerOptions options;
+    options.tls = guests->tls_.server();
+    const auto answer = [machine](net::HttpRequest request) {
+      return AnswerRestarting(machine, std::move(request));
+    };
+    CO_TRY(const auto server, net::HttpServer::Start(guests->loop_, std::move(options), answer));
+    Connection connection;
+    connection.server = "https://" + server->address();
+    connection.certificate_authority = guests->tls_.pki().ca_pem();
+    CO_TRY(const auto client, NewHttpClient(guests->loop_, connection));
+    const LastingTalk::Open open = [&client] {
+      net::HttpClientRequest request;
+      request.target = "/console";
+      return client->OpenWebSocket(std::move(request));
+    };
+    LastingTalk talk(guests->loop_, open, ends, begin);
+    const Result<int> code = co_await talk.Run();
+    const Status stopped = co_await server->Stop();
+    CHECK(stopped.ok());
+    co_return code;
+  }
+
   rt::AsioLoop loop_{"test"};
   net::TestTls tls_;
 };
@@ -140,6 +228,31 @@ TEST_F(Guests, WhoLeavesWithItsKeyHasLeftWell) {
 TEST_F(Guests, AGuestThatBreaksSaysWhyAndASilentEndIsAnError) {
   EXPECT_EQ(Talk("/broken", "x").code.status().message(), "the guest is gone");
   EXPECT_EQ(Talk("/cut", "x").code.status().reason(), Reason::kUnavailable);
+}
+
+TEST_F(Guests, AConsoleIsThereAgainWhenItsGuestIs) {
+  const Outcome left = TalkLasting({}, LastingTalk::Begin::kAtOnce);
+  ASSERT_TRUE(left.code.ok()) << left.code.status();
+  EXPECT_EQ(*left.code, 0);
+  EXPECT_EQ(left.out, "hello 1;hello 4;");
+  EXPECT_EQ(left.err,
+            "\r\n[the guest has ended: waiting for it; Ctrl-] leaves]\r\n[it is there again]\r\n");
+}
+
+TEST_F(Guests, AConsoleOfAMachineThatIsGoneEnds) {
+  const Outcome ended = TalkLasting({.last_status = 404}, LastingTalk::Begin::kAtOnce);
+  EXPECT_EQ(ended.code.status().reason(), Reason::kNotFound);
+  EXPECT_EQ(ended.out, "hello 1;");
+}
+
+TEST_F(Guests, AConsoleThatIsNotThereAtFirstIsWaitedForIfAsked) {
+  const Outcome refused = TalkLasting({.calls = 1}, LastingTalk::Begin::kAtOnce);
+  EXPECT_EQ(refused.code.status().message(), "it is off");
+  const Outcome waited = TalkLasting({.calls = 1}, LastingTalk::Begin::kWaits);
+  ASSERT_TRUE(waited.code.ok()) << waited.code.status();
+  EXPECT_EQ(waited.out, "hello 4;");
+  EXPECT_EQ(waited.err,
+            "\r\n[it is off: waiting for it; Ctrl-] leaves]\r\n[it is there again]\r\n");
 }
 
 TEST(Forwarding, PortsAreReadAsOtherToolsReadThem) {

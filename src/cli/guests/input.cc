@@ -63,6 +63,12 @@ void Input::Interrupt() {
   [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof(one));
 }
 
+void Input::Resume() {
+  uint64_t count = 0;
+  // Nothing is there to be read if it was not interrupted.
+  [[maybe_unused]] const ssize_t taken = ::read(wake_, &count, sizeof(count));
+}
+
 struct RawTerminal::Saved {
   termios modes;
 };

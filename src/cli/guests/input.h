@@ -36,6 +36,8 @@ class Input {
   rt::Task<Result<Event>> Next(Duration patience);
   // Ends a Next() in progress with kEnd, and all later ones. Any thread.
   void Interrupt();
+  // Undoes Interrupt(). REQUIRES: no Next() is in progress.
+  void Resume();
 
  private:
   Input(int fd, int wake);

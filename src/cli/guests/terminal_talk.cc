@@ -52,6 +52,7 @@ rt::Task<Status> TerminalTalk::Hear() {
     }
     if (message->data.empty()) continue;
     const std::string_view data = std::string_view(message->data).substr(1);
+    if (on_heard && message->data.front() == kOut) on_heard();
     switch (message->data.front()) {
       case kOut: ends_.out << data << std::flush; break;
       case kErrors: ends_.err << data << std::flush; break;
@@ -75,15 +76,18 @@ rt::Task<Status> TerminalTalk::SpeakAll() {
     auto event = co_await ends_.input->Next(kSizeInterval);
     if (!event.ok()) {
       end_ = event.status();
+      is_left_ = true;
       break;
     }
     CO_TRY_STATUS(co_await TellSize());
     if (event->type == Input::Event::Type::kNothing) continue;
     if (event->type == Input::Event::Type::kEnd) {
+      is_left_ = !end_ && !over_.is_set();
       co_return co_await Send(kClose, std::string(1, kIn));
     }
     if (ends_.escape == Ends::Escape::kLeaves && event->data == std::string(1, kEscape)) {
       end_ = 0;
+      is_left_ = true;
       break;
     }
     CO_TRY_STATUS(co_await Send(kIn, std::move(event->data)));

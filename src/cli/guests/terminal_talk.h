@@ -2,6 +2,7 @@
 // A conversation with a guest's shell or console, between a WebSocket and a terminal or pipes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -33,6 +34,10 @@ class TerminalTalk {
   // Until either end is over: the exit status of what ran. Internal with the guest's own words if
   // it could not run, Unavailable if the connection broke.
   rt::Task<Result<int>> Run();
+  // The person has left, with the key or because nothing more can be typed.
+  bool is_left() const { return is_left_; }
+
+  std::function<void()> on_heard;  // before anything that the guest says; may be empty
 
  private:
   rt::Task<Status> Hear();
@@ -47,6 +52,7 @@ class TerminalTalk {
   const Ends ends_;
   TerminalSize told_;
   std::optional<Result<int>> end_;
+  bool is_left_ = false;
   rt::Event over_;
 };
 

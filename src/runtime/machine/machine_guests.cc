@@ -96,6 +96,12 @@ rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::Attach(
     co_return NotFound("no machine of uid " + Quote(request.machine_uid));
   }
   if (request.what == "console") co_return co_await AttachConsole(entry);
+  if (request.what == "exec") {
+    co_return Status(
+        Reason::kMethodNotSupported,
+        "this runtime offers no exec: it has nobody inside of its guests who could run "
+        "a command; their console is there");
+  }
   if (request.what != "logs") {
     co_return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
   }
