@@ -131,6 +131,7 @@ void Collect(const storage::Volume& volume, Collector& out) {
 
 void Collect(const storage::VolumeSnapshot& snapshot, Collector& out) {
   out.Add(storage::kVolumeKind, snapshot.spec.volume_ref.name, "spec.volumeRef");
+  out.Add(storage::kVolumePoolKind, snapshot.spec.volume_pool_ref, "spec.volumePoolRef");
 }
 
 void Collect(const storage::Bucket& bucket, Collector& out) {

@@ -11,6 +11,7 @@
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
+#include "apis/storage/volume_snapshot.h"
 #include "base/check.h"
 
 namespace berth::apis {
@@ -24,6 +25,7 @@ using storage::kBucketKind;
 using storage::kBucketPoolKind;
 using storage::kVolumeKind;
 using storage::kVolumePoolKind;
+using storage::kVolumeSnapshotKind;
 
 constexpr std::string_view kClassPrefix = "class/";
 
@@ -61,6 +63,9 @@ void SetCondition(meta::Object& object,
   } else if (&object.kind() == &kVolumeKind) {
     SetConditionIn(
         object.as<storage::Volume>().status.conditions, type, status, reason, message, now);
+  } else if (&object.kind() == &kVolumeSnapshotKind) {
+    SetConditionIn(
+        object.as<storage::VolumeSnapshot>().status.conditions, type, status, reason, message, now);
   } else {
     SetConditionIn(
         object.as<storage::Bucket>().status.conditions, type, status, reason, message, now);
@@ -85,7 +90,7 @@ int64_t AmountOf(std::string_view name, const meta::Quantity& quantity) {
 
 bool IsPlaceable(const meta::KindInfo& kind) {
   return &kind == &kMachineKind || &kind == &kVolumeKind || &kind == &kBucketKind ||
-         &kind == &kReservationKind;
+         &kind == &kReservationKind || &kind == &kVolumeSnapshotKind;
 }
 
 bool IsPool(const meta::KindInfo& kind) {
@@ -107,12 +112,14 @@ const std::vector<core::Taint>& TaintsOf(const meta::Object& pool) {
 const meta::KindInfo& PoolKindOf(const meta::KindInfo& kind) {
   CHECK(IsPlaceable(kind)) << kind.kind;
   if (&kind == &kMachineKind || &kind == &kReservationKind) return kMachinePoolKind;
-  return &kind == &kVolumeKind ? kVolumePoolKind : kBucketPoolKind;
+  if (&kind == &kVolumeKind || &kind == &kVolumeSnapshotKind) return kVolumePoolKind;
+  return kBucketPoolKind;
 }
 
 std::string_view PoolRefField(const meta::KindInfo& kind) {
   if (&kind == &kMachineKind || &kind == &kReservationKind) return "machinePoolRef";
-  return &kind == &kVolumeKind ? "volumePoolRef" : "bucketPoolRef";
+  if (&kind == &kVolumeKind || &kind == &kVolumeSnapshotKind) return "volumePoolRef";
+  return "bucketPoolRef";
 }
 
 std::optional<core::LocalObjectReference>& PoolRefOf(meta::Object& object) {
@@ -121,6 +128,9 @@ std::optional<core::LocalObjectReference>& PoolRefOf(meta::Object& object) {
     return object.as<core::Reservation>().spec.machine_pool_ref;
   }
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().spec.volume_pool_ref;
+  if (&object.kind() == &kVolumeSnapshotKind) {
+    return object.as<storage::VolumeSnapshot>().spec.volume_pool_ref;
+  }
   return object.as<storage::Bucket>().spec.bucket_pool_ref;
 }
 
@@ -130,6 +140,9 @@ const std::optional<core::LocalObjectReference>& PoolRefOf(const meta::Object& o
     return object.as<core::Reservation>().spec.machine_pool_ref;
   }
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().spec.volume_pool_ref;
+  if (&object.kind() == &kVolumeSnapshotKind) {
+    return object.as<storage::VolumeSnapshot>().spec.volume_pool_ref;
+  }
   return object.as<storage::Bucket>().spec.bucket_pool_ref;
 }
 
@@ -137,6 +150,9 @@ std::optional<core::PlacementStatus>& PlacementOf(meta::Object& object) {
   if (&object.kind() == &kMachineKind) return object.as<compute::Machine>().status.placement;
   if (&object.kind() == &kReservationKind) return object.as<core::Reservation>().status.placement;
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().status.placement;
+  if (&object.kind() == &kVolumeSnapshotKind) {
+    return object.as<storage::VolumeSnapshot>().status.placement;
+  }
   return object.as<storage::Bucket>().status.placement;
 }
 
@@ -144,6 +160,9 @@ const std::optional<core::PlacementStatus>& PlacementOf(const meta::Object& obje
   if (&object.kind() == &kMachineKind) return object.as<compute::Machine>().status.placement;
   if (&object.kind() == &kReservationKind) return object.as<core::Reservation>().status.placement;
   if (&object.kind() == &kVolumeKind) return object.as<storage::Volume>().status.placement;
+  if (&object.kind() == &kVolumeSnapshotKind) {
+    return object.as<storage::VolumeSnapshot>().status.placement;
+  }
   return object.as<storage::Bucket>().status.placement;
 }
 
@@ -184,6 +203,8 @@ void ClearReleased(meta::Object& object) {
     clear(object.as<core::Reservation>().status.conditions);
   } else if (&object.kind() == &kVolumeKind) {
     clear(object.as<storage::Volume>().status.conditions);
+  } else if (&object.kind() == &kVolumeSnapshotKind) {
+    clear(object.as<storage::VolumeSnapshot>().status.conditions);
   } else {
     clear(object.as<storage::Bucket>().status.conditions);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines, volumes, buckets and reservations as things that are placed, and their pools as places:
-// one view of all of them. Pure.
+// Machines, volumes, snapshots, buckets and reservations as things that are placed, and their pools
+// as places: one view of all of them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,9 @@ inline constexpr int64_t kShareWhole = 1'000'000'000'000;
 // poollets set their own.
 inline constexpr std::string_view kPlacementFinalizer = "berth.dev/placement";
 
-bool IsPlaceable(const meta::KindInfo& kind);  // Machine, Volume, Bucket, Reservation
-bool IsPool(const meta::KindInfo& kind);       // their pools
+bool IsPlaceable(
+    const meta::KindInfo& kind);          // Machine, Volume, VolumeSnapshot, Bucket, Reservation
+bool IsPool(const meta::KindInfo& kind);  // their pools
 // REQUIRES: IsPool(pool.kind()).
 std::vector<core::Taint>& TaintsOf(meta::Object& pool);
 const std::vector<core::Taint>& TaintsOf(const meta::Object& pool);

@@ -48,6 +48,9 @@ const std::set<std::string> kIntended = {
     "storage.v1alpha1.VolumePoolSpec.unschedulable: only ours",
     "storage.v1alpha1.VolumePoolStatus.agent: only ours",
     "storage.v1alpha1.VolumePoolStatus.facts: only ours",
+    "storage.v1alpha1.VolumeSnapshotSpec.volumePoolRef: only ours",
+    "storage.v1alpha1.VolumeSnapshotStatus.conditions: only ours",
+    "storage.v1alpha1.VolumeSnapshotStatus.placement: only ours",
     "storage.v1alpha1.VolumeStatus.placement: only ours",
 };
 

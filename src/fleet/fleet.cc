@@ -11,6 +11,7 @@ std::string_view NameOf(ObjectKind kind) {
     case ObjectKind::kVolume: return "Volume";
     case ObjectKind::kBucket: return "Bucket";
     case ObjectKind::kReservation: return "Reservation";
+    case ObjectKind::kVolumeSnapshot: return "VolumeSnapshot";
   }
   CHECK(false) << "an object kind that is none";
   return "";

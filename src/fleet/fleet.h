@@ -27,7 +27,7 @@ namespace berth::fleet {
 using Vector = std::map<std::string, int64_t, std::less<>>;
 inline constexpr int64_t kShareWhole = 1'000'000'000'000;
 
-enum class ObjectKind : uint8_t { kMachine, kVolume, kBucket, kReservation };
+enum class ObjectKind : uint8_t { kMachine, kVolume, kBucket, kReservation, kVolumeSnapshot };
 std::string_view NameOf(ObjectKind kind);  // "Machine"
 
 // (T, n): unique for one scheduler's term.

@@ -153,6 +153,7 @@ DesiredIndex::DesiredIndex(rt::Loop& loop, client::Client& client, DesiredListen
     : listener_(listener) {
   const meta::KindInfo* placed[] = {&apis::compute::kMachineKind,
                                     &apis::storage::kVolumeKind,
+                                    &apis::storage::kVolumeSnapshotKind,
                                     &apis::storage::kBucketKind,
                                     &apis::core::kReservationKind};
   for (const meta::KindInfo* kind : placed) {
@@ -160,8 +161,7 @@ DesiredIndex::DesiredIndex(rt::Loop& loop, client::Client& client, DesiredListen
   }
   const meta::KindInfo* referenced[] = {&apis::k8s::kSecretKind,
                                         &apis::networking::kNetworkInterfaceKind,
-                                        &apis::networking::kNetworkKind,
-                                        &apis::storage::kVolumeSnapshotKind};
+                                        &apis::networking::kNetworkKind};
   for (const meta::KindInfo* kind : referenced) {
     referenced_.push_back(std::make_unique<Referenced>(*this, loop, client, *kind));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The DesiredIndex knows what the store wants where (G1): every machine, volume and bucket that was
-// ever placed, by UID and by pool, and who refers to whom. It keeps a few words per object, not the
-// objects: bodies are assembled when they are sent.
+// The DesiredIndex knows what the store wants where (G1): every machine, volume, snapshot and
+// bucket that was ever placed, by UID and by pool, and who refers to whom. It keeps a few words per
+// object, not the objects: bodies are assembled when they are sent.
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,7 @@
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
+#include "apis/storage/volume_snapshot.h"
 #include "base/log.h"
 #include "client/cache/informer.h"
 #include "gateway/gateway.h"
@@ -50,6 +51,7 @@ rt::Task<Status> Gateway::BeginSettlement() {
 rt::Task<Status> Gateway::ListRewound() {
   static constexpr std::array kObjects = {&apis::compute::kMachineKind,
                                           &apis::storage::kVolumeKind,
+                                          &apis::storage::kVolumeSnapshotKind,
                                           &apis::storage::kBucketKind,
                                           &apis::core::kReservationKind};
   for (const meta::KindInfo* kind : kObjects) {

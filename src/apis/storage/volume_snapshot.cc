@@ -8,6 +8,8 @@ namespace {
 
 void Validate(const VolumeSnapshot& object, meta::FieldErrors& errors) {
   core::CheckReference(object.spec.volume_ref, core::SpecPath().Child("volumeRef"), errors);
+  core::CheckReference(
+      object.spec.volume_pool_ref, core::SpecPath().Child("volumePoolRef"), errors);
 }
 
 void ValidateUpdate(const VolumeSnapshot& now,
@@ -15,11 +17,16 @@ void ValidateUpdate(const VolumeSnapshot& now,
                     meta::FieldErrors& errors) {
   core::CheckImmutable(
       now.spec.volume_ref, before.spec.volume_ref, core::SpecPath().Child("volumeRef"), errors);
+  core::CheckSetOnce(now.spec.volume_pool_ref,
+                     before.spec.volume_pool_ref,
+                     core::SpecPath().Child("volumePoolRef"),
+                     errors);
 }
 
 void ValidateStatusUpdate(const VolumeSnapshot& now,
                           const VolumeSnapshot& /*before*/,
                           meta::FieldErrors& errors) {
+  core::CheckConditions(now.status.conditions, core::StatusPath().Child("conditions"), errors);
   if (now.status.size) {
     core::CheckNotNegative(*now.status.size, core::StatusPath().Child("size"), errors);
   }
@@ -28,12 +35,26 @@ void ValidateStatusUpdate(const VolumeSnapshot& now,
 std::string VolumeCell(const VolumeSnapshot& object) {
   return core::OrNone(object.spec.volume_ref.name);
 }
+std::string PoolCell(const VolumeSnapshot& object) {
+  return core::ReferenceCell(object.spec.volume_pool_ref);
+}
+std::string SizeCell(const VolumeSnapshot& object) {
+  return core::OrNone(object.status.size ? object.status.size->ToString() : "");
+}
 std::string StateCell(const VolumeSnapshot& object) { return core::OrUnknown(object.status.state); }
 
 constexpr meta::Column kColumns[] = {
     {.name = "VolumeRef", .doc = "Volume of the snapshot.", .cell = meta::Hook<&VolumeCell>},
+    {.name = "VolumePoolRef", .doc = "Pool of the snapshot.", .cell = meta::Hook<&PoolCell>},
+    {.name = "Size",
+     .doc = "How large a volume must be to hold it.",
+     .cell = meta::Hook<&SizeCell>},
     {.name = "State", .doc = "State of the snapshot.", .cell = meta::Hook<&StateCell>},
 };
+
+constexpr std::string_view kSubresources[] = {"binding"};
+constexpr std::string_view kSelectors[] = {
+    "spec.volumePoolRef.name", "status.placement.poolUID", "spec.volumeRef.name"};
 
 }  // namespace
 
@@ -47,6 +68,8 @@ constinit const meta::KindInfo kVolumeSnapshotKind = {
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<VolumeSnapshot>(),
     .has_status = true,
+    .subresources = kSubresources,
+    .field_selectors = kSelectors,
     .columns = kColumns,
     .validate = meta::Hook<&Validate>,
     .validate_update = meta::Hook<&ValidateUpdate>,

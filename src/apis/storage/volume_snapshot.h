@@ -4,8 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "apis/core/placement.h"
 #include "apis/core/references.h"
+#include "apis/storage/volume.h"
 #include "meta/kind.h"
 #include "meta/quantity.h"
 
@@ -13,6 +16,7 @@ namespace berth::apis::storage {
 
 struct VolumeSnapshotSpec {
   core::LocalObjectReference volume_ref;
+  std::optional<core::LocalObjectReference> volume_pool_ref;
   bool operator==(const VolumeSnapshotSpec&) const = default;
 };
 BERTH_DESCRIBE(VolumeSnapshotSpec,
@@ -21,13 +25,19 @@ BERTH_DESCRIBE(VolumeSnapshotSpec,
                BERTH_FIELD(volume_ref,
                            "volumeRef",
                            "The volume to take a snapshot of. Cannot change.",
-                           {.always = true}))
+                           {.always = true}),
+               BERTH_FIELD(volume_pool_ref,
+                           "volumePoolRef",
+                           "The pool that holds the snapshot, which is that of its volume; set by "
+                           "the scheduler. Set once."))
 
 struct VolumeSnapshotStatus {
   std::string snapshot_id;
   std::string state;
   WallTime last_state_transition_time;
   std::optional<meta::Quantity> size;
+  std::vector<VolumeCondition> conditions;
+  std::optional<core::PlacementStatus> placement;
   bool operator==(const VolumeSnapshotStatus&) const = default;
 };
 BERTH_DESCRIBE(
@@ -40,7 +50,9 @@ BERTH_DESCRIBE(
                 "Pending, Ready or Failed.",
                 {.values = {"Pending", "Ready", "Failed"}, .fallback = "\"Pending\""}),
     BERTH_FIELD(last_state_transition_time, "lastStateTransitionTime", "When state last changed."),
-    BERTH_FIELD(size, "size", "How large a volume must be to hold it."))
+    BERTH_FIELD(size, "size", "How large a volume must be to hold it."),
+    BERTH_FIELD(conditions, "conditions", "More about the snapshot, aspect by aspect."),
+    BERTH_FIELD(placement, "placement", "Where the snapshot is placed; written by the scheduler."))
 
 struct VolumeSnapshot {
   meta::ObjectMeta metadata;

@@ -143,6 +143,7 @@ bool PoolAuthorizer::AllowsSnapshot(const PoolIdentity& who, const RequestInfo& 
   const auto snapshot = objects_.Find(apis::storage::kVolumeSnapshotKind,
                                       {.namespace_ = request.namespace_, .name = request.name});
   if (!snapshot) return false;
+  if (IsOn(who, *snapshot)) return true;
   const std::string& volume = snapshot->as<apis::storage::VolumeSnapshot>().spec.volume_ref.name;
   const auto found = objects_.Find(kVolumeKind, {.namespace_ = request.namespace_, .name = volume});
   return found && IsOn(who, *found);

@@ -37,7 +37,7 @@ bool IsPlaceableKind(const meta::KindInfo* kind) {
 
 Status CheckItem(const client::BindItem& item) {
   if (!IsPlaceableKind(item.kind))
-    return BadRequest("only machines, volumes, buckets and reservations are bound");
+    return BadRequest("only machines, volumes, snapshots, buckets and reservations are bound");
   if (!item.reservation.empty() && item.kind != &apis::compute::kMachineKind) {
     return BadRequest("only machines use reservations");
   }
@@ -116,7 +116,8 @@ rt::Task<std::vector<Status>> StoreBinder::UnbindBatch(
     draft.unbind = &requests[i];
     draft.keys = kKeysPerObject + kKeysPerPool + 1;
     if (!IsPlaceableKind(requests[i].kind)) {
-      draft.verdict = BadRequest("only machines, volumes, buckets and reservations are unbound");
+      draft.verdict =
+          BadRequest("only machines, volumes, snapshots, buckets and reservations are unbound");
       continue;
     }
     AddPoolOf(*requests[i].kind, requests[i].key, draft);
@@ -132,7 +133,8 @@ rt::Task<std::vector<Status>> StoreBinder::AdoptBatch(std::vector<client::Adopti
     draft.adopt = &adoption;
     draft.keys = kKeysPerObject + 2 * kKeysPerPool;
     if (!IsPlaceableKind(adoption.kind)) {
-      draft.verdict = BadRequest("only machines, volumes, buckets and reservations are adopted");
+      draft.verdict =
+          BadRequest("only machines, volumes, snapshots, buckets and reservations are adopted");
       continue;
     }
     draft.pools.insert(adoption.pool_uid);

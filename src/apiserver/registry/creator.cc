@@ -200,7 +200,8 @@ Status Creator::NameIt(Draft& draft) {
 Status Creator::FindMode(Draft& draft, std::map<std::string, std::string>& modes) const {
   if (draft.item == nullptr) return OkStatus();
   const meta::KindInfo& kind = draft.object.kind();
-  if (!apis::IsPlaceable(kind)) return BadRequest("only machines, volumes and buckets are bound");
+  if (!apis::IsPlaceable(kind))
+    return BadRequest("only machines, volumes, snapshots and buckets are bound");
   if (apis::PoolRefOf(draft.object)) {
     return BadRequest("spec." + std::string(apis::PoolRefField(kind)) + " is set by the binding");
   }

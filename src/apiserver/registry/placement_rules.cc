@@ -11,6 +11,7 @@
 #include "apis/core/well_known.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
 #include "base/strings.h"
 
 namespace berth::apiserver {
@@ -48,6 +49,12 @@ void ForgetReport(meta::Object& object) {
     status.volume_id.clear();
     status.state = "Pending";
     status.access.reset();
+  } else if (&object.kind() == &apis::storage::kVolumeSnapshotKind) {
+    auto& status = object.as<apis::storage::VolumeSnapshot>().status;
+    status.snapshot_id.clear();
+    // What was kept is lost: another one of the same name would hold something else.
+    status.state = status.state == "Ready" ? "Failed" : "Pending";
+    status.size.reset();
   } else {
     auto& status = object.as<Bucket>().status;
     status.bucket_id.clear();
@@ -270,7 +277,8 @@ void Consume(meta::Object& reservation, const meta::Object& machine, const apis:
 void RemovePoolletFinalizers(meta::Object& object) {
   std::erase_if(object.metadata().finalizers, [](const std::string& finalizer) {
     return finalizer == apis::kPlacementFinalizer || finalizer == apis::core::kMachineFinalizer ||
-           finalizer == apis::core::kVolumeFinalizer || finalizer == apis::core::kBucketFinalizer;
+           finalizer == apis::core::kVolumeFinalizer || finalizer == apis::core::kBucketFinalizer ||
+           finalizer == apis::core::kVolumeSnapshotFinalizer;
   });
 }
 

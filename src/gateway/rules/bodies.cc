@@ -115,6 +115,73 @@ void AddVolumeNeeds(const Volume& volume, Wanted& wanted) {
   }
 }
 
+// What keeps a volume on this pool from beginning with the snapshot, or "".
+std::string RefuseSnapshot(const Volume& volume,
+                           const std::string& name,
+                           const VolumeSnapshot* snapshot) {
+  if (snapshot == nullptr) return "volume snapshot " + name + " does not exist";
+  if (snapshot->metadata.deletion_timestamp) {
+    return "volume snapshot " + name + " is being deleted";
+  }
+  const auto& status = snapshot->status;
+  if (status.state != "Ready" || status.snapshot_id.empty()) {
+    return "volume snapshot " + name + " is not ready";
+  }
+  const auto& here = volume.status.placement;
+  const auto& there = status.placement;
+  // One without a placement is that of a pool whose poollet speaks the API.
+  if (here && there && !there->pool_uid.empty() && here->pool_uid != there->pool_uid) {
+    return "volume snapshot " + name + " is on pool " + there->pool + ", not on " + here->pool;
+  }
+  const auto* size = core::FindResource(volume.spec.resources, core::kStorage);
+  if (size != nullptr && status.size && *size < *status.size) {
+    return "spec.resources[storage] is " + size->ToString() + ", volume snapshot " + name +
+           " needs " + status.size->ToString();
+  }
+  return {};
+}
+
+void AddSnapshotSource(const Volume& volume, const Parts& parts, agent::VolumeBody& body) {
+  const std::string& name = volume.spec.data_source->volume_snapshot_ref->name;
+  const VolumeSnapshot* snapshot = Find(parts.snapshots, name);
+  const std::string missing = RefuseSnapshot(volume, name, snapshot);
+  if (missing.empty()) {
+    body.set_snapshot_handle(snapshot->status.snapshot_id);
+  } else if (volume.status.state != "Available") {
+    // Once it was made nobody asks where from.
+    body.add_missing(missing);
+  }
+}
+
+// What keeps the snapshot from being taken, or "".
+std::string RefuseSource(const VolumeSnapshot& snapshot, const Volume* volume) {
+  const std::string name = "volume " + snapshot.spec.volume_ref.name;
+  if (volume == nullptr) return name + " does not exist";
+  if (volume->metadata.deletion_timestamp) return name + " is being deleted";
+  const auto& here = snapshot.status.placement;
+  const auto& there = volume->status.placement;
+  if (!there || there->pool_uid != here->pool_uid) {
+    return name + " is not on pool " + here->pool + " any more";
+  }
+  if (volume->status.state != "Available" || volume->status.volume_id.empty()) {
+    return name + " is not available yet";
+  }
+  return {};
+}
+
+void FillSnapshot(const VolumeSnapshot& snapshot, const Parts& parts, agent::SnapshotBody& body) {
+  body.set_generation(snapshot.metadata.generation);
+  for (const auto& [key, value] : snapshot.metadata.labels) (*body.mutable_labels())[key] = value;
+  const Volume* volume = Find(parts.volumes, snapshot.spec.volume_ref.name);
+  const std::string missing = RefuseSource(snapshot, volume);
+  if (missing.empty()) {
+    body.set_volume_uid(volume->metadata.uid);
+    body.set_volume_handle(volume->status.volume_id);
+  } else if (snapshot.status.state != "Ready") {
+    body.add_missing(missing);
+  }
+}
+
 // The encryption key, or what is missing.
 std::string FillEncryption(const Volume& volume,
                            const Parts& parts,
@@ -300,13 +367,7 @@ void FillVolume(const Volume& volume, const Parts& parts, agent::VolumeBody& bod
     body.set_architecture(volume.spec.data_source->os_image->architecture.value_or(""));
   }
   if (volume.spec.data_source && volume.spec.data_source->volume_snapshot_ref) {
-    const std::string& name = volume.spec.data_source->volume_snapshot_ref->name;
-    const VolumeSnapshot* snapshot = Find(parts.snapshots, name);
-    if (snapshot == nullptr || snapshot->status.snapshot_id.empty()) {
-      body.add_missing("volume snapshot " + name + " is not ready");
-    } else {
-      body.set_snapshot_handle(snapshot->status.snapshot_id);
-    }
+    AddSnapshotSource(volume, parts, body);
   }
   const std::string missing = FillEncryption(volume, parts, *body.mutable_encryption());
   if (!missing.empty()) body.add_missing(missing);
@@ -330,6 +391,9 @@ std::vector<Need> NeedsOf(const meta::Object& object, const Parts& parts) {
   Wanted wanted(parts);
   if (&object.kind() == &kMachineKind) AddMachineNeeds(object.as<Machine>(), parts, wanted);
   if (&object.kind() == &kVolumeKind) AddVolumeNeeds(object.as<Volume>(), wanted);
+  if (&object.kind() == &kVolumeSnapshotKind) {
+    wanted.Volume(object.as<VolumeSnapshot>().spec.volume_ref.name);
+  }
   return wanted.Take();
 }
 
@@ -424,6 +488,8 @@ EncodedAssign AssembleAssign(const meta::Object& object, const Parts& parts, uin
     FillMachine(object.as<Machine>(), parts, *assign.mutable_machine());
   } else if (&object.kind() == &kVolumeKind) {
     FillVolume(object.as<Volume>(), parts, *assign.mutable_volume());
+  } else if (&object.kind() == &kVolumeSnapshotKind) {
+    FillSnapshot(object.as<VolumeSnapshot>(), parts, *assign.mutable_snapshot());
   } else if (&object.kind() == &core::kReservationKind) {
     const auto& reservation = object.as<core::Reservation>();
     agent::ReservationBody& body = *assign.mutable_reservation();

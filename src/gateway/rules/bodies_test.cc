@@ -309,6 +309,7 @@ TEST_F(BodiesTest, TheHashIsOfTheBodyAndNotOfThePlacement) {
 
 TEST_F(BodiesTest, D14_ARestoreNamesTheSnapshotAsItsRuntimeKnowsIt) {
   volume_.status.placement = apis::core::PlacementStatus{.pool_uid = "p", .epoch = 1};
+  volume_.status.state = "Pending";
   volume_.spec.encryption.reset();
   volume_.spec.data_source.emplace();
   volume_.spec.data_source->volume_snapshot_ref =
@@ -323,9 +324,90 @@ TEST_F(BodiesTest, D14_ARestoreNamesTheSnapshotAsItsRuntimeKnowsIt) {
   Have("nightly", meta::Object::Of(apis::storage::kVolumeSnapshotKind, snapshot));
   EXPECT_EQ(body().snapshot_handle(), "") << "the object's name says nothing to a runtime";
   snapshot.status.snapshot_id = "snap-77";
+  snapshot.status.state = "Ready";
   Have("nightly", meta::Object::Of(apis::storage::kVolumeSnapshotKind, snapshot));
   EXPECT_EQ(body().snapshot_handle(), "snap-77");
   EXPECT_EQ(body().missing_size(), 0);
+}
+
+TEST_F(BodiesTest, ARestoreSaysWhatIsWrongWithItsSnapshot) {
+  volume_.status.placement =
+      apis::core::PlacementStatus{.pool = "disks", .pool_uid = "p", .epoch = 1};
+  volume_.status.state = "Pending";
+  volume_.spec.encryption.reset();
+  volume_.spec.resources["storage"] = meta::Quantity(1000);
+  volume_.spec.data_source.emplace();
+  volume_.spec.data_source->volume_snapshot_ref =
+      apis::core::LocalObjectReference{.name = "nightly"};
+  apis::storage::VolumeSnapshot snapshot;
+  snapshot.status.snapshot_id = "snap-77";
+  snapshot.status.state = "Ready";
+  snapshot.status.size = meta::Quantity(1000);
+  snapshot.status.placement =
+      apis::core::PlacementStatus{.pool = "disks", .pool_uid = "p", .epoch = 1};
+  const auto missing = [&](const std::function<void(apis::storage::VolumeSnapshot&)>& change) {
+    apis::storage::VolumeSnapshot changed = snapshot;
+    change(changed);
+    Have("nightly", meta::Object::Of(apis::storage::kVolumeSnapshotKind, changed));
+    const auto body = Assemble(meta::Object::Of(apis::storage::kVolumeKind, volume_)).volume();
+    EXPECT_EQ(body.snapshot_handle().empty(), body.missing_size() != 0);
+    return body.missing_size() == 0 ? std::string() : body.missing(0);
+  };
+  EXPECT_EQ(missing([](auto&) {}), "");
+  EXPECT_EQ(missing([](auto& s) { s.status.state = "Failed"; }),
+            "volume snapshot nightly is not ready");
+  EXPECT_EQ(missing([](auto& s) { s.metadata.deletion_timestamp.emplace(); }),
+            "volume snapshot nightly is being deleted");
+  EXPECT_EQ(missing([](auto& s) { s.status.placement->pool_uid = s.status.placement->pool = "q"; }),
+            "volume snapshot nightly is on pool q, not on disks");
+  EXPECT_EQ(missing([](auto& s) { s.status.size = meta::Quantity(1001); }),
+            "spec.resources[storage] is 1k, volume snapshot nightly needs 1001");
+  world_.clear();
+  const auto gone = [this] {
+    return Assemble(meta::Object::Of(apis::storage::kVolumeKind, volume_)).volume();
+  };
+  ASSERT_EQ(gone().missing_size(), 1);
+  EXPECT_EQ(gone().missing(0), "volume snapshot nightly does not exist");
+  volume_.status.state = "Available";
+  EXPECT_EQ(gone().missing_size(), 0) << "a volume that was made does not need it any more";
+}
+
+TEST_F(BodiesTest, ASnapshotIsTakenOfTheVolumeOnItsPoolOnceThatIsAvailable) {
+  apis::storage::VolumeSnapshot snapshot;
+  snapshot.metadata.name = "nightly";
+  snapshot.metadata.uid = "s-uid";
+  snapshot.metadata.labels["tier"] = "gold";
+  snapshot.spec.volume_ref.name = "data";
+  snapshot.status.placement =
+      apis::core::PlacementStatus{.pool = "disks", .pool_uid = "p", .epoch = 3};
+  const auto body = [&] {
+    const agent::Assign assign =
+        Assemble(meta::Object::Of(apis::storage::kVolumeSnapshotKind, snapshot));
+    EXPECT_EQ(assign.kind(), "VolumeSnapshot");
+    EXPECT_EQ(assign.placement(), 3);
+    return assign.snapshot();
+  };
+  ASSERT_EQ(body().missing_size(), 1);
+  EXPECT_EQ(body().missing(0), "volume data does not exist");
+  volume_.status.volume_id = "files://v-1";
+  volume_.status.placement =
+      apis::core::PlacementStatus{.pool = "disks", .pool_uid = "p", .epoch = 1};
+  HaveAll();
+  EXPECT_EQ(body().missing_size(), 0);
+  EXPECT_EQ(body().volume_handle(), "files://v-1");
+  EXPECT_EQ(body().volume_uid(), "v-uid");
+  EXPECT_EQ(body().labels().at("tier"), "gold");
+  EXPECT_EQ(asked_.count("crypt"), 0U) << "it needs no key";
+  volume_.status.state = "Pending";
+  HaveAll();
+  EXPECT_EQ(body().missing(0), "volume data is not available yet");
+  EXPECT_EQ(body().volume_handle(), "");
+  volume_.status.placement->pool_uid = "elsewhere";
+  HaveAll();
+  EXPECT_EQ(body().missing(0), "volume data is not on pool disks any more");
+  world_.clear();
+  snapshot.status.state = "Ready";
+  EXPECT_EQ(body().missing_size(), 0) << "what was taken outlives its volume";
 }
 
 TEST_F(BodiesTest, D17_NothingIsReadThatIsNotNamed) {

@@ -11,6 +11,7 @@
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
 #include "gateway/rules/limits.h"
 #include "meta/names.h"
 
@@ -22,11 +23,14 @@ using apis::compute::kMachineKind;
 using apis::compute::Machine;
 using apis::storage::Bucket;
 using apis::storage::kVolumeKind;
+using apis::storage::kVolumeSnapshotKind;
 using apis::storage::Volume;
+using apis::storage::VolumeSnapshot;
 
 constexpr std::array<std::string_view, 5> kMachineStates = {
     "Pending", "Running", "Shutdown", "Terminated", "Terminating"};
 constexpr std::array<std::string_view, 3> kStorageStates = {"Pending", "Available", "Error"};
+constexpr std::array<std::string_view, 3> kSnapshotStates = {"Pending", "Ready", "Failed"};
 constexpr std::array<std::string_view, 3> kStatuses = {"True", "False", "Unknown"};
 
 bool IsOneOf(std::span<const std::string_view> words, std::string_view word) {
@@ -175,6 +179,21 @@ bool ApplyVolume(const agent::ObjectStatus& report, WallTime now, Volume& volume
   return changed;
 }
 
+bool ApplySnapshot(const agent::ObjectStatus& report, WallTime now, VolumeSnapshot& snapshot) {
+  auto& status = snapshot.status;
+  bool changed = Set(status.snapshot_id, CleanText(report.runtime_id(), kWordMax * 2));
+  if (IsOneOf(kSnapshotStates, report.state()) && Set(status.state, report.state())) {
+    status.last_state_transition_time = Seconds(now);
+    changed = true;
+  }
+  changed |= ApplyConditions(report, now, status.conditions);
+  if (report.storage_bytes() > 0) {
+    const meta::Quantity size(report.storage_bytes(), meta::Quantity::Format::kBinarySi);
+    changed |= Set(status.size, std::optional(size));
+  }
+  return changed;
+}
+
 bool ApplyBucket(const agent::ObjectStatus& report, WallTime now, Bucket& bucket) {
   auto& status = bucket.status;
   bool changed = Set(status.bucket_id, CleanText(report.runtime_id(), kWordMax * 2));
@@ -213,6 +232,9 @@ bool ApplyReport(const agent::ObjectStatus& report, WallTime now, meta::Object& 
   if (report.kind() != object.kind().kind) return false;
   if (&object.kind() == &kMachineKind) return ApplyMachine(report, now, object.as<Machine>());
   if (&object.kind() == &kVolumeKind) return ApplyVolume(report, now, object.as<Volume>());
+  if (&object.kind() == &kVolumeSnapshotKind) {
+    return ApplySnapshot(report, now, object.as<VolumeSnapshot>());
+  }
   // How far a reservation is, the server knows by itself.
   if (&object.kind() == &core::kReservationKind) {
     return ApplyConditions(report, now, object.as<core::Reservation>().status.conditions);

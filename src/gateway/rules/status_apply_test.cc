@@ -7,6 +7,7 @@
 #include "apis/compute/machine.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
 #include "gateway/rules/limits.h"
 
 namespace berth::gateway {
@@ -153,6 +154,26 @@ TEST(ApplyReport, AVolumesAccessNamesTheServersSecretOnly) {
   EXPECT_EQ(AccessSecretData(report), (std::map<std::string, std::string>{{"key", "k"}}));
   (*report.mutable_access()->mutable_secret_data())["big"] = std::string(kSecretBytesMax, 'x');
   EXPECT_FALSE(AccessSecretData(report).contains("big"));
+}
+
+TEST(ApplyReport, ASnapshotGetsItsStateSizeAndConditions) {
+  meta::Object snapshot(apis::storage::kVolumeSnapshotKind);
+  agent::ObjectStatus report = ReportOf("VolumeSnapshot", "Ready");
+  report.set_runtime_id("files://s-1");
+  report.set_storage_bytes(512);
+  agent::Condition& ready = *report.add_conditions();
+  ready.set_type("Ready");
+  ready.set_status("True");
+  ASSERT_TRUE(ApplyReport(report, kNow, snapshot));
+  const auto& status = snapshot.as<apis::storage::VolumeSnapshot>().status;
+  EXPECT_EQ(status.state, "Ready");
+  EXPECT_EQ(status.snapshot_id, "files://s-1");
+  EXPECT_EQ(status.size, meta::Quantity(512));
+  ASSERT_EQ(status.conditions.size(), 1U);
+  EXPECT_EQ(status.last_state_transition_time, kNow);
+  EXPECT_FALSE(ApplyReport(report, kNow, snapshot)) << "nothing new";
+  ApplyReport(ReportOf("VolumeSnapshot", "Available"), kNow, snapshot);
+  EXPECT_EQ(status.state, "Ready") << "a word of volumes";
 }
 
 TEST(ApplyReport, ABucketsEndpointIsShown) {

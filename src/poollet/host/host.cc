@@ -22,12 +22,16 @@ constexpr Duration kFactsPause = Duration::Seconds(1);
 std::string_view PoolKindOf(ObjectKind kind) {
   switch (kind) {
     case ObjectKind::kMachine: return "MachinePool";
-    case ObjectKind::kVolume: return "VolumePool";
+    case ObjectKind::kVolume:
+    case ObjectKind::kVolumeSnapshot: return "VolumePool";
     case ObjectKind::kBucket: return "BucketPool";
     case ObjectKind::kReservation: break;
   }
   return "MachinePool";
 }
+
+// Snapshots are in the pool of the volumes, and of the same runtime.
+bool IsPoolPort(ObjectKind kind) { return kind != ObjectKind::kVolumeSnapshot; }
 
 }  // namespace
 
@@ -69,6 +73,8 @@ rt::Task<Result<std::unique_ptr<Host>>> Host::Open(Deps deps, HostOptions option
   }
   if (runtimes.volume != nullptr) {
     host->AddPort(ObjectKind::kVolume, NewVolumeDriver(*runtimes.volume), runtimes.volume_host);
+    host->AddPort(
+        ObjectKind::kVolumeSnapshot, NewSnapshotDriver(*runtimes.volume), runtimes.volume_host);
   }
   if (runtimes.bucket != nullptr) {
     host->AddPort(ObjectKind::kBucket, NewBucketDriver(*runtimes.bucket), runtimes.bucket_host);
@@ -187,7 +193,10 @@ rt::Task<Status> Host::Refresh() {
   std::map<iri::HostRuntime*, iri::StringMap> facts;
   std::optional<Amounts> total;
   std::vector<fleet::Statistics> statistics;
-  for (const ObjectKind kind : {ObjectKind::kMachine, ObjectKind::kVolume, ObjectKind::kBucket}) {
+  for (const ObjectKind kind : {ObjectKind::kMachine,
+                                ObjectKind::kVolume,
+                                ObjectKind::kBucket,
+                                ObjectKind::kVolumeSnapshot}) {
     if (!ports_.contains(kind)) continue;
     Status status = co_await RefreshPort(kind);
     if (status.Is(Reason::kCancelled)) co_return status;
@@ -271,7 +280,7 @@ std::string Host::PoolUidOf(ObjectKind kind) const {
 
 void Host::ApplyBudgets() {
   for (const auto& [kind, port] : ports_) {
-    const RecordPool* pool = PoolOf(kind);
+    const RecordPool* pool = IsPoolPort(kind) ? PoolOf(kind) : nullptr;
     if (pool == nullptr || pool->uid.empty()) continue;
     PoolBudget budget;
     budget.uid = pool->uid;
@@ -300,7 +309,7 @@ void Host::SayFacts() {
   if (!synced_ || !is_due) return;
   std::vector<SpokenFacts> all;
   for (auto& [kind, port] : ports_) {
-    const std::string uid = PoolUidOf(kind);
+    const std::string uid = IsPoolPort(kind) ? PoolUidOf(kind) : "";
     if (uid.empty()) continue;
     SpokenFacts facts;
     facts.pool_uid = uid;

@@ -23,8 +23,11 @@ constexpr Duration kHoldMax = Duration::Minutes(1);
 constexpr size_t kGoneMax = 10'000;
 
 std::optional<ObjectKind> KindFromName(std::string_view name) {
-  for (const auto kind :
-       {ObjectKind::kMachine, ObjectKind::kVolume, ObjectKind::kBucket, ObjectKind::kReservation}) {
+  for (const auto kind : {ObjectKind::kMachine,
+                          ObjectKind::kVolume,
+                          ObjectKind::kBucket,
+                          ObjectKind::kReservation,
+                          ObjectKind::kVolumeSnapshot}) {
     if (fleet::NameOf(kind) == name) return kind;
   }
   return std::nullopt;
@@ -290,10 +293,9 @@ void Host::Accept(std::shared_ptr<const Desired> desired, std::string assign) {
     leases_.Withdraw(desired->uid);
   }
   Save(desired->uid, item);
-  if (std::erase_if(orphans_, [&](const auto& o) { return o.second.seen.uid == desired->uid; }) >
-      0) {
-    SayOrphans();  // adopted
-  }
+  const auto orphaned =
+      std::erase_if(orphans_, [&](const auto& o) { return o.second.seen.uid == desired->uid; });
+  if (orphaned > 0 || quarantined_.contains(desired->uid)) SayOrphans();  // adopted
   CheckDrained();
 }
 
@@ -337,6 +339,7 @@ void Host::OnConfirm(const pb::Confirm& confirm) {
 void Host::Confirmed(const std::string& uid, Item& item) {
   if (item.is_confirmed) return;
   item.is_confirmed = true;
+  if (quarantined_.contains(uid)) SayOrphans();
   if (item.entry.kind == ObjectKind::kReservation) {
     if (item.is_durable && item.desired != nullptr)
       outbox_.Report(ReportReservation(*item.desired));
@@ -402,6 +405,7 @@ void Host::Synced(uint64_t revision, HistoryState history) {
         running);
     LOG_ERROR("{}", text);
     for (const auto& [kind, _] : ports_) {
+      if (kind == ObjectKind::kVolumeSnapshot) continue;  // of the same pool as volumes
       Say(iri::EventType::kWarning, "", kind, "MassDeletionHeld", text);
     }
   } else {

@@ -22,6 +22,7 @@ std::shared_ptr<const Desired> Nameless(const RecordEntry& entry) {
   desired.placement = entry.placement;
   if (entry.kind == ObjectKind::kVolume) desired.body = DesiredVolume();
   if (entry.kind == ObjectKind::kBucket) desired.body = DesiredBucket();
+  if (entry.kind == ObjectKind::kVolumeSnapshot) desired.body = DesiredSnapshot();
   return std::make_shared<const Desired>(std::move(desired));
 }
 

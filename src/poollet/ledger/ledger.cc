@@ -81,7 +81,11 @@ Amounts Ledger::Count(const Allocation& item) const {
   const auto found = pool->classes.find(item.class_name);
   const int64_t quantity = found == pool->classes.end() ? 0 : found->second;
   if (item.kind == ObjectKind::kBucket) return {};
-  if (item.kind == ObjectKind::kReservation && item.class_name.empty()) {
+  // A snapshot may outlive the volume whose class it was counted by.
+  const bool is_counted_by_server =
+      item.kind == ObjectKind::kVolumeSnapshot ||
+      (item.kind == ObjectKind::kReservation && item.class_name.empty());
+  if (is_counted_by_server) {
     return {{std::string(kShare), AmountOf(item.amounts, kShare)}};
   }
   const int64_t size =
@@ -99,7 +103,9 @@ Verdict Ledger::Known(const Allocation& item) const {
       return No("BadRequest", fmt::format("{}: {} is {}", Describe(item), name, amount));
     }
   }
-  if (item.kind == ObjectKind::kReservation || pool->classes.empty()) return Yes();
+  const bool has_class =
+      item.kind != ObjectKind::kReservation && item.kind != ObjectKind::kVolumeSnapshot;
+  if (!has_class || pool->classes.empty()) return Yes();
   if (pool->classes.contains(item.class_name)) return Yes();
   return No("ClassUnknown",
             fmt::format("the runtime of this pool has no class \"{}\"", item.class_name));

@@ -129,6 +129,12 @@ void ReadMachine(const pb::Assign& assign, std::string_view cluster_id, Desired&
   desired.body = std::move(machine);
 }
 
+// The runtime's own name of what others know as TYPE://ID.
+std::string IdOf(std::string_view handle) {
+  const size_t at = handle.find("://");
+  return std::string(at == std::string_view::npos ? handle : handle.substr(at + 3));
+}
+
 void ReadVolume(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
   const pb::VolumeBody& body = assign.volume();
   desired.kind = ObjectKind::kVolume;
@@ -146,12 +152,29 @@ void ReadVolume(const pb::Assign& assign, std::string_view cluster_id, Desired& 
   spec.encryption = ToMap(body.encryption());
   spec.image = body.image();
   spec.image_architecture = body.architecture();
-  spec.snapshot_id = body.snapshot_handle();
+  spec.snapshot_id = IdOf(body.snapshot_handle());
   // PROTOCOL 6.6: at its full size, whatever the request said.
   if (body.storage_bytes() > AmountOf(desired.amounts, kStorage)) {
     desired.amounts[std::string(kStorage)] = body.storage_bytes();
   }
   desired.body = std::move(volume);
+}
+
+void ReadSnapshot(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
+  const pb::SnapshotBody& body = assign.snapshot();
+  desired.kind = ObjectKind::kVolumeSnapshot;
+  desired.generation = body.generation();
+  desired.missing.assign(body.missing().begin(), body.missing().end());
+  constexpr LabelKeys kKeys = {.uid = iri::kSnapshotUidLabel,
+                               .namespace_ = iri::kSnapshotNamespaceLabel,
+                               .name = iri::kSnapshotNameLabel};
+  DesiredSnapshot snapshot;
+  snapshot.object.metadata.labels = Labels(assign, ToMap(body.labels()), kKeys, cluster_id);
+  snapshot.object.volume_id = IdOf(body.volume_handle());
+  if (snapshot.object.volume_id.empty() && desired.missing.empty()) {
+    desired.missing.emplace_back("its volume is not known");
+  }
+  desired.body = std::move(snapshot);
 }
 
 void ReadBucket(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
@@ -214,6 +237,7 @@ Result<Desired> ParseAssign(std::string_view assign, std::string_view cluster_id
   switch (message.body_case()) {
     case pb::Assign::kMachine: ReadMachine(message, cluster_id, desired); break;
     case pb::Assign::kVolume: ReadVolume(message, cluster_id, desired); break;
+    case pb::Assign::kSnapshot: ReadSnapshot(message, cluster_id, desired); break;
     case pb::Assign::kBucket: ReadBucket(message, cluster_id, desired); break;
     case pb::Assign::kReservation:
       desired.kind = ObjectKind::kReservation;

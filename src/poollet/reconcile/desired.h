@@ -33,6 +33,9 @@ struct DesiredMachine {
 struct DesiredVolume {
   iri::Volume object;
 };
+struct DesiredSnapshot {
+  iri::VolumeSnapshot object;
+};
 struct DesiredBucket {
   iri::Bucket object;
 };
@@ -56,7 +59,8 @@ struct Desired {
   Amounts amounts;                   // of the host, local disks and full volume sizes included
   std::vector<std::string> missing;  // prerequisites of the whole, for people
   bool had_secrets = false;
-  std::variant<DesiredMachine, DesiredVolume, DesiredBucket, DesiredReservation> body;
+  std::variant<DesiredMachine, DesiredVolume, DesiredSnapshot, DesiredBucket, DesiredReservation>
+      body;
 };
 
 // A berth.agent.v1.Assign, serialized. BadRequest for what is no whole assignment; `cluster_id`

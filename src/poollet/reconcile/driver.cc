@@ -24,6 +24,8 @@ Keys KeysOf(ObjectKind kind) {
       return {iri::kMachineUidLabel, iri::kMachineNamespaceLabel, iri::kMachineNameLabel};
     case ObjectKind::kVolume:
       return {iri::kVolumeUidLabel, iri::kVolumeNamespaceLabel, iri::kVolumeNameLabel};
+    case ObjectKind::kVolumeSnapshot:
+      return {iri::kSnapshotUidLabel, iri::kSnapshotNamespaceLabel, iri::kSnapshotNameLabel};
     case ObjectKind::kBucket:
       return {iri::kBucketUidLabel, iri::kBucketNamespaceLabel, iri::kBucketNameLabel};
     case ObjectKind::kReservation: break;
@@ -37,6 +39,9 @@ bool IsBeingDeleted(const iri::Machine& machine) {
          machine.status.state == iri::MachineState::kTerminating;
 }
 bool IsBeingDeleted(const iri::Volume& volume) { return !volume.metadata.deleted_at.is_zero(); }
+bool IsBeingDeleted(const iri::VolumeSnapshot& snapshot) {
+  return !snapshot.metadata.deleted_at.is_zero();
+}
 bool IsBeingDeleted(const iri::Bucket& bucket) { return !bucket.metadata.deleted_at.is_zero(); }
 
 }  // namespace

@@ -34,7 +34,10 @@ struct Seen {
 
 // Everything that a runtime has of one uid.
 struct Observation {
-  std::variant<std::vector<iri::Machine>, std::vector<iri::Volume>, std::vector<iri::Bucket>>
+  std::variant<std::vector<iri::Machine>,
+               std::vector<iri::Volume>,
+               std::vector<iri::VolumeSnapshot>,
+               std::vector<iri::Bucket>>
       objects;
   std::vector<RuntimeObject> AsRuntimeObjects() const;
 };
@@ -75,6 +78,7 @@ class Driver {
 
 std::unique_ptr<Driver> NewMachineDriver(iri::MachineRuntime& runtime);
 std::unique_ptr<Driver> NewVolumeDriver(iri::VolumeRuntime& runtime);
+std::unique_ptr<Driver> NewSnapshotDriver(iri::VolumeRuntime& runtime);
 std::unique_ptr<Driver> NewBucketDriver(iri::BucketRuntime& runtime);
 
 // The label that carries the uid of objects of this kind, and whose object it is.

@@ -157,7 +157,8 @@ void Reconciler::Report(Item& item, const Port& port, const Observation& observe
   if (item.target.phase == Phase::kRemoving) progress.phase = Progress::Phase::kRemoving;
   ObjectReport report = port.driver->Report(*item.target.desired, observed, progress);
   const std::string uid = report.uid;
-  if (report.state == "Available" && !item.target.was_available) {
+  const bool holds_data = report.state == "Available" || report.state == "Ready";
+  if (holds_data && !item.target.was_available) {
     item.target.was_available = true;
     owner_.BecameAvailable(uid);
   }

@@ -242,6 +242,40 @@ ObjectReport ReportVolume(const Desired& desired,
   return report;
 }
 
+ObjectReport ReportSnapshot(const Desired& desired,
+                            std::span<const iri::VolumeSnapshot> observed,
+                            const Progress& progress) {
+  ObjectReport report = Begin(desired);
+  report.state = "Pending";
+  ReportCondition ready = HeldUp(progress, "Pending", "not taken yet");
+  // Of one that there is nobody asks what it was made of.
+  bool is_made = false;
+  if (!observed.empty()) {
+    const iri::VolumeSnapshot& there = observed.front();
+    report.runtime_id = RuntimeId(progress, there.metadata.id);
+    is_made = true;
+    if (there.state == iri::SnapshotState::kReady) {
+      report.state = "Ready";
+      report.storage_bytes = there.size_bytes;
+      ready = Condition("Ready", true, "Ready", progress.error);
+    } else if (there.state == iri::SnapshotState::kFailed) {
+      report.state = "Failed";
+      const std::string_view why = AnnotationOf(there.metadata, iri::kProblemAnnotation);
+      ready = HeldUp(
+          progress, "Failed", why.empty() ? "the runtime could not take it" : std::string(why));
+    } else {
+      ready = HeldUp(progress, "Pending", "it is being taken");
+    }
+  }
+  if (progress.step.kind == Kind::kStuck) {
+    report.state = "Failed";
+    ready = HeldUp(progress, {}, {});
+  }
+  report.conditions.push_back(std::move(ready));
+  if (!is_made) report.conditions.insert(report.conditions.begin(), PrerequisitesMet(desired));
+  return report;
+}
+
 ObjectReport ReportBucket(const Desired& desired,
                           std::span<const iri::Bucket> observed,
                           const Progress& progress) {

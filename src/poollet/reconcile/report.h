@@ -57,6 +57,9 @@ ObjectReport ReportMachine(const Desired& desired,
 ObjectReport ReportVolume(const Desired& desired,
                           std::span<const iri::Volume> observed,
                           const Progress& progress);
+ObjectReport ReportSnapshot(const Desired& desired,
+                            std::span<const iri::VolumeSnapshot> observed,
+                            const Progress& progress);
 ObjectReport ReportBucket(const Desired& desired,
                           std::span<const iri::Bucket> observed,
                           const Progress& progress);

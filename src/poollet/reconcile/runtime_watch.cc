@@ -19,7 +19,7 @@ std::optional<fleet::ObjectKind> KindOf(iri::ObjectKind kind) {
     case iri::ObjectKind::kMachine: return fleet::ObjectKind::kMachine;
     case iri::ObjectKind::kVolume: return fleet::ObjectKind::kVolume;
     case iri::ObjectKind::kBucket: return fleet::ObjectKind::kBucket;
-    case iri::ObjectKind::kVolumeSnapshot:
+    case iri::ObjectKind::kVolumeSnapshot: return fleet::ObjectKind::kVolumeSnapshot;
     case iri::ObjectKind::kUnknown: break;
   }
   return std::nullopt;

@@ -46,7 +46,7 @@ struct Situation {
   bool has_lease = false;            // P7: a live lease of this session covers the uid
   bool may_restart = true;           // enough time has passed since it last died
   bool secrets_missing = false;      // the body is from the record: its secrets are not
-  bool was_available = false;        // a volume that held data once
+  bool was_available = false;        // a volume that held data once, a snapshot that was taken
   int64_t storage_allowed = 0;       // what the ledger has for a volume
 };
 
@@ -63,6 +63,9 @@ Step NextMachineStep(const Desired& desired,
 Step NextVolumeStep(const Desired& desired,
                     std::span<const iri::Volume> observed,
                     const Situation& situation);
+Step NextSnapshotStep(const Desired& desired,
+                      std::span<const iri::VolumeSnapshot> observed,
+                      const Situation& situation);
 Step NextBucketStep(const Desired& desired,
                     std::span<const iri::Bucket> observed,
                     const Situation& situation);

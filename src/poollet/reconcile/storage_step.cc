@@ -86,6 +86,23 @@ Step NextVolumeStep(const Desired& desired,
   return {};
 }
 
+Step NextSnapshotStep(const Desired& desired,
+                      std::span<const iri::VolumeSnapshot> observed,
+                      const Situation& situation) {
+  if (observed.empty()) {
+    // Another one would show another moment.
+    if (situation.was_available) {
+      return Say(Kind::kStuck, "SnapshotLost", "the runtime does not know this snapshot any more");
+    }
+    return Create(desired, situation);
+  }
+  if (observed.size() > 1) return Surplus(observed, situation);
+  if (!observed.front().metadata.deleted_at.is_zero()) {
+    return Say(Kind::kWait, "DeletedByOthers", "its runtime object is being deleted, not by us");
+  }
+  return {};
+}
+
 Step NextBucketStep(const Desired& desired,
                     std::span<const iri::Bucket> observed,
                     const Situation& situation) {

@@ -52,7 +52,8 @@ Result<fleet::ObjectKind> KindFromName(std::string_view name) {
   for (const auto kind : {fleet::ObjectKind::kMachine,
                           fleet::ObjectKind::kVolume,
                           fleet::ObjectKind::kBucket,
-                          fleet::ObjectKind::kReservation}) {
+                          fleet::ObjectKind::kReservation,
+                          fleet::ObjectKind::kVolumeSnapshot}) {
     if (fleet::NameOf(kind) == name) return kind;
   }
   return BadRequest(fmt::format("unknown kind \"{}\"", name));

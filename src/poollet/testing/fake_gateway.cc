@@ -14,6 +14,7 @@ namespace {
 namespace pb = ::berth::agent::v1;
 
 std::string PoolKind(const std::string& kind) {
+  if (kind == "VolumeSnapshot") return "VolumePool";
   return kind == "Reservation" ? "MachinePool" : kind + "Pool";
 }
 
@@ -213,6 +214,9 @@ void FakeGateway::FillAssign(const std::string& uid,
     out.mutable_volume()->set_storage_bytes(wish.storage_bytes);
   } else if (wish.kind == "Bucket") {
     out.mutable_bucket()->set_class_name(wish.class_name);
+  } else if (wish.kind == "VolumeSnapshot") {
+    out.mutable_snapshot()->set_generation(wish.generation);
+    out.mutable_snapshot()->set_volume_handle(wish.note);
   } else {
     out.mutable_reservation()->set_count(1);
   }

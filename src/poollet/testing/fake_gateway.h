@@ -54,7 +54,8 @@ class FakeGateway {
     bool power_on = true;
     bool moves = false;
     int64_t storage_bytes = 0;  // volumes
-    std::string note;           // of machines: an annotation, which is of no generation
+    std::string note;           // of machines: an annotation, which is of no generation; of
+                                // snapshots: the handle of their volume
     std::function<void(agent::v1::Assign&)> edit;
   };
 

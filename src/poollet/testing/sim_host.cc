@@ -75,6 +75,9 @@ int SimHost::Objects(const std::string& uid) {
   for (const auto& [_, volume] : fake_.state().volumes()) {
     if (iri::LabelOf(volume.object.metadata, iri::kVolumeUidLabel) == uid) ++count;
   }
+  for (const auto& [_, snapshot] : fake_.state().snapshots()) {
+    if (iri::LabelOf(snapshot.object.metadata, iri::kSnapshotUidLabel) == uid) ++count;
+  }
   return count;
 }
 

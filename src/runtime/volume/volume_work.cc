@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "iri/annotations.h"
 #include "iri/labels.h"
 #include "rt/deadline.h"
 #include "runtime/volume/volume_host.h"
@@ -317,7 +318,12 @@ rt::Task<Status> VolumeHost::MakeSnapshot(SnapshotPtr entry) {
   const std::function<void(SnapshotRecord&)> change = [&copy](SnapshotRecord& record) {
     record.object.state = copy.ok() ? iri::SnapshotState::kReady : iri::SnapshotState::kFailed;
     record.taken_bytes = copy.ok() ? copy->taken_bytes : 0;
-    if (copy.ok()) record.object.size_bytes = copy->disk_bytes;
+    if (copy.ok()) {
+      record.object.size_bytes = copy->disk_bytes;
+    } else {
+      record.object.metadata.annotations[std::string(iri::kProblemAnnotation)] =
+          copy.status().message();
+    }
   };
   CO_TRY_STATUS(co_await Save(entry, change));
   const iri::VolumeSnapshot& snapshot = entry->record.object;

@@ -86,8 +86,8 @@ Result<dev::PlacementReviewStatus> Adviser::Review(const meta::Object& object, i
   }
   if (!apis::IsPlaceable(object.kind())) {
     return BadRequest("a " + std::string(object.kind().kind) +
-                      " is not placed; machines, volumes, buckets, reservations and machine sets "
-                      "are");
+                      " is not placed; machines, volumes, snapshots, buckets, reservations and "
+                      "machine sets are");
   }
   return ReviewOne(object, copies);
 }

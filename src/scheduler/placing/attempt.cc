@@ -7,6 +7,7 @@
 #include "apis/compute/machine.h"
 #include "apis/core/reservation.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
 #include "base/check.h"
 
 namespace berth::scheduler {
@@ -14,6 +15,7 @@ namespace {
 
 fleet::ObjectKind FleetKindOf(const meta::KindInfo& kind) {
   if (&kind == &apis::core::kReservationKind) return fleet::ObjectKind::kReservation;
+  if (&kind == &apis::storage::kVolumeSnapshotKind) return fleet::ObjectKind::kVolumeSnapshot;
   switch (PoolKindOf(kind)) {
     case PoolKind::kMachine: return fleet::ObjectKind::kMachine;
     case PoolKind::kVolume: return fleet::ObjectKind::kVolume;

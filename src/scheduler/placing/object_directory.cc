@@ -10,6 +10,7 @@
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_snapshot.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "client/cache/informer.h"
@@ -22,6 +23,7 @@ using apis::compute::kMachineKind;
 using apis::core::kReservationKind;
 using apis::storage::kBucketKind;
 using apis::storage::kVolumeKind;
+using apis::storage::kVolumeSnapshotKind;
 
 void ReadPlacement(const std::optional<apis::core::LocalObjectReference>& pool_ref,
                    const std::optional<apis::core::PlacementStatus>& placement,
@@ -40,6 +42,14 @@ uint64_t HashOf(std::string_view namespace_, std::string_view name) {
   return Fnv1a(name, Fnv1a("/", Fnv1a(namespace_)));
 }
 
+// Everybody that is filed under the name.
+template <class Index, class Fn>
+void ForEachOf(const Index& index, const client::ObjectKey& key, Fn fn) {
+  for (auto at = index.lower_bound({key, ""}); at != index.end() && at->first.first == key; ++at) {
+    fn(*at->second);
+  }
+}
+
 // What stands for a set on the board; never 0, which means none.
 uint64_t SetOf(const std::string& uid) {
   const ObjectKey key = ObjectKey::FromUid(uid);
@@ -50,7 +60,7 @@ uint64_t SetOf(const std::string& uid) {
 
 PoolKind PoolKindOf(const meta::KindInfo& kind) {
   if (&kind == &kMachineKind || &kind == &kReservationKind) return PoolKind::kMachine;
-  if (&kind == &kVolumeKind) return PoolKind::kVolume;
+  if (&kind == &kVolumeKind || &kind == &kVolumeSnapshotKind) return PoolKind::kVolume;
   CHECK(&kind == &kBucketKind) << kind.kind;
   return PoolKind::kBucket;
 }
@@ -106,6 +116,11 @@ ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
     if (volume.spec.volume_class_ref) record.class_name = volume.spec.volume_class_ref->name;
     if (volume.spec.claim_ref) record.claimed_by = volume.spec.claim_ref->uid;
     record.shape = board_.Intern(Translate(volume));
+    ReadSource(object, record);
+  } else if (&object.kind() == &kVolumeSnapshotKind) {
+    const auto& snapshot = object.as<apis::storage::VolumeSnapshot>();
+    ReadPlacement(snapshot.spec.volume_pool_ref, snapshot.status.placement, record);
+    ReadSnapshot(object, record);
   } else {
     const auto& bucket = object.as<apis::storage::Bucket>();
     ReadPlacement(bucket.spec.bucket_pool_ref, bucket.status.placement, record);
@@ -132,6 +147,7 @@ ObjectDirectory::Effects ObjectDirectory::OnObject(const meta::Object& now) {
   const auto place = records_.insert_or_assign(record.uid, std::move(record)).first;
   Index(place->second);
   Settle(place->second);
+  ReshapeSnapshotsOf(place->second);
   if (!place->second.claimed_by.empty()) {
     // A volume that came to a host ties its machine to it.
     if (const ObjectRecord* machine = Find(place->second.claimed_by)) Settle(*machine);
@@ -352,19 +368,24 @@ bool ObjectDirectory::NeedsPlace(const ObjectRecord& record) const {
   if (record.is_deleting || !record.placed_uid.empty()) return false;
   if (const ReservationFacts* reserves = record.reserves.get()) {
     if (reserves->is_for_all || reserves->is_over || reserves->left == 0) return false;
+  } else if (record.kind == &kVolumeSnapshotKind) {
+    // The poollets of API-mode pools look for snapshots of their volumes themselves.
+    const PoolEntry* source = SourcePoolOf(record);
+    if (record.snapshot->is_failed) return false;
+    if (source != nullptr && source->pool.mode == PoolMode::kApi) return false;
   } else if (record.kind != &kMachineKind && record.class_name.empty()) {
     return false;  // volumes and buckets without a class were made elsewhere
   }
   if (PlaceOf(record) != nullptr) return false;
   if (record.kind != &kVolumeKind) return true;
-  // A volume that a machine without a place names goes with it.
-  return NamedBy(record).empty();
+  // A volume that a machine without a place names goes with it, unless it is known where to.
+  return record.snapshot != nullptr || NamedBy(record).empty();
 }
 
 const ObjectRecord* ObjectDirectory::WaitsWith(const ObjectRecord& record) const {
   const bool waits = record.kind == &kVolumeKind && !record.is_deleting &&
                      record.placed_uid.empty() && !record.class_name.empty() &&
-                     PlaceOf(record) == nullptr;
+                     record.snapshot == nullptr && PlaceOf(record) == nullptr;
   if (!waits) return nullptr;
   // Always the same one of several: what is said of it must not change by itself.
   const std::vector<const ObjectRecord*> machines = NamedBy(record);
@@ -395,11 +416,12 @@ void ObjectDirectory::Settle(const ObjectRecord& record) {
 }
 
 std::variant<Ask, NotYet> ObjectDirectory::Prepare(const ObjectRecord& record) const {
+  Ask ask;
+  if (auto not_yet = AddSource(record, ask)) return *std::move(not_yet);
   if (record.shape == nullptr) {
     return NotYet{.reason = "ClassNotFound",
                   .message = "there is no MachineClass " + record.class_name};
   }
-  Ask ask;
   ask.request.key = ObjectKey::FromUid(record.uid);
   ask.request.shape = record.shape;
   ask.request.priority = record.priority;
@@ -446,6 +468,11 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
                     .message = "the pool of Volume " + name + " is gone"};
     }
     if (volume->class_name.empty()) continue;  // made elsewhere, reachable from anywhere
+    if (volume->snapshot != nullptr) {
+      return NotYet{.reason = "VolumeNotPlaced",
+                    .message = "Volume " + name + " is placed first, where VolumeSnapshot " +
+                               volume->snapshot->source + " is"};
+    }
     Request& joint = ask.request.joint.emplace_back();
     joint.key = ObjectKey::FromUid(volume->uid);
     joint.shape = volume->shape;
@@ -460,6 +487,10 @@ void ObjectDirectory::Index(const ObjectRecord& record) {
   if (has_class && record.shape == nullptr) without_class_[record.class_name].insert(&record);
   if (record.reserves != nullptr && !record.reserves->part_of.empty()) {
     parts_.insert({{{record.key.namespace_, record.reserves->part_of}, record.uid}, &record});
+  }
+  if (record.snapshot != nullptr) {
+    ByName& index = record.kind == &kVolumeKind ? restores_ : snapshots_;
+    index.insert({{{record.key.namespace_, record.snapshot->source}, record.uid}, &record});
   }
   if (record.kind != &kMachineKind) return;
   CountPreemptible(record, 1);
@@ -480,6 +511,10 @@ void ObjectDirectory::Unindex(const ObjectRecord& record) {
   }
   if (record.reserves != nullptr) {
     parts_.erase({{record.key.namespace_, record.reserves->part_of}, record.uid});
+  }
+  if (record.snapshot != nullptr) {
+    ByName& index = record.kind == &kVolumeKind ? restores_ : snapshots_;
+    index.erase({{record.key.namespace_, record.snapshot->source}, record.uid});
   }
   if (const auto waiting = without_class_.find(record.class_name);
       waiting != without_class_.end()) {
@@ -519,14 +554,18 @@ void ObjectDirectory::Judge(const ObjectRecord& record, Effects& effects) const 
 void ObjectDirectory::JudgeRelated(const ObjectRecord& record, Effects& effects) const {
   if (record.kind == &kVolumeKind) {
     for (const ObjectRecord* machine : NamedBy(record)) Judge(*machine, effects);
+    ForEachOf(snapshots_, record.key, [&](const ObjectRecord& it) { Judge(it, effects); });
+  }
+  if (record.kind == &kVolumeSnapshotKind) {
+    ForEachOf(restores_, record.key, [&](const ObjectRecord& volume) {
+      Judge(volume, effects);
+      for (const ObjectRecord* machine : NamedBy(volume)) Judge(*machine, effects);
+    });
   }
   if (record.reserves != nullptr) {
     for (const std::string& name : {record.key.name, record.reserves->part_of}) {
       const client::ObjectKey key{.namespace_ = record.key.namespace_, .name = name};
-      for (auto at = into_.lower_bound({key, ""}); at != into_.end() && at->first.first == key;
-           ++at) {
-        Judge(*at->second, effects);
-      }
+      ForEachOf(into_, key, [&](const ObjectRecord& machine) { Judge(machine, effects); });
     }
   }
   for (const std::string& name : record.volumes) {

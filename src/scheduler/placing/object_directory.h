@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ObjectDirectory keeps the little that placing needs to know of every machine, volume, bucket
-// and reservation: who they are, where they are, what they ask for. It settles on the board what
-// the store says is placed, and says which objects need a place.
+// The ObjectDirectory keeps the little that placing needs to know of every machine, volume,
+// snapshot, bucket and reservation: who they are, where they are, what they ask for. It settles on
+// the board what the store says is placed, and says which objects need a place.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,14 @@ struct ReservationFacts {
   Shape unit;  // room for one machine
 };
 
+// What ties a snapshot to its volume, or a volume to the snapshot that it begins with.
+struct SnapshotFacts {
+  std::string source;      // name of that volume or snapshot
+  bool is_ready = false;   // of a snapshot: it was taken
+  bool is_failed = false;  // of a snapshot: it cannot be taken any more
+  int64_t bytes = 0;  // of a snapshot: how large a volume must be for it; of a volume: its size
+};
+
 // What is known of one object. Small: there is one for every object of the cluster.
 struct ObjectRecord {
   const meta::KindInfo* kind = nullptr;
@@ -65,6 +73,8 @@ struct ObjectRecord {
   std::string claimed_by;            // of a volume: UID of the machine
   std::string reservation;           // of a machine that is to go into one: its name
   std::shared_ptr<const ReservationFacts> reserves;  // of a reservation
+  // Of a snapshot, and of a volume that begins with one.
+  std::shared_ptr<const SnapshotFacts> snapshot;
 };
 
 // Why an object cannot be decided on yet: something that it names is not there.
@@ -173,6 +183,11 @@ class ObjectDirectory {
   ObjectRecord Read(const meta::Object& object);
   void ReadMachine(const meta::Object& object, ObjectRecord& record);
   void ReadReservation(const meta::Object& object, ObjectRecord& record);
+  void ReadSnapshot(const meta::Object& object, ObjectRecord& record);
+  void ReadSource(const meta::Object& volume, ObjectRecord& record) const;
+  // A snapshot takes the room of its volume, whose class and size it has.
+  void ShapeSnapshot(ObjectRecord& record, Resources otherwise);
+  void ReshapeSnapshotsOf(const ObjectRecord& volume);
   void NoteNomination(const ObjectRecord& record, const meta::Object& now);
   uint16_t PriorityClassNamed(const std::string& name);
   // Whether something of it is on its host only: its own disks, or a volume of the host.
@@ -184,6 +199,11 @@ class ObjectDirectory {
   std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;
   // The parts of the reservation that the machine may go into.
   std::optional<NotYet> AddReservation(const ObjectRecord& machine, Ask& ask) const;
+  // The pool of a snapshot's volume, or of the snapshot that a volume begins with.
+  std::optional<NotYet> AddSource(const ObjectRecord& record, Ask& ask) const;
+  std::optional<NotYet> AddSourceVolume(const ObjectRecord& snapshot, Ask& ask) const;
+  std::optional<NotYet> AddSourceSnapshot(const ObjectRecord& volume, Ask& ask) const;
+  const PoolEntry* SourcePoolOf(const ObjectRecord& snapshot) const;
   // The pools that a reservation names.
   std::optional<NotYet> AddPools(const ObjectRecord& reservation, Ask& ask) const;
   std::vector<const ObjectRecord*> PartsOf(const ObjectRecord& reservation) const;
@@ -212,9 +232,11 @@ class ObjectDirectory {
   std::unordered_map<uint64_t, std::unordered_set<const ObjectRecord*>> named_by_;
   // Machines that are to go into a reservation, and reservations that are parts of one, by its
   // name and in the order of their own UIDs. Few.
-  using ByReservation = std::map<std::pair<client::ObjectKey, std::string>, const ObjectRecord*>;
-  ByReservation into_;
-  ByReservation parts_;
+  using ByName = std::map<std::pair<client::ObjectKey, std::string>, const ObjectRecord*>;
+  ByName into_;
+  ByName parts_;
+  ByName snapshots_;  // by the name of their volume
+  ByName restores_;   // volumes, by the name of the snapshot that they begin with
   std::map<ObjectKey, std::string> copies_;  // UID of the reservation, by key on the board
   std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
   // Machines and reservations whose class is not known, by its name.

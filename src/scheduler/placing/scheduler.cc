@@ -19,6 +19,7 @@
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
+#include "apis/storage/volume_snapshot.h"
 #include "base/log.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
@@ -153,6 +154,7 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
   FollowClasses();
   for (const meta::KindInfo* kind : {&apis::core::kReservationKind,
                                      &apis::storage::kVolumeKind,
+                                     &apis::storage::kVolumeSnapshotKind,
                                      &apis::compute::kMachineKind,
                                      &apis::storage::kBucketKind}) {
     sinks_.push_back(std::make_unique<ObjectSink>(*this, *kind));
