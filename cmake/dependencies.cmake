@@ -42,6 +42,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/build/tools/boost-1.81/usr/include/boost)
 endif()
 berth_dependency(simdjson simdjson)
 berth_dependency(yaml yaml-cpp)
+berth_dependency(packing z zstd)
 berth_dependency(rocksdb rocksdb)
 # Loaded when a hypervisor starts (runtime/machine/libvirt_library.h). A sanitizer looks up what it intercepts of the
 # libraries behind it when the program starts, so there they are loaded with it.

@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "image/file_reader.h"
 #include "image/layout_writer.h"
+#include "image/unpacked_parts.h"
 
 namespace berth::image {
 namespace {
@@ -163,18 +164,22 @@ Status RemoveIfEmpty(const Layout& layout) {
 
 }  // namespace
 
-Result<ImageFiles> FilesOf(const Layout& layout, const FoundImage& image, LayoutHold hold) {
+Result<ImageFiles> FilesOf(const Layout& layout,
+                           const FoundImage& image,
+                           LayoutHold hold,
+                           int64_t disk_bytes_max) {
   ImageFiles files;
   files.digest = image.entry.digest;
   if (image.manifest.root_disk.has_value()) {
     files.disk = RootDisk{};
-    TRY(files.disk->path, layout.VerifiedFile(*image.manifest.root_disk));
+    TRY(files.disk->path, ReadyFile(layout, *image.manifest.root_disk, disk_bytes_max));
   }
   if (image.manifest.kernel.has_value()) {
     files.kernel = KernelFiles{};
-    TRY(files.kernel->kernel, layout.VerifiedFile(*image.manifest.kernel));
+    TRY(files.kernel->kernel, ReadyFile(layout, *image.manifest.kernel, kKernelBytesMax));
     if (image.manifest.initramfs.has_value()) {
-      TRY(files.kernel->initramfs, layout.VerifiedFile(*image.manifest.initramfs));
+      TRY(files.kernel->initramfs,
+          ReadyFile(layout, *image.manifest.initramfs, kInitramfsBytesMax));
     }
     files.kernel->command_line =
         image.command_line.empty() ? std::string(kDefaultCommandLine) : image.command_line;
@@ -184,7 +189,8 @@ Result<ImageFiles> FilesOf(const Layout& layout, const FoundImage& image, Layout
 }
 
 Result<ImageFiles> ImageFolder::Find(const Reference& reference,
-                                     std::string_view architecture) const {
+                                     std::string_view architecture,
+                                     int64_t disk_bytes_max) const {
   const std::string path = folder_ + "/" + reference.name;
   if (const Suffix* const suffix = SuffixOf(reference.name); suffix != nullptr) {
     return DiskFileOf(path, *suffix, reference);
@@ -193,7 +199,7 @@ Result<ImageFiles> ImageFolder::Find(const Reference& reference,
   if (!layout.Exists() && IsFile(path + "/vmlinuz")) return PlainKernelOf(path, reference);
   TRY(LayoutHold hold, LayoutHold::Take(path, LayoutHold::Kind::kShared));
   TRY(const FoundImage image, layout.Find(reference, architecture));
-  return FilesOf(layout, image, std::move(hold));
+  return FilesOf(layout, image, std::move(hold), disk_bytes_max);
 }
 
 Result<std::vector<ListedImage>> ImageFolder::List() const {

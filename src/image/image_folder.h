@@ -39,8 +39,12 @@ struct ImageFiles {
   std::optional<LayoutHold> hold = {};
 };
 
-// Verifies every part.
-Result<ImageFiles> FilesOf(const Layout& layout, const FoundImage& image, LayoutHold hold);
+// Verifies every part, and unpacks what is packed. BadRequest if more than `disk_bytes_max` bytes
+// come out of a packed disk; kernel and memory disk have limits of their own.
+Result<ImageFiles> FilesOf(const Layout& layout,
+                           const FoundImage& image,
+                           LayoutHold hold,
+                           int64_t disk_bytes_max);
 
 struct ListedImage {
   std::string reference;
@@ -62,8 +66,10 @@ class ImageFolder {
   }
 
   // An image of this host, whole. NotFound: there is none, or none for the architecture;
-  // BadRequest: it is not what its digests or its manifest say.
-  Result<ImageFiles> Find(const Reference& reference, std::string_view architecture) const;
+  // BadRequest: it is not what its digests or its manifest say, or too much comes out of it.
+  Result<ImageFiles> Find(const Reference& reference,
+                          std::string_view architecture,
+                          int64_t disk_bytes_max = kDiskBytesMax) const;
   // Everything, by name. Parts are looked at, not verified.
   Result<std::vector<ListedImage>> List() const;
   // NotFound if there is no such image. Conflict if it is in use: its name is gone, its bytes go

@@ -105,7 +105,7 @@ Result<int64_t> RemoveFiles(const std::string& folder, const IsKept& is_kept) {
 }  // namespace
 
 Result<LayoutWriter> LayoutWriter::Open(const std::string& folder) {
-  for (const std::string_view inner : {"", "/blobs", "/blobs/sha256", "/parts"}) {
+  for (const std::string_view inner : {"", "/blobs", "/blobs/sha256", "/parts", "/unpacked"}) {
     TRY_STATUS(MakeFolder(folder + std::string(inner)));
   }
   TRY(LayoutHold hold, LayoutHold::Take(folder, LayoutHold::Kind::kShared));
@@ -198,7 +198,11 @@ Result<int64_t> Sweep(const Layout& layout, WallTime now) {
   };
   TRY(const int64_t blobs, RemoveFiles(layout.folder() + "/blobs/sha256", is_reached));
   TRY(const int64_t parts, RemoveFiles(layout.folder() + "/parts", is_young));
-  return blobs + parts;
+  const auto is_of_reached = [&reached](const std::string& name, const struct stat&) {
+    return reached.contains(name.substr(0, name.find('.')));
+  };
+  TRY(const int64_t unpacked, RemoveFiles(layout.folder() + "/unpacked", is_of_reached));
+  return blobs + parts + unpacked;
 }
 
 }  // namespace berth::image

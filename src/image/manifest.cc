@@ -34,6 +34,23 @@ constexpr std::array kKnownTypes = {
     KnownType{"application/vnd.ironcore.image.cmdline", Part::kCommandLine},
 };
 
+struct KnownPacking {
+  std::string_view suffix;
+  Packing packing;
+};
+constexpr std::array kKnownPackings = {KnownPacking{"+gzip", Packing::kGzip},
+                                       KnownPacking{"+zstd", Packing::kZstd}};
+
+// The media type of what comes out.
+std::string_view Inner(std::string_view media_type) {
+  for (const KnownPacking& known : kKnownPackings) {
+    if (media_type.ends_with(known.suffix)) {
+      return media_type.substr(0, media_type.size() - known.suffix.size());
+    }
+  }
+  return media_type;
+}
+
 struct PartRule {
   std::string_view name;
   int64_t bytes_max;
@@ -119,6 +136,13 @@ bool Descriptor::is_index() const {
          media_type == "application/vnd.docker.distribution.manifest.list.v2+json";
 }
 
+Packing Descriptor::packing() const {
+  for (const KnownPacking& known : kKnownPackings) {
+    if (media_type.ends_with(known.suffix)) return known.packing;
+  }
+  return Packing::kNone;
+}
+
 std::optional<Descriptor>& Manifest::At(Part part) {
   switch (part) {
     case Part::kRootDisk: return root_disk;
@@ -148,11 +172,15 @@ Result<Manifest> ParseManifest(std::string_view json) {
   Manifest manifest;
   for (Descriptor& layer : layers) {
     const auto* const known =
-        std::ranges::find(kKnownTypes, layer.media_type, &KnownType::media_type);
+        std::ranges::find(kKnownTypes, Inner(layer.media_type), &KnownType::media_type);
     if (known == kKnownTypes.end()) continue;
     const PartRule rule = RuleOf(known->part);
     std::optional<Descriptor>& place = manifest.At(known->part);
     if (place.has_value()) return BadRequest(fmt::format("two layers are a {}", rule.name));
+    if (known->part == Part::kCommandLine && layer.packing() != Packing::kNone) {
+      return BadRequest(fmt::format(
+          "a {} of type {}: it is read as it is, not packed", rule.name, Quote(layer.media_type)));
+    }
     if (layer.size > rule.bytes_max) {
       return BadRequest(fmt::format(
           "a {} of {} bytes, at most {} are read", rule.name, layer.size, rule.bytes_max));

@@ -19,6 +19,8 @@ constexpr size_t kDocumentBytesMax = 4 << 20;
 // The largest parts that make sense. Disks are limited by the room that there is for them.
 constexpr int64_t kKernelBytesMax = int64_t{256} << 20;
 constexpr int64_t kInitramfsBytesMax = int64_t{1} << 30;
+// What comes out of a packed disk, unless somebody says less.
+constexpr int64_t kDiskBytesMax = int64_t{64} << 30;
 constexpr int64_t kCommandLineBytesMax = 2048;  // of Linux on x86
 
 constexpr std::string_view kIndexType = "application/vnd.oci.image.index.v1+json";
@@ -31,6 +33,9 @@ constexpr std::string_view kHostArchitecture = "arm64";
 constexpr std::string_view kHostArchitecture = "amd64";
 #endif
 
+// How a layer was packed for its way: the end of its media type, "+gzip" or "+zstd".
+enum class Packing : uint8_t { kNone, kGzip, kZstd };
+
 enum class Part : uint8_t { kRootDisk, kKernel, kInitramfs, kCommandLine };
 // The newest name that a layer of this kind has.
 std::string_view MediaTypeOf(Part part);
@@ -42,12 +47,13 @@ struct Descriptor {
   std::string architecture = {};  // of the platform; "" if none is named
   std::string tag = {};           // of an entry in a layout's index
   bool is_index() const;
+  Packing packing() const;
 };
 
 // What a guest can be made of: a kernel, a disk, or both. Layers of other kinds are not read.
 struct Manifest {
   std::optional<Descriptor> config;
-  std::optional<Descriptor> root_disk;  // raw
+  std::optional<Descriptor> root_disk;  // raw, once it is unpacked
   std::optional<Descriptor> kernel;
   std::optional<Descriptor> initramfs;
   std::optional<Descriptor> command_line;

@@ -35,6 +35,17 @@ TEST(ImageManifest, FindsItsPartsUnderTheirNewAndOldNames) {
   EXPECT_TRUE(old->kernel.has_value() && old->initramfs.has_value());
 }
 
+TEST(ImageManifest, SaysHowItsPartsArePacked) {
+  const auto manifest =
+      ParseManifest(Layers(Layer("kernel", '1') + "," + Layer("rootfs+gzip", '2') + "," +
+                           Layer("initramfs.v1alpha1.initramfs+zstd", '3')));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->kernel->packing(), Packing::kNone);
+  EXPECT_EQ(manifest->root_disk->packing(), Packing::kGzip);
+  EXPECT_EQ(manifest->initramfs->packing(), Packing::kZstd);
+  EXPECT_EQ(ParseManifest(ManifestText(*manifest))->root_disk->packing(), Packing::kGzip);
+}
+
 TEST(ImageManifest, P9_HostileOnesAreRefused) {
   const std::string huge = "{\"mediaType\":\"" + std::string(kPrefix) +
                            "kernel\",\"digest\":\"sha256:" + std::string(64, '1') +
@@ -56,6 +67,10 @@ TEST(ImageManifest, P9_HostileOnesAreRefused) {
       {Layers(Layer("kernel", '1') + "," + Layer("kernel", '2')), "two layers are a kernel"},
       {Layers(huge), "a kernel of 268435457 bytes, at most 268435456 are read"},
       {Layers(Layer("squashfs", '3')), "nothing that a machine boots"},
+      {Layers(Layer("rootfs+lz4", '3')), "nothing that a machine boots"},
+      {Layers(Layer("rootfs", '1') + "," + Layer("rootfs+gzip", '2')),
+       "two layers are a root disk"},
+      {Layers(Layer("kernel", '1') + "," + Layer("cmdline+gzip", '2')), "not packed"},
       {std::string(5 << 20, ' '), ""},
   };
   for (const auto& hostile : cases) {

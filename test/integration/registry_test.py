@@ -5,6 +5,7 @@ volume is made of on behalf of a namespace."""
 
 import base64
 import crypt
+import gzip
 import hashlib
 import http.client
 import json
@@ -190,6 +191,30 @@ class RegistryTest(unittest.TestCase):
         self.write('credentials/team-b.json', self.registry.credentials())
         runtime.available('u-b')
 
+    def test_packed_layers_are_unpacked_and_a_bomb_is_refused(self):
+        packed, bomb = gzip.compress(self.disk), gzip.compress(bytes(64 << 20), 1)
+        image = f'{self.registry.host}/os/packed'
+        self.registry.push('os/packed', '1', **{'rootfs+gzip': packed, 'kernel': b'a kernel'})
+        self.assertEqual(0, self.pull(f'{image}:1').returncode)
+        unpacked = os.path.join(self.folder, 'images/.registry/unpacked')
+        self.assertEqual([f'{sha256(packed)}.{sha256(self.disk)}'.replace('sha256:', '')], os.listdir(unpacked))
+
+        self.write('credentials/team-a.json', self.registry.credentials())
+        runtime = volume_runtime_test.VolumeRuntime(
+            self.folder, '--capacity', '64Mi', '--registry', self.registry.host, '--registry-ca', self.registry.ca,
+            '--registry-credentials', os.path.join(self.folder, 'credentials'))
+        self.addCleanup(runtime.process.kill)
+        runtime.start()
+        self.create(runtime, 'u-a', 'team-a', image=f'{image}:1')
+        disk = runtime.available('u-a')['status']['access']['attributes']['path']
+        volume_runtime_test.qemu_io(disk, 'read -P 0x2e 64 512')
+        self.registry.push('os/packed', 'bomb', **{'rootfs+gzip': bomb})
+        self.create(runtime, 'u-b', 'team-a', image=f'{image}:bomb')
+        self.event(runtime, f'more than {4 << 20} bytes come out of it, which is the limit here')
+        self.assertEqual([], os.listdir(os.path.join(self.folder, 'images/.registry/parts')))
+        self.registry.push('os/packed', 'bomb', **{'rootfs+gzip': packed})
+        runtime.available('u-b')
+
     def test_a_registry_that_is_gone_is_waited_for(self):
         self.write('credentials/team-a.json', self.registry.credentials())
         runtime = volume_runtime_test.VolumeRuntime(
@@ -211,9 +236,9 @@ class RegistryTest(unittest.TestCase):
         self.create(runtime, 'u-a', 'team-a')
         self.event(runtime, 'of a private network')
 
-    def create(self, runtime, uid, namespace):
+    def create(self, runtime, uid, namespace, image=None):
         labels = {volume_runtime_test.UID_LABEL: uid, 'volumepoollet.ironcore.dev/volume-namespace': namespace}
-        body = json.loads(volume_runtime_test.volume(uid, source={'imageDataSource': {'image': f'{self.image}:1'}}))
+        body = json.loads(volume_runtime_test.volume(uid, source={'imageDataSource': {'image': image or f'{self.image}:1'}}))
         body['metadata']['labels'] = labels
         runtime.iri('create', '-f', '-', input=json.dumps(body))
 

@@ -11,6 +11,7 @@
 
 #include "image/layout_writer.h"
 #include "image/manifest.h"
+#include "image/unpacked_parts.h"
 
 namespace berth::image {
 namespace {
@@ -47,7 +48,8 @@ Result<int64_t> TrimCache(const Layout& layout, int64_t keep_bytes, WallTime now
     if (!image.ok()) continue;  // broken: fetched again when it is wanted
     int64_t more = 0;
     for (const Descriptor& part : image->manifest.parts()) {
-      if (counted.insert(part.digest).second) more += part.size;
+      if (!counted.insert(part.digest).second) continue;
+      more += part.size + UnpackedBytes(layout, part);
     }
     if (more > keep_bytes - bytes) break;
     bytes += more;

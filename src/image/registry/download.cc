@@ -80,6 +80,11 @@ bool ContinuesAt(std::string_view content_range, int64_t at) {
   return ParseInt(content_range.substr(0, content_range.find('-'))) == at;
 }
 
+// Perhaps it is whole another time.
+Status EndedAt(int64_t bytes, const Descriptor& blob) {
+  return Unavailable(fmt::format("it ended after {} of {} bytes", bytes, blob.size));
+}
+
 struct Transfer {
   RegistrySession* session;
   rt::BlockingPool* files;
@@ -121,8 +126,7 @@ rt::Task<Status> Pour(const Transfer* transfer, net::HttpStream* stream, FileWri
     if (!part.ok()) co_return part.status();
   }
   if (writer->bytes() == transfer->blob.size) co_return OkStatus();
-  co_return Unavailable(
-      fmt::format("it ended after {} of {} bytes", writer->bytes(), transfer->blob.size));
+  co_return EndedAt(writer->bytes(), transfer->blob);
 }
 
 // One attempt; says how far it came in `reached`.
@@ -133,8 +137,10 @@ rt::Task<Status> Attempt(const Transfer* transfer, int64_t* reached) {
     net::Headers headers;
     const int64_t at = writer->bytes();
     if (at > 0) headers.Set("Range", fmt::format("bytes={}-", at));
-    CO_TRY(const RegistrySession::Answer answer,
-           co_await transfer->session->Get("blobs/sha256:" + transfer->blob.digest, headers));
+    Result<RegistrySession::Answer> got =
+        co_await transfer->session->Get("blobs/sha256:" + transfer->blob.digest, headers);
+    if (got.status().Is(Reason::kExpired)) co_return EndedAt(at, transfer->blob);
+    CO_TRY(const RegistrySession::Answer answer, std::move(got));
     const bool continues = answer.stream->status() == 206;
     if (continues && !ContinuesAt(answer.stream->headers().Get("Content-Range"), at)) {
       co_return BadRequest("it sends another range than it was asked for");

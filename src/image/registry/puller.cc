@@ -135,7 +135,9 @@ rt::Task<Status> Puller::FetchParts(RegistrySession* session,
   co_return OkStatus();
 }
 
-Result<ImageFiles> Puller::Enter(const Resolved& resolved, const Reference& reference) {
+Result<ImageFiles> Puller::Enter(const Resolved& resolved,
+                                 const Reference& reference,
+                                 int64_t disk_bytes_max) {
   TRY(LayoutWriter writer, LayoutWriter::Open(layout_.folder()));
   const Descriptor& document = resolved.document.descriptor;
   TRY(Descriptor entry, writer.AddText(document.media_type, resolved.document.text));
@@ -144,7 +146,7 @@ Result<ImageFiles> Puller::Enter(const Resolved& resolved, const Reference& refe
   TRY_STATUS(writer.SetEntry(entry));
   TRY(LayoutHold hold, LayoutHold::Take(layout_.folder(), LayoutHold::Kind::kShared));
   TRY(const FoundImage image, layout_.Read(entry, resolved.architecture));
-  return FilesOf(layout_, image, std::move(hold));
+  return FilesOf(layout_, image, std::move(hold), disk_bytes_max);
 }
 
 rt::Task<Result<ImageFiles>> Puller::Pull(PullRequest request) {
@@ -159,7 +161,10 @@ rt::Task<Result<ImageFiles>> Puller::Pull(PullRequest request) {
   CO_TRY(const LayoutWriter hold, co_await files_.Run("image.open", open));
   const Status fetched = co_await FetchParts(&session, &resolved->manifest, &request, *total);
   if (!fetched.ok()) co_return fetched.Wrap(name);
-  const auto enter = [this, &resolved, &request] { return Enter(*resolved, request.reference); };
+  const int64_t disk_bytes_max = std::min(request.disk_bytes_max, options_.image_bytes_max);
+  const auto enter = [this, &resolved, &request, disk_bytes_max] {
+    return Enter(*resolved, request.reference, disk_bytes_max);
+  };
   Result<ImageFiles> files = co_await files_.Run("image.enter", enter);
   if (!files.ok()) co_return files.status().Wrap(name);
   co_return files;

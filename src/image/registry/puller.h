@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "image/image_folder.h"
 #include "image/layout.h"
+#include "image/manifest.h"
 #include "image/reference.h"
 #include "image/registry/credentials.h"
 #include "image/registry/registry_session.h"
@@ -22,7 +23,8 @@ namespace berth::image {
 
 struct PullerOptions {
   RegistryOptions registry;
-  int64_t image_bytes_max = int64_t{64} << 30;  // of all parts of one image
+  // Of all parts of one image, and of what comes out of a packed disk.
+  int64_t image_bytes_max = kDiskBytesMax;
   // What the layout may hold; what was fetched the longest ago goes first.
   int64_t cache_bytes_max = int64_t{64} << 30;
 };
@@ -31,6 +33,7 @@ struct PullRequest {
   Reference reference;       // with a registry
   std::string architecture;  // "amd64"
   Credentials credentials;
+  int64_t disk_bytes_max = kDiskBytesMax;  // that come out of a packed disk
   // Bytes that are there by now, and of how many.
   std::function<void(int64_t bytes, int64_t of)> progress;
 };
@@ -56,7 +59,9 @@ class Puller {
                               const Manifest* manifest,
                               const PullRequest* request,
                               int64_t total);
-  Result<ImageFiles> Enter(const Resolved& resolved, const Reference& reference);
+  Result<ImageFiles> Enter(const Resolved& resolved,
+                           const Reference& reference,
+                           int64_t disk_bytes_max);
 
   rt::AsioLoop& loop_;
   rt::BlockingPool& files_;

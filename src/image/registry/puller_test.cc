@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "image/layout_writer.h"
 #include "image/registry/cache_trim.h"
+#include "image/testing/packed.h"
 #include "image/testing/temporary_folder.h"
 #include "net/http_server.h"
 #include "net/testing/http_fixture.h"
@@ -81,6 +82,10 @@ struct FakeRegistry {
     response.headers.Set("Content-Type", found->second.type);
     if (resumes && range.starts_with("bytes=")) {
       const auto from = static_cast<size_t>(*ParseInt(range.substr(6, range.size() - 7)));
+      if (from >= body.size()) {
+        response.status = 416;
+        return response;
+      }
       response.status = 206;
       response.headers.Set("Content-Range",
                            "bytes " + std::to_string(from) + "-" + std::to_string(body.size() - 1) +
@@ -340,6 +345,31 @@ TEST_F(PullerTest, AnImageThatIsTooLargeIsRefusedBeforeAByteOfIt) {
   EXPECT_EQ(Asked("/blobs/"), 0U);
   options_.image_bytes_max = 300'010;
   EXPECT_TRUE(Pull(":1").ok());
+}
+
+TEST_F(PullerTest, APackedDiskIsUnpackedWithinTheLimit) {
+  const std::string content(2'000'000, 'd');
+  Manifest packed;
+  packed.root_disk = Put(std::string(MediaTypeOf(Part::kRootDisk)) + "+gzip", Gzipped(content));
+  Tag("packed", kManifestType, ManifestText(packed));
+  options_.image_bytes_max = 1'999'999;
+  const Status bomb = Pull(":packed").status();
+  EXPECT_EQ(bomb.reason(), Reason::kBadRequest);
+  EXPECT_NE(bomb.message().find("image \"" + host_ + "/os/demo:packed\": "), std::string_view::npos)
+      << bomb;
+  EXPECT_NE(bomb.message().find("more than 1999999 bytes come out of it"), std::string_view::npos)
+      << bomb;
+  EXPECT_EQ(Count("unpacked") + Count("parts"), 0U);
+  options_.image_bytes_max = 2'000'000;
+  {
+    const auto files = Pull(":packed");
+    ASSERT_TRUE(files.ok()) << files.status();
+    EXPECT_EQ(ReadWhole(files->disk->path), content);
+  }
+  // What came out counts in the cache, too.
+  options_.cache_bytes_max = 1'000'000;
+  ASSERT_TRUE(Pull(":1").ok());
+  EXPECT_EQ(Count("unpacked"), 0U);
 }
 
 TEST_F(PullerTest, WhatWasFetchedLongestAgoMakesRoom) {

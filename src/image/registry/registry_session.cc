@@ -134,6 +134,8 @@ Status RegistrySession::Refusal(int status, std::string_view what) const {
     return Unauthorized(fmt::format("it refuses {} {}", what, whose));
   }
   if (status == 403) return Forbidden(fmt::format("it refuses {} {}", what, whose));
+  // It has fewer bytes than it was asked to go on behind.
+  if (status == 416) return Status(Reason::kExpired, fmt::format("it has no more of {}", what));
   if (status == 404) return NotFound(fmt::format("it has no {} of {}", what, reference_.name));
   if (status == 429 || status >= 500) {
     return Unavailable(fmt::format("it answers {} for {}", status, what));

@@ -42,7 +42,8 @@ class RegistrySession {
                   Credentials credentials);
 
   // "manifests/12", "blobs/sha256:...". NotFound; Unauthorized, Forbidden; Unavailable: later,
-  // perhaps; BadRequest: it does not talk as a registry does. Errors name the registry.
+  // perhaps; Expired: it has less than the range begins at; BadRequest: it does not talk as a
+  // registry does. Errors name the registry.
   rt::Task<Result<Answer>> Get(std::string what, net::Headers headers);
   // A whole body, of at most so many bytes.
   rt::Task<Result<std::string>> ReadBody(net::HttpStream* stream, size_t bytes_max);

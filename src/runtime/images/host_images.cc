@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/images/host_images.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/strings.h"
@@ -13,6 +14,7 @@ namespace berth::runtime {
 HostImages::HostImages(rt::AsioLoop& loop, rt::BlockingPool& files, Options options)
     : files_(files),
       has_folder_(!options.folder.empty()),
+      image_bytes_max_(options.puller.image_bytes_max),
       local_(options.folder, files),
       credentials_(options.credentials_folder),
       puller_(loop,
@@ -28,10 +30,12 @@ Status HostImages::Check(std::string_view reference) const {
 
 rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
   CO_TRY(const image::Reference reference, image::ParseReference(request.reference));
+  request.disk_bytes_max = std::min(request.disk_bytes_max, image_bytes_max_);
   if (reference.registry.empty()) co_return co_await local_.Fetch(std::move(request));
   CO_TRY_STATUS(Check(request.reference));
   image::PullRequest pull;
   pull.reference = reference;
+  pull.disk_bytes_max = request.disk_bytes_max;
   pull.architecture =
       request.architecture.empty() ? std::string(image::kHostArchitecture) : request.architecture;
   const auto look = [this, &request, &reference] {

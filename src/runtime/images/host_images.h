@@ -3,6 +3,7 @@
 // folder's cache on behalf of a namespace. On-loop only.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -36,6 +37,7 @@ class HostImages final : public ImageSource {
 
   rt::BlockingPool& files_;
   const bool has_folder_;
+  const int64_t image_bytes_max_;
   LocalImages local_;
   const NamespaceCredentials credentials_;
   image::Puller puller_;

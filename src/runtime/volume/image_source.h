@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "image/image_folder.h"
+#include "image/manifest.h"
 #include "rt/task.h"
 #include "runtime/volume/disk_file.h"
 
@@ -19,6 +20,8 @@ struct ImageRequest {
   std::string reference;
   std::string architecture;  // "amd64"; "" for that of the host
   std::string namespace_;    // on whose behalf: whose credentials count
+  // What there is room for: of a packed disk no more comes out.
+  int64_t disk_bytes_max = image::kDiskBytesMax;
 };
 
 class ImageSource {

@@ -22,7 +22,7 @@ rt::Task<Result<image::ImageFiles>> LocalImages::Fetch(ImageRequest request) {
   CO_TRY(const image::Reference reference, image::ParseReference(request.reference));
   const std::string architecture =
       request.architecture.empty() ? std::string(image::kHostArchitecture) : request.architecture;
-  const auto job = [&] { return folder_.Find(reference, architecture); };
+  const auto job = [&] { return folder_.Find(reference, architecture, request.disk_bytes_max); };
   Result<image::ImageFiles> found = co_await pool_.Run("images.find", job);
   if (!found.ok()) co_return found.status().Wrap(name);
   co_return found;

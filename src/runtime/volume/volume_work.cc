@@ -242,6 +242,7 @@ rt::Task<Status> VolumeHost::FillFromImage(VolumeRecord record, DiskCopy copy) {
   request.reference = record.object.spec.image;
   request.architecture = record.object.spec.image_architecture;
   request.namespace_ = LabelOf(record.object.metadata, iri::kVolumeNamespaceLabel);
+  request.disk_bytes_max = copy.bytes;
   CO_TRY(const image::ImageFiles files, co_await deps_.images.Fetch(std::move(request)));
   const std::string name = "image " + Quote(record.object.spec.image);
   if (!files.disk.has_value()) co_return BadRequest(name + ": it has no root disk");
