@@ -184,7 +184,11 @@ rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
   auto observed = std::make_shared<const Observation>(*std::move(looked));
   const auto objects = observed->AsRuntimeObjects();
   const bool may_be_hidden = MayBeHidden(*item, objects);
-  if (!objects.empty()) item->create_refusals = 0;
+  if (!objects.empty()) {
+    item->create_refusals = 0;
+    // What was on its way has come, and there is never a second one.
+    if (port->is_idempotent) item->create_unknown_until.reset();
+  }
   const Situation situation = SituationOf(*item, *port);
   Step step = item->target.phase == Phase::kRemoving
                   ? NextRemovalStep(objects, situation)
@@ -250,13 +254,12 @@ void Reconciler::NoteRestart(Item& item, const Step& step, const Observation& ob
 rt::Task<Status> Reconciler::Prepare(std::string uid, Step step) {
   const Item* item = Find(uid);
   const auto desired = item->target.desired;
-  const Port* port = PortOf(desired->kind);
   const auto* machine = std::get_if<DesiredMachine>(&desired->body);
   const bool starts = step.kind == Kind::kCreate || step.kind == Kind::kPowerOn;
   if (starts && machine != nullptr && machine->moves) CO_TRY_STATUS(co_await owner_.Cover(uid));
-  if (step.kind == Kind::kCreate && !port->is_idempotent) {
-    CO_TRY_STATUS(co_await owner_.CreateBegins(uid));
-  }
+  // Also where creates are idempotent: one that is on its way when we die may come after the next
+  // life has looked for it and found nothing.
+  if (step.kind == Kind::kCreate) CO_TRY_STATUS(co_await owner_.CreateBegins(uid));
   co_return OkStatus();
 }
 

@@ -399,6 +399,7 @@ FakeHost::FakeHost(rt::Loop& loop, std::shared_ptr<FakeHostState> state)
 
 FakeHost::~FakeHost() {
   if (timer_due_.has_value()) loop_.CancelTimer(timer_);
+  for (const rt::TimerId timer : late_) loop_.CancelTimer(timer);
 }
 
 iri::Runtimes FakeHost::runtimes() {
@@ -473,6 +474,25 @@ rt::Task<Status> FakeHost::Travel(uint64_t life) {
     CO_TRY_STATUS(co_await rt::Sleep(Duration::Nanos(nanos)));
   }
   if (!lives(life)) co_return Unavailable("the runtime died");
+  co_return OkStatus();
+}
+
+void FakeHost::LandLate(uint64_t life, std::function<void(const FakeClock&)> act) {
+  const Duration late = state_->options().times.late_create;
+  if (late <= Duration()) return;
+  late_until_ = loop_.Now() + late;
+  late_.push_back(loop_.After("fake.late_create", late, [this, life, act = std::move(act)] {
+    if (!lives(life)) return;
+    act(clock());
+    Refresh();
+  }));
+}
+
+rt::Task<Status> FakeHost::Queue(uint64_t life) {
+  while (loop_.Now() < late_until_) {
+    CO_TRY_STATUS(co_await rt::Sleep(late_until_ - loop_.Now()));
+    if (!lives(life)) co_return Unavailable("the runtime died");
+  }
   co_return OkStatus();
 }
 

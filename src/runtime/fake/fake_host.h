@@ -52,7 +52,12 @@ class FakeHost {
   template <class T>
   rt::Task<T> Call(std::function<T(const FakeClock&)> act, CallKind kind) {
     const uint64_t life = life_;
-    CO_TRY_STATUS(co_await Travel(life));
+    const Status arrived = co_await Travel(life);
+    if (arrived.Is(Reason::kCancelled) && kind == CallKind::kCreate) {
+      LandLate(life, [act](const FakeClock& late) { static_cast<void>(act(late)); });
+    }
+    CO_TRY_STATUS(arrived);
+    if (kind == CallKind::kCreate) CO_TRY_STATUS(co_await Queue(life));
     CO_TRY_STATUS(Refuse(kind));
     T answer = act(clock());
     Refresh();
@@ -70,6 +75,10 @@ class FakeHost {
   class Stream;
 
   rt::Task<Status> Travel(uint64_t life);
+  // What is on its way to a process gets there, whoever sent it.
+  void LandLate(uint64_t life, std::function<void(const FakeClock&)> act);
+  // Creates are done in the order in which they came.
+  rt::Task<Status> Queue(uint64_t life);
   Status Refuse(CallKind kind);
   bool LosesAnswer(CallKind kind);
   bool lives(uint64_t life) const { return !crashed_ && life == life_; }
@@ -84,6 +93,8 @@ class FakeHost {
   bool crashed_ = false;
   std::string epoch_;  // of cursors: another one for every life
   rt::TimerId timer_;
+  std::vector<rt::TimerId> late_;  // calls whose callers are gone
+  Time late_until_;
   std::optional<Time> timer_due_;
   uint64_t told_ = 0;  // the last change that watchers were woken for
   rt::Waiters<Status> watchers_;

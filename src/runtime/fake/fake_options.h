@@ -32,6 +32,8 @@ struct FakeTimes {
   // Each way of a call takes a time drawn from [call_min, call_max].
   Duration call_min;
   Duration call_max;
+  // A create whose caller died meanwhile is done so much later; zero: it was never sent.
+  Duration late_create;
 };
 
 // What goes wrong, as probabilities. Nothing that is said is untrue.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rt/loop.h"
+#include "rt/sleep.h"
 #include "runtime/machine/domain_text.h"
 #include "runtime/machine/domain_xml.h"
 #include "runtime/machine/hypervisor.h"
@@ -40,12 +41,17 @@ class FakeHypervisor final : public Hypervisor {
     if (!trouble.empty()) co_return Unavailable(trouble);
     const std::string name = DomainNameIn(xml);
     if (name.empty()) co_return BadRequest("the XML names no domain");
+    if (!guests.contains(name)) Tell(name, DomainEvent::Kind::kDefined);
     Guest& guest = guests[name];
     guest.domain.name = name;
     guest.domain.uuid = UuidIn(xml);
     const Result<std::string> record = RecordInMetadata(MetadataIn(xml));
     guest.domain.record = record.ok() ? *record : std::string();
     guest.xml = std::move(xml);
+    if (looks_after_define) {
+      Tell("", DomainEvent::Kind::kConnected);
+      co_return co_await rt::Sleep(Duration::Millis(5));  // the answer takes longer than the event
+    }
     co_return OkStatus();
   }
   rt::Task<Status> Undefine(std::string name) override {
@@ -161,7 +167,8 @@ class FakeHypervisor final : public Hypervisor {
   Status start_failure;
   Status attach_failure;
   bool heeds_power_button = true;
-  bool lets_go = true;  // of devices
+  bool lets_go = true;              // of devices
+  bool looks_after_define = false;  // the connection is opened again while it answers
 
  private:
   Result<Guest*> Find(const std::string& name) {

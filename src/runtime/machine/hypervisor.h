@@ -46,6 +46,7 @@ struct Domain {
 
 struct DomainEvent {
   enum class Kind : uint8_t {
+    kDefined,  // for the first time
     kStarted,
     kPaused,
     kResumed,

@@ -78,6 +78,10 @@ class LibvirtHypervisor::Bridge {
     DomainEvent told;
     told.name = Libvirt().virDomainGetName(domain);
     switch (event) {
+      case VIR_DOMAIN_EVENT_DEFINED:
+        if (detail != VIR_DOMAIN_EVENT_DEFINED_ADDED) return 0;
+        told.kind = DomainEvent::Kind::kDefined;
+        break;
       case VIR_DOMAIN_EVENT_STARTED: told.kind = DomainEvent::Kind::kStarted; break;
       case VIR_DOMAIN_EVENT_RESUMED: told.kind = DomainEvent::Kind::kResumed; break;
       case VIR_DOMAIN_EVENT_SUSPENDED:

@@ -240,7 +240,7 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
     // If libvirt has it nevertheless, the next look at everything finds it.
     const bool unknown = saved.Is(Reason::kTimeout) || saved.Is(Reason::kUnavailable);
     if (!unknown) CO_TRY_STATUS(co_await deps_.folders.Remove(id));
-    if (saved.Is(Reason::kTimeout)) work_.Spawn("machines.resync", Resync());
+    if (unknown) work_.Spawn("machines.resync", Resync());
     co_return saved;
   }
   machines_.emplace(id, entry);

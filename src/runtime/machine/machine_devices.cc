@@ -129,6 +129,25 @@ rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
   co_return OkStatus();
 }
 
+rt::Task<Status> MachineHost::TakeKey(Pointer entry, iri::MachineVolume volume) {
+  iri::SecretMap& given = volume.connection->encryption_data;
+  if (given.empty()) co_return OkStatus();
+  CO_TRY_STATUS(KeyOf(given));
+  std::vector<iri::MachineVolume>& secrets = entry->secrets.volumes;
+  auto part = PartNamed(secrets, volume.name);
+  if (part == secrets.end()) {
+    part = secrets.insert(secrets.end(), iri::MachineVolume());
+    part->name = volume.name;
+    part->connection = iri::VolumeConnection();
+  }
+  if (part->connection->encryption_data == given) co_return OkStatus();
+  part->connection->encryption_data = std::move(given);
+  CO_TRY_STATUS(co_await PutSecrets(entry));
+  Changed(*entry, "volumes");
+  Tend(entry);  // it may have waited for this one
+  co_return OkStatus();
+}
+
 rt::Task<Status> MachineHost::UpdateVolume(std::string id, iri::MachineVolume volume) {
   CO_TRY(const Pointer entry, Find(id));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
@@ -142,13 +161,14 @@ rt::Task<Status> MachineHost::UpdateVolume(std::string id, iri::MachineVolume vo
                     found->connection->handle == volume.connection->handle;
   if (!same) {
     co_return BadRequest("volume " + Quote(volume.name) +
-                         ": only the size of a connected volume can change");
+                         ": only size and key of a connected volume can change");
   }
   const int64_t bytes = volume.connection->effective_storage_bytes;
   if (bytes < found->connection->effective_storage_bytes) {
     co_return BadRequest("volume " + Quote(volume.name) + ": a disk never shrinks");
   }
   CO_TRY(const DomainDisk disk, DiskOf(id, *found, deps_.folders));
+  if (!disk.secret_uuid.empty()) CO_TRY_STATUS(co_await TakeKey(entry, volume));
   if (entry->observed.alive() && entry->live.contains(disk.target)) {
     CO_TRY_STATUS(
         co_await deps_.hypervisor.ResizeDisk(DomainNameOf(id), disk.target, WholeSectors(bytes)));

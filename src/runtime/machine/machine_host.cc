@@ -74,6 +74,7 @@ rt::Task<Status> MachineHost::Resync() {
     there.insert(domain.name);
     const Pointer known = OfDomain(domain.name);
     if (known == nullptr) {
+      if (IsBeingCreated(domain.name)) continue;  // whoever creates it takes it in
       const Status taken = co_await TakeIn(std::move(domain));
       if (!taken.ok()) co_return taken;
       continue;
@@ -147,6 +148,11 @@ MachineHost::Pointer MachineHost::OfDomain(std::string_view name) const {
   return nullptr;
 }
 
+bool MachineHost::IsBeingCreated(std::string_view domain) const {
+  return std::ranges::any_of(
+      creating_, [domain](const std::string& id) { return DomainNameOf(id) == domain; });
+}
+
 void MachineHost::OnEvent(const DomainEvent& event) {
   using Kind = DomainEvent::Kind;
   if (event.kind == Kind::kConnected) {
@@ -154,6 +160,10 @@ void MachineHost::OnEvent(const DomainEvent& event) {
     return;
   }
   const Pointer entry = OfDomain(event.name);
+  if (event.kind == Kind::kDefined && entry == nullptr && !IsBeingCreated(event.name)) {
+    // A create of a former life of this process, to which libvirt came only now.
+    work_.Spawn("machines.resync", Resync());
+  }
   if (entry == nullptr) return;
   switch (event.kind) {
     case Kind::kStarted:
@@ -175,6 +185,7 @@ void MachineHost::OnEvent(const DomainEvent& event) {
       entry->device_event.Set();
       break;
     case Kind::kDeviceRemoved: entry->device_event.Set(); return;
+    case Kind::kDefined:
     case Kind::kLost:
     case Kind::kConnected: return;
   }

@@ -140,6 +140,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> AdoptNics();
   void OnEvent(const DomainEvent& event);
   Pointer OfDomain(std::string_view name) const;
+  bool IsBeingCreated(std::string_view domain) const;
   void Observe(Entry& entry, Observed observed);
   // Folders of machines that libvirt never got to know. One with a disk is left: who knows why.
   rt::Task<Status> RemoveStrays(std::set<std::string> domains);
@@ -156,6 +157,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> SaveInside(Pointer entry, MachineRecord next);
   rt::Task<Status> PutSecrets(Pointer entry);
   rt::Task<Status> SetKey(std::string machine_id, iri::MachineVolume volume);
+  // Another key than before, for the next start.
+  rt::Task<Status> TakeKey(Pointer entry, iri::MachineVolume volume);
   // Takes the device from the running guest and waits until it has let go.
   rt::Task<Status> Unplug(Pointer entry, std::string device, std::string xml);
 
@@ -169,6 +172,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> MakeDisk(std::string machine_id,
                             std::string namespace_name,
                             iri::MachineVolume volume);
+  rt::Task<Status> FillFromImage(image::RootDisk disk, iri::LocalDisk wanted, DiskFile part);
   rt::Task<Status> StopGuest(Pointer entry);
   rt::Task<Status> RemoveMachine(Pointer entry);
 

@@ -385,9 +385,14 @@ TEST(MachineHost, P9_AnEncryptedVolumeNeedsItsKeyAndTheRightOne) {
   EXPECT_TRUE(
       iri::Eventually(world, [&] { return world.ReasonOf(made->metadata.id) == "Failed"; }));
   EXPECT_NE(world.Events().find("the key does not open the disk"), std::string::npos);
-  world.disks.right_key = "wrong";  // the cause goes
+  // The cause goes.
+  iri::MachineVolume right = wanted.spec.volumes[0];
+  right.connection->encryption_data = {{std::string(iri::kEncryptionKeyEntry), "right"}};
+  ASSERT_EQ(world.Await(world.host().UpdateVolume(made->metadata.id, right)), OkStatus());
   EXPECT_TRUE(world.Becomes(made->metadata.id, MachineState::kRunning));
-  EXPECT_EQ(world.hypervisor.secrets.begin()->second, "wrong");
+  EXPECT_EQ(world.hypervisor.secrets.begin()->second, "right");
+  EXPECT_EQ(world.Get(made->metadata.id).spec.volumes[0].connection->encryption_data,
+            right.connection->encryption_data);
   ASSERT_EQ(world.Await(world.host().DeleteMachine(made->metadata.id)), OkStatus());
   EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
   EXPECT_TRUE(world.hypervisor.secrets.empty());
@@ -617,6 +622,41 @@ TEST(MachineHost, AConsoleIsSharedAndOpenedAgainForTheNextGuest) {
   EXPECT_TRUE(world.Await(world.host().Attach(console)).status().Is(Reason::kConflict));
   const iri::AttachRequest shell{.machine_uid = "u-1", .what = "exec"};
   EXPECT_TRUE(world.Await(world.host().Attach(shell)).status().Is(Reason::kMethodNotSupported));
+}
+
+TEST(MachineHost, AMachineThatLibvirtCameToLateIsTakenIn) {
+  MachineWorld world;
+  const std::string id = world.Await(world.host().CreateMachine(world.Wanted("u-1")))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)), OkStatus());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kStopped));
+  const std::string xml = world.Guest(id).xml;
+  world.Stop();
+  world.hypervisor.guests.clear();
+  world.Start();
+  EXPECT_TRUE(world.Await(world.host().ListMachines({}))->empty());
+  // The former life sent this before it died.
+  ASSERT_EQ(world.Await(world.hypervisor.Define(xml)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(
+      world, [&] { return world.Await(world.host().ListMachines({}))->size() == 1; }));
+  ASSERT_EQ(world.Await(world.host().DeleteMachine(id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+}
+
+TEST(MachineHost, ALookAtEverythingDuringACreateLeavesOneMachine) {
+  MachineWorld world;
+  // Each create is heard of while it is still being answered.
+  world.hypervisor.looks_after_define = true;
+  for (int i = 0; i < 20; ++i) {
+    const std::string uid = "u-" + std::to_string(i);
+    const auto made = world.Await(world.host().CreateMachine(world.Wanted(uid)));
+    if (!made.ok()) break;  // the host is full
+    const std::string id = made->metadata.id;
+    EXPECT_TRUE(world.Becomes(id, MachineState::kRunning));
+    EXPECT_EQ(world.Guest(id).starts, 1);
+    ASSERT_EQ(world.Await(world.host().DeleteMachine(id)), OkStatus());
+    EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+  }
 }
 
 TEST(MachineHost, NothingIsLeftOfAMachineThatLibvirtNeverGotToKnow) {

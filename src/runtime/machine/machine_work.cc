@@ -99,6 +99,23 @@ std::string MachineHost::NamespaceOf(const Entry& entry) {
   return std::string(LabelOf(entry.record.object.metadata, iri::kMachineNamespaceLabel));
 }
 
+rt::Task<Status> MachineHost::FillFromImage(image::RootDisk disk,
+                                            iri::LocalDisk wanted,
+                                            DiskFile part) {
+  DiskCopy copy;
+  copy.source = DiskFileOf(disk);
+  copy.target = part;
+  CO_TRY(const int64_t has, co_await deps_.disks.ForeignVirtualBytes(copy.source));
+  copy.bytes = wanted.size_bytes > 0 ? WholeSectors(wanted.size_bytes) : has;
+  const int64_t bytes = copy.bytes;
+  if (has > bytes) {
+    co_return BadRequest(fmt::format("a disk of {} bytes does not fit into one of {}", has, bytes));
+  }
+  CO_TRY_STATUS(co_await deps_.disks.Copy(std::move(copy)));
+  CO_TRY_STATUS(co_await deps_.disks.Grow(std::move(part), bytes));
+  co_return OkStatus();
+}
+
 // A disk that is made elsewhere and gets its name when it is whole; the guest's kernel before it,
 // so that a disk that is there needs no image any more.
 rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
@@ -108,12 +125,13 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
   CO_TRY(const bool there, co_await deps_.folders.Exists(whole.path));
   if (there) co_return OkStatus();
   const DiskFile part = {.path = whole.path + ".part", .format = whole.format};
-  int64_t bytes = WholeSectors(volume.local_disk->size_bytes);
+  const int64_t bytes = WholeSectors(volume.local_disk->size_bytes);
   image::ImageFiles files;
   if (!volume.local_disk->image.empty()) {
     ImageRequest request;
     request.reference = volume.local_disk->image;
     request.namespace_ = std::move(namespace_name);
+    if (bytes > 0) request.disk_bytes_max = bytes;
     Result<image::ImageFiles> fetched = co_await deps_.images.Fetch(std::move(request));
     if (!fetched.ok()) co_return OfImage(fetched.status(), volume.local_disk->image);
     files = *std::move(fetched);
@@ -124,21 +142,13 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
   if (!files.disk.has_value()) {
     CO_TRY_STATUS(co_await deps_.disks.Create(part, std::max(bytes, kSectorBytes), std::string()));
   } else {
-    const DiskFile source = DiskFileOf(*files.disk);
-    CO_TRY(const int64_t has, co_await deps_.disks.ForeignVirtualBytes(source));
-    if (bytes == 0) bytes = has;
-    if (has > bytes) {
-      co_return BadRequest(fmt::format("image {}: a disk of {} bytes does not fit into one of {}",
-                                       Quote(volume.local_disk->image),
-                                       has,
-                                       bytes));
+    const Status filled = co_await FillFromImage(*files.disk, *volume.local_disk, part);
+    if (!filled.ok()) {
+      // Nothing of a failed attempt takes room until the next.
+      CO_TRY_STATUS(co_await deps_.folders.RemoveFile(part.path));
+      const std::string& image = volume.local_disk->image;
+      co_return OfImage(filled.Wrap("image " + Quote(image)), image);
     }
-    DiskCopy copy;
-    copy.source = source;
-    copy.target = part;
-    copy.bytes = bytes;
-    CO_TRY_STATUS(co_await deps_.disks.Copy(std::move(copy)));
-    CO_TRY_STATUS(co_await deps_.disks.Grow(part, bytes));
   }
   co_return co_await deps_.folders.Settle(part.path, whole.path);
 }
