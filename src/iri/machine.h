@@ -147,7 +147,8 @@ class MachineRuntime {
   virtual rt::Task<Status> AttachVolume(std::string id, MachineVolume volume) = 0;
   // NotFound if it has none: as good as done.
   virtual rt::Task<Status> DetachVolume(std::string id, std::string name) = 0;
-  // Only for a changed effective_storage_bytes. Idempotent.
+  // Only for a changed effective_storage_bytes or key; a key counts from the next start on.
+  // Idempotent.
   virtual rt::Task<Status> UpdateVolume(std::string id, MachineVolume volume) = 0;
   virtual rt::Task<Status> AttachNetworkInterface(std::string id, MachineNic nic) = 0;
   virtual rt::Task<Status> DetachNetworkInterface(std::string id, std::string name) = 0;

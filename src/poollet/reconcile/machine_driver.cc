@@ -116,7 +116,7 @@ class MachineDriver final : public Driver {
         Status detached = co_await runtime_.DetachVolume(step.id, step.part);
         co_return Settle(std::move(detached), Reason::kNotFound);
       }
-      case Kind::kResizeVolume: {
+      case Kind::kUpdateVolume: {
         iri::MachineVolume volume = Named(machine.object.spec.volumes, step.part);
         co_return co_await runtime_.UpdateVolume(step.id, std::move(volume));
       }

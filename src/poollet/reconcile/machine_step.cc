@@ -123,6 +123,21 @@ bool IsLarger(const iri::MachineVolume& wanted, const iri::MachineVolume& there)
          wanted.connection->effective_storage_bytes > there.connection->effective_storage_bytes;
 }
 
+// A guest that runs has opened its disk; before that a key may be the wrong one. A foreign runtime
+// that shows none may have it all the same.
+bool NeedsKey(const iri::MachineVolume& wanted,
+              const iri::MachineVolume& there,
+              const iri::Machine& machine,
+              const Situation& situation) {
+  if (!wanted.connection.has_value() || !there.connection.has_value()) return false;
+  if (situation.secrets_missing || machine.status.state == iri::MachineState::kRunning)
+    return false;
+  const iri::SecretMap& key = wanted.connection->encryption_data;
+  const iri::SecretMap& shown = there.connection->encryption_data;
+  if (key.empty() || (shown.empty() && !situation.create_is_idempotent)) return false;
+  return shown != key;
+}
+
 std::optional<Step> VolumeStep(const DesiredMachine& desired,
                                const iri::Machine& machine,
                                const Situation& situation) {
@@ -134,7 +149,9 @@ std::optional<Step> VolumeStep(const DesiredMachine& desired,
     if (wanted == nullptr || !IsSameVolume(*wanted, volume)) {
       return Do(Kind::kDetachVolume, id, volume.name);
     }
-    if (IsLarger(*wanted, volume)) return Do(Kind::kResizeVolume, id, volume.name);
+    if (IsLarger(*wanted, volume) || NeedsKey(*wanted, volume, machine, situation)) {
+      return Do(Kind::kUpdateVolume, id, volume.name);
+    }
   }
   for (const auto& volume : desired.object.spec.volumes) {
     if (Named(machine.spec.volumes, volume.name) != nullptr) continue;

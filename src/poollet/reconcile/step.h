@@ -24,7 +24,7 @@ struct Step {
     kPowerOff,
     kAttachVolume,
     kDetachVolume,
-    kResizeVolume,
+    kUpdateVolume,
     kAttachNic,
     kDetachNic,
     kAnnotate,

@@ -149,6 +149,27 @@ TEST(MachineStep, P7_WithoutALeaseAMoveMachineIsNeitherMadeNorStarted) {
   EXPECT_EQ(Next(assign, {off}, situation).kind, Kind::kPowerOn);
 }
 
+TEST(MachineStep, AKeyThatIsAnotherByNowIsToldBeforeTheGuestRuns) {
+  auto assign = MachineAssign();
+  (*AddVolume(assign, "data").mutable_encryption())["encryptionKey"] = "right";
+  auto there = Made(assign, MachineState::kPending);
+  EXPECT_EQ(Next(assign, {there}).kind, Kind::kSettled);
+  there.spec.volumes[0].connection->encryption_data["encryptionKey"] = "wrong";
+  EXPECT_EQ(Next(assign, {there}).kind, Kind::kUpdateVolume);
+  EXPECT_EQ(Next(assign, {there}).part, "data");
+  Situation situation;
+  situation.secrets_missing = true;
+  EXPECT_EQ(Next(assign, {there}, situation).kind, Kind::kSettled) << "it is not known yet";
+  there.status.state = MachineState::kRunning;
+  EXPECT_EQ(Next(assign, {there}).kind, Kind::kSettled) << "its disk is open";
+  there.status.state = MachineState::kPending;
+  there.spec.volumes[0].connection->encryption_data.clear();
+  EXPECT_EQ(Next(assign, {there}).kind, Kind::kUpdateVolume) << "the host was rebooted";
+  situation = {};
+  situation.create_is_idempotent = false;
+  EXPECT_EQ(Next(assign, {there}, situation).kind, Kind::kSettled) << "it shows no keys";
+}
+
 TEST(MachineStep, VolumesAreAttachedDetachedAndResized) {
   auto assign = MachineAssign();
   const auto bare = Made(assign);
@@ -160,7 +181,7 @@ TEST(MachineStep, VolumesAreAttachedDetachedAndResized) {
   EXPECT_EQ(Next(MachineAssign(), {attached}).kind, Kind::kDetachVolume);
   auto larger = MachineAssign();
   AddVolume(larger, "data", 20);
-  EXPECT_EQ(Next(larger, {attached}).kind, Kind::kResizeVolume);
+  EXPECT_EQ(Next(larger, {attached}).kind, Kind::kUpdateVolume);
   auto smaller = MachineAssign();
   AddVolume(smaller, "data", 5);
   EXPECT_EQ(Next(smaller, {attached}).kind, Kind::kSettled) << "nothing shrinks";

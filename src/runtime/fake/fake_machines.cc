@@ -298,10 +298,13 @@ Status FakeHostState::ResizeVolume(const FakeClock& clock,
                     found->connection->handle == to.connection->handle;
   if (!same) {
     return BadRequest("volume " + Quote(to.name) +
-                      ": only the size of a connected volume can change");
+                      ": only size and key of a connected volume can change");
   }
   if (*found == to) return OkStatus();
   found->connection->effective_storage_bytes = to.connection->effective_storage_bytes;
+  if (!to.connection->encryption_data.empty()) {
+    found->connection->encryption_data = to.connection->encryption_data;
+  }
   Bump(*machine, "volumes");
   return OkStatus();
 }
