@@ -13,11 +13,13 @@
 #include <ostream>
 
 #include "app/bench/api_bench.h"
+#include "app/bench/boot_bench.h"
 #include "app/bench/cluster_bench.h"
 #include "app/bench/figures.h"
 #include "app/bench/recovery_bench.h"
 #include "app/bench/rpc_bench.h"
 #include "app/open_files.h"
+#include "app/up/host_layout.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"
 #include "rt/asio/asio_loop.h"
@@ -33,6 +35,7 @@ using cli::FlagKind;
 using cli::Session;
 
 constexpr std::array<std::string_view, 2> kFormats = {"table", "json"};
+constexpr std::array<std::string_view, 3> kAccelerations = {"auto", "kvm", "tcg"};
 // Every bench has the first two; those that write somewhere also the third, those with hosts the
 // fourth.
 constexpr std::array kFlags = {
@@ -63,6 +66,23 @@ constexpr std::array kFlags = {
 };
 constexpr std::span kWithHosts = std::span(kFlags).first<4>();
 constexpr std::span kWithoutHosts = std::span(kFlags).first<3>();
+constexpr std::array kBootFlags = {
+    kFlags[0],
+    kFlags[1],
+    kFlags[2],
+    Flag{.name = "guests",
+         .kind = FlagKind::kNumber,
+         .value_name = "N",
+         .help = "Guests at once, behind those one after the other.",
+         .fallback = "10"},
+    Flag{.name = "acceleration",
+         .kind = FlagKind::kText,
+         .value_name = "HOW",
+         .help = "kvm, tcg, or auto: KVM if a probe guest boots with it.",
+         .fallback = "auto",
+         .values = kAccelerations},
+};
+constexpr int64_t kGuestsMax = 100;
 constexpr int64_t kHostsMin = 4;
 constexpr int64_t kHostsMax = 20'000;
 
@@ -201,6 +221,27 @@ Status RunCluster(Session& session, const Arguments& arguments) {
   return OkStatus();
 }
 
+Status RunBoot(Session& session, const Arguments& arguments) {
+  const int64_t guests = arguments.Number("guests");
+  if (guests < 1 || guests > kGuestsMax) {
+    return BadRequest("--guests " + std::to_string(guests) + ": expected 1 to " +
+                      std::to_string(kGuestsMax));
+  }
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  // The guests' user comes through.
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0711));
+  BootBenchOptions options;
+  options.dir = folder.path();
+  options.run_dir = DefaultRunDir(folder.path(), session.environment().Variable("XDG_RUNTIME_DIR"));
+  options.acceleration = arguments.Text("acceleration");
+  options.many = static_cast<int>(guests);
+  if (arguments.Switch("quick")) options.rounds = 1;
+  options.progress = TellTo(session);
+  TRY(const auto figures, RunBootBench(options));
+  Print(session, arguments, "boot", figures);
+  return OkStatus();
+}
+
 Status RunRecovery(Session& session, const Arguments& arguments) {
   TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
   RaiseOpenFiles();
@@ -220,7 +261,7 @@ Status RunRecovery(Session& session, const Arguments& arguments) {
 }  // namespace
 
 cli::Command BenchCommand() {
-  static const auto* const kChildren = new std::array<cli::Command, 6>{
+  static const auto* const kChildren = new std::array<cli::Command, 7>{
       cli::Command{
           .name = "api",
           .summary = "The whole server over TLS: creates, lists, watches, starts, memory",
@@ -228,6 +269,16 @@ cli::Command BenchCommand() {
           .examples = "berth bench api --quick\nberth bench api -o json --dir /mnt/nvme",
           .flags = kWithoutHosts,
           .run = &RunApi},
+      cli::Command{
+          .name = "boot",
+          .summary = "Real guests: from a create until they run, and until they speak",
+          .details =
+              "Starts a server and a host of its own with libvirtd, runtimes and poollet, as\n"
+              "`berth up` does, and boots the demo image. What the control plane takes is\n"
+              "all but the time inside of libvirt, qemu-img and QEMU.",
+          .examples = "berth bench boot --quick --guests 1\nberth bench boot -o json",
+          .flags = kBootFlags,
+          .run = &RunBoot},
       cli::Command{
           .name = "cluster",
           .summary = "Server, 1,000 and 5,000 hosts, creators: machines placed per second",
@@ -268,7 +319,7 @@ cli::Command BenchCommand() {
                    .run = &RunRpc}};
   return {.name = "bench",
           .group = "Server",
-          .usage = "api|cluster|recovery|rpc|scheduler|store",
+          .usage = "api|boot|cluster|recovery|rpc|scheduler|store",
           .summary = "Measure speed and memory on this machine",
           .details = "Prints figures, never verdicts: machines are noisy. Compare within one run.",
           .examples = "berth bench api --quick",

@@ -119,6 +119,15 @@ rt::Task<Status> BenchWorld::Post(std::string target, std::string body) {
   }
 }
 
+rt::Task<Status> BenchWorld::Delete(std::string target) {
+  net::HttpClientRequest request;
+  request.method = "DELETE";
+  request.target = target;
+  CO_TRY(const auto answer, co_await client_->Send(std::move(request)));
+  if (answer.status == 200 || answer.status == 202 || answer.status == 404) co_return OkStatus();
+  co_return Internal("DELETE " + target + ": " + std::to_string(answer.status));
+}
+
 rt::Task<Result<std::string>> BenchWorld::Get(std::string target) {
   net::HttpClientRequest request;
   request.target = target;

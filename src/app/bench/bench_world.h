@@ -60,6 +60,7 @@ class BenchWorld {
   rt::Task<Status> CreateSet(std::string name, int replicas, std::string policy);
 
   rt::Task<Status> Post(std::string target, std::string body);
+  rt::Task<Status> Delete(std::string target);
   // The body of an answer with 200.
   rt::Task<Result<std::string>> Get(std::string target);
   rt::Task<Status> WaitForBound(size_t count, Duration limit);

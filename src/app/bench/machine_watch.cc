@@ -77,6 +77,13 @@ void MachineWatch::TakeEvent(std::string_view line) {
     seen.pool = pool;
     seen.moved = now;
   }
+  if (seen.id.empty()) {
+    std::string_view id = After(line, R"("machineID":")");
+    if (const size_t scheme = id.find("://"); scheme != std::string_view::npos) {
+      id.remove_prefix(scheme + 3);
+    }
+    seen.id = id;
+  }
   if (seen.running == Time() && line.find(R"("state":"Running")") != std::string_view::npos) {
     seen.running = now;
     ++running_;

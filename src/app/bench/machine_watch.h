@@ -20,9 +20,10 @@ class MachineWatch {
  public:
   struct Seen {
     std::string pool;
-    Time bound;    // when it was first seen bound
-    Time moved;    // when it was last seen bound to another pool than before; zero: never
-    Time running;  // when it was first seen running; zero: never
+    std::string id;  // of its runtime's object; "" until it is told
+    Time bound;      // when it was first seen bound
+    Time moved;      // when it was last seen bound to another pool than before; zero: never
+    Time running;    // when it was first seen running; zero: never
   };
 
   explicit MachineWatch(rt::Loop& loop) : loop_(loop) {}

@@ -14,6 +14,8 @@
 #include "app/runtime/image_flags.h"
 #include "app/runtime/machine_runtime_options.h"
 #include "app/runtime/runtime_process.h"
+#include "app/runtime/span_log.h"
+#include "app/runtime/traced.h"
 #include "app/runtime/unix_serial_lines.h"
 #include "base/log.h"
 #include "cli/arguments.h"
@@ -143,12 +145,20 @@ constexpr std::array kMachineFlags = {
          .help = "(storage) The program that makes disks.",
          .fallback = "/usr/bin/qemu-img",
          .completion = cli::Completion::kFiles},
+    Flag{.name = "trace",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(host) Append a line of JSON for each call of libvirt and qemu-img: how long it "
+                 "took.",
+         .completion = cli::Completion::kFiles},
 };
 
 // In the order in which they need each other.
 struct MachineProcess : RuntimeThreads {
   std::unique_ptr<runtime::GuestFolders> folders;
+  std::unique_ptr<SpanLog> spans;  // or none, and then nothing is traced
   std::unique_ptr<runtime::QemuDisks> disks;
+  std::unique_ptr<TracedDisks> traced_disks;
   std::unique_ptr<runtime::HostImages> images;
   rt::ThreadPool links{Pool(1, "links")};
   rt::ThreadPool answers{Pool(1, "answers")};
@@ -156,6 +166,7 @@ struct MachineProcess : RuntimeThreads {
   std::unique_ptr<runtime::BridgeNetworks> bridges;  // or none
   std::unique_ptr<UnixSerialLines> lines;
   std::unique_ptr<runtime::LibvirtHypervisor> hypervisor;
+  std::unique_ptr<TracedHypervisor> traced_hypervisor;
   std::unique_ptr<runtime::MachineHost> host;
   RuntimeServers servers;
 };
@@ -244,10 +255,18 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
       {"machine-networks", process->bridges != nullptr ? "bridge" : "none: " + no_networks}};
   runtime::HostNetworks* networks = &process->no_networks;
   if (process->bridges != nullptr) networks = process->bridges.get();
+  runtime::Hypervisor* hypervisor = process->hypervisor.get();
+  runtime::Disks* disks = process->disks.get();
+  if (process->spans != nullptr) {
+    process->traced_hypervisor = std::make_unique<TracedHypervisor>(*hypervisor, *process->spans);
+    process->traced_disks = std::make_unique<TracedDisks>(*disks, *process->spans);
+    hypervisor = process->traced_hypervisor.get();
+    disks = process->traced_disks.get();
+  }
   const runtime::MachineHost::Deps deps = {.loop = *loop,
-                                           .hypervisor = *process->hypervisor,
+                                           .hypervisor = *hypervisor,
                                            .folders = *process->folders,
-                                           .disks = *process->disks,
+                                           .disks = *disks,
                                            .images = *process->images,
                                            .networks = *networks,
                                            .lines = *process->lines,
@@ -280,6 +299,9 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   process.images =
       std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
   process.lines = std::make_unique<UnixSerialLines>(loop);
+  if (const std::string trace = arguments.Text("trace"); !trace.empty()) {
+    TRY(process.spans, SpanLog::Open(loop, trace));
+  }
   const Status started = rt::RunTask(loop, StartHost(&process, &loop, std::move(options)));
   if (!started.ok()) {
     TRY_STATUS(rt::RunTask(loop, StopHost(&process)));

@@ -98,19 +98,10 @@ std::vector<pid_t> ProcessesOf(const std::string& host_dir, IsMeant is_meant) {
 
 std::vector<pid_t> GuestsOf(const std::string& host_dir) { return ProcessesOf(host_dir, &IsGuest); }
 
-Status EndGuests(Session& session, const std::string& host_dir) {
-  const std::vector<pid_t> guests = GuestsOf(host_dir);
-  for (const pid_t guest : guests) kill(guest, SIGTERM);
-  for (const pid_t fencer : ProcessesOf(host_dir, &IsFencer)) kill(fencer, SIGTERM);
-  const auto none_is_left = [&host_dir] { return GuestsOf(host_dir).empty(); };
-  if (!Eventually(kGuestLimit, none_is_left)) {
-    for (const pid_t guest : GuestsOf(host_dir)) kill(guest, SIGKILL);
-    if (!Eventually(kGuestLimit, none_is_left)) {
-      return Unavailable(fmt::format(
-          "{} guests in {} do not end; are you their user?", GuestsOf(host_dir).size(), host_dir));
-    }
-  }
-  session.out() << fmt::format("guests        {} ended\n", guests.size()) << std::flush;
+Status EndAll(Session& session, const std::string& host_dir) {
+  const size_t guests = GuestsOf(host_dir).size();
+  TRY_STATUS(EndGuests(host_dir));
+  session.out() << fmt::format("guests        {} ended\n", guests) << std::flush;
   // As after a reboot: nobody is left who uses it.
   std::error_code ignored;
   const std::string_view user_folder = session.environment().Variable("XDG_RUNTIME_DIR");
@@ -141,7 +132,7 @@ Status RunDown(Session& session, const Arguments& arguments) {
   } else {
     session.out() << fmt::format("Berth         does not run on {}\n", data_dir);
   }
-  if (arguments.Switch("guests")) return EndGuests(session, host_dir);
+  if (arguments.Switch("guests")) return EndAll(session, host_dir);
   const size_t left = GuestsOf(host_dir).size();
   if (left > 0) {
     session.out() << fmt::format("guests        {} run on; berth down --guests ends them\n", left);
@@ -150,6 +141,17 @@ Status RunDown(Session& session, const Arguments& arguments) {
 }
 
 }  // namespace
+
+Status EndGuests(const std::string& host_dir) {
+  for (const pid_t guest : GuestsOf(host_dir)) kill(guest, SIGTERM);
+  for (const pid_t fencer : ProcessesOf(host_dir, &IsFencer)) kill(fencer, SIGTERM);
+  const auto none_is_left = [&host_dir] { return GuestsOf(host_dir).empty(); };
+  if (Eventually(kGuestLimit, none_is_left)) return OkStatus();
+  for (const pid_t guest : GuestsOf(host_dir)) kill(guest, SIGKILL);
+  if (Eventually(kGuestLimit, none_is_left)) return OkStatus();
+  return Unavailable(fmt::format(
+      "{} guests in {} do not end; are you their user?", GuestsOf(host_dir).size(), host_dir));
+}
 
 cli::Command DownCommand() {
   return {.name = "down",

@@ -180,6 +180,7 @@ PartCommand HostLayout::MachineRuntime() const {
                              "--local-disk=" + std::string(kLocalDisk),
                              "--overcommit-cpu=" + std::string(kOvercommitCpu),
                              "--acceleration=" + options_.acceleration});
+  if (!options_.trace.empty()) command.words.push_back("--trace=" + options_.trace);
   command.rights = options_.rights;
   return command;
 }

@@ -21,6 +21,7 @@ struct HostOptions {
   std::optional<ProcessUser> user;
   std::string rights;      // capabilities for networks, or ""
   std::string gateway;     // "127.0.0.1:7444"
+  std::string trace;       // file for the machine runtime's spans, or ""
   std::string kubeconfig;  // of somebody who may make join tokens and classes
 };
 

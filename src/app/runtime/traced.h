@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libvirt and qemu-img with a span around every call (span_log.h).
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/runtime/span_log.h"
+#include "runtime/machine/hypervisor.h"
+#include "runtime/volume/disks.h"
+
+namespace berth::app {
+
+class TracedHypervisor final : public runtime::Hypervisor {
+ public:
+  // Both outlive this.
+  TracedHypervisor(runtime::Hypervisor& inner, SpanLog& spans) : inner_(inner), spans_(spans) {}
+
+  void Listen(Listener listener) override { inner_.Listen(std::move(listener)); }
+  std::string Trouble() const override { return inner_.Trouble(); }
+  rt::Task<Result<std::vector<runtime::Domain>>> List() override {
+    return spans_.Around("libvirt.list", inner_.List());
+  }
+  rt::Task<Status> Define(std::string xml) override {
+    return spans_.Around("libvirt.define", inner_.Define(std::move(xml)));
+  }
+  rt::Task<Status> Undefine(std::string name) override {
+    return spans_.Around("libvirt.undefine", inner_.Undefine(std::move(name)));
+  }
+  rt::Task<Status> Start(std::string name, runtime::StartMode mode) override {
+    return spans_.Around("libvirt.start", inner_.Start(std::move(name), mode));
+  }
+  rt::Task<Status> Resume(std::string name) override {
+    return spans_.Around("libvirt.resume", inner_.Resume(std::move(name)));
+  }
+  rt::Task<Status> PressPower(std::string name) override {
+    return spans_.Around("libvirt.power", inner_.PressPower(std::move(name)));
+  }
+  rt::Task<Status> Destroy(std::string name) override {
+    return spans_.Around("libvirt.destroy", inner_.Destroy(std::move(name)));
+  }
+  rt::Task<Status> AttachDevice(std::string name, std::string xml) override {
+    return spans_.Around("libvirt.attach", inner_.AttachDevice(std::move(name), std::move(xml)));
+  }
+  rt::Task<Status> DetachDevice(std::string name, std::string xml) override {
+    return spans_.Around("libvirt.detach", inner_.DetachDevice(std::move(name), std::move(xml)));
+  }
+  rt::Task<Result<std::set<std::string>>> LiveDevices(std::string name) override {
+    return spans_.Around("libvirt.devices", inner_.LiveDevices(std::move(name)));
+  }
+  rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) override {
+    return spans_.Around("libvirt.resize",
+                         inner_.ResizeDisk(std::move(name), std::move(target), bytes));
+  }
+  rt::Task<Status> SetSecret(std::string uuid,
+                             std::string description,
+                             std::string value) override {
+    return spans_.Around(
+        "libvirt.secret",
+        inner_.SetSecret(std::move(uuid), std::move(description), std::move(value)));
+  }
+  rt::Task<Status> RemoveSecret(std::string uuid) override {
+    return spans_.Around("libvirt.secret", inner_.RemoveSecret(std::move(uuid)));
+  }
+  // Asked for again and again, whatever else happens: not worth a span.
+  rt::Task<Result<std::vector<runtime::DomainStatistics>>> Statistics() override {
+    return inner_.Statistics();
+  }
+  rt::Task<Result<std::string>> Version() override { return inner_.Version(); }
+
+ private:
+  runtime::Hypervisor& inner_;
+  SpanLog& spans_;
+};
+
+class TracedDisks final : public runtime::Disks {
+ public:
+  // Both outlive this.
+  TracedDisks(runtime::Disks& inner, SpanLog& spans) : inner_(inner), spans_(spans) {}
+
+  rt::Task<Status> Create(runtime::DiskFile target, int64_t bytes, std::string key) override {
+    return spans_.Around("qemu-img.create",
+                         inner_.Create(std::move(target), bytes, std::move(key)));
+  }
+  rt::Task<Status> Copy(runtime::DiskCopy copy) override {
+    return spans_.Around("qemu-img.copy", inner_.Copy(std::move(copy)));
+  }
+  rt::Task<Result<int64_t>> VirtualBytes(runtime::DiskFile disk) override {
+    return spans_.Around("qemu-img.size", inner_.VirtualBytes(std::move(disk)));
+  }
+  // Without a program.
+  rt::Task<Result<int64_t>> ForeignVirtualBytes(runtime::DiskFile disk) override {
+    return inner_.ForeignVirtualBytes(std::move(disk));
+  }
+  rt::Task<Result<runtime::Growth>> Grow(runtime::DiskFile disk, int64_t bytes) override {
+    return spans_.Around("qemu-img.grow", inner_.Grow(std::move(disk), bytes));
+  }
+  rt::Task<Status> Unlock(runtime::DiskFile disk, std::string key) override {
+    return spans_.Around("qemu-img.unlock", inner_.Unlock(std::move(disk), std::move(key)));
+  }
+
+ private:
+  runtime::Disks& inner_;
+  SpanLog& spans_;
+};
+
+}  // namespace berth::app
