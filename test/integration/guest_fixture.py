@@ -285,15 +285,17 @@ resizePolicy: ExpandOnly
 
 class RealHost:
     """A host with nothing fake: libvirtd, `berth runtime machine`, `berth runtime volume` and `berth poollet`, with the
-    pools NAME and NAME-disks and the images `demo` and `tiny.raw`. Some hosts have only machines, some only volumes."""
+    pools NAME and NAME-disks and the images `demo` and `tiny.raw`. Some hosts have only machines, some only volumes; runtimes
+    may get more arguments."""
 
-    def __init__(self, server, name, *, labels=(), has=('machines', 'volumes')):
+    def __init__(self, server, name, *, labels=(), has=('machines', 'volumes'), machine_classes=MACHINE_CLASSES,
+                 machine_runtime=(), volume_runtime=()):
         self.server, self.name = server, name
         self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
         make_image(self.path('images', 'demo'))
         with open(self.path('images', 'tiny.raw'), 'wb') as file:
             file.write(boot_sector())
-        self._write('machine-classes.yaml', MACHINE_CLASSES)
+        self._write('machine-classes.yaml', machine_classes)
         self._write('volume-classes.yaml', VOLUME_CLASSES)
         self._write('token', server.berth('pool', 'join-token', name, *(f'--label={label}' for label in labels)).stdout)
         self.libvirt = Libvirt(self.home)
@@ -305,10 +307,12 @@ class RealHost:
             'machine-runtime', 'runtime', 'machine', '--socket', self.machine_socket, '--libvirt', self.libvirt.uri,
             '--dir', self.path('machines'), '--run-dir', self.path('guests'), '--classes',
             self.path('machine-classes.yaml'), '--images', self.path('images'), '--local-disk', '64Mi',
-            '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s')
+            '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
+            *machine_runtime)
         self.volume_runtime = self._process(
             'volume-runtime', 'runtime', 'volume', '--socket', self.volume_socket, '--dir', self.path('disks'),
-            '--classes', self.path('volume-classes.yaml'), '--capacity', '1Gi', '--images', self.path('images'))
+            '--classes', self.path('volume-classes.yaml'), '--capacity', '1Gi', '--images', self.path('images'),
+            *volume_runtime)
         self.poollet = self._process(
             'poollet', 'poollet', '--server', fleet_fixture.gateway_address(server), '--token-file', self.path('token'),
             '--data-dir', self.path('data'), '--name', name,
@@ -434,11 +438,13 @@ class HostedServer(berth_fixture.Server):
 class RealHostTestCase(berth_fixture.ServerTestCase):
     """A server and one real host, whose logs are shown when a test fails."""
 
+    HOST = {}  # more arguments of RealHost
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.server.kubectl('apply', '-f', '-', input=API_CLASSES)
-        cls.host = RealHost(cls.server, 'alpha')
+        cls.host = RealHost(cls.server, 'alpha', **cls.HOST)
         cls.addClassCleanup(cls.host.close)
         cls.host.start()
         berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
