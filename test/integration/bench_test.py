@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Benches of a whole cluster run in a tiny world and print every figure, whatever its value."""
+"""Benches of a whole cluster, and of real guests, run in a tiny world and print every figure, whatever its value."""
 
 import json
+import os
 import shutil
 import tempfile
 import unittest
@@ -17,6 +18,7 @@ class Bench(unittest.TestCase):
     def figures(self, bench, *arguments):
         folder = tempfile.mkdtemp(prefix='berth-test-', dir='/var/tmp')
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        os.chmod(folder, 0o711)  # guests have a user of their own
         ran = berth_fixture.run([berth_fixture.binary(), 'bench', bench, '--quick', '-o', 'json', '--dir', folder,
                                  *arguments], timeout=300)
         lines = [json.loads(line) for line in ran.stdout.splitlines()]
@@ -44,6 +46,17 @@ class Bench(unittest.TestCase):
                          {'fsync_per_s', 'recovery_ms', 'recovery_all_s', 'loss_to_replacement_s', 'loss_to_move_s'})
         for line in lines:
             self.assertLessEqual(PARAMS, set(line['params']), line)
+
+    def test_boot_prints_every_figure_and_what_it_is_made_of(self):
+        lines = {line['metric']: line for line in self.figures('boot', '--guests', '1', '--acceleration', 'tcg')}
+        self.assertEqual(set(lines), {'create_to_running_ms', 'create_to_userspace_ms', 'control_plane_ms'})
+        running, own = lines['create_to_running_ms'], lines['control_plane_ms']
+        params = running['params']
+        self.assertLessEqual({'acceleration', 'bind_ms', 'build', 'guests', 'libvirt_ms', 'qemu_img_ms', 'rounds'}, set(params))
+        self.assertEqual(params['acceleration'], 'tcg')
+        parts = own['value'] + float(params['libvirt_ms']) + float(params['qemu_img_ms'])
+        self.assertAlmostEqual(parts, running['value'], delta=1)
+        self.assertGreater(lines['create_to_userspace_ms']['value'], running['value'])
 
     def test_a_world_that_is_too_small_is_refused(self):
         with self.assertRaisesRegex(berth_fixture.Failure, '--hosts 1: expected 4 to 20000'):
