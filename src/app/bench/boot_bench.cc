@@ -199,6 +199,9 @@ rt::Task<Result<std::vector<Figure>>> Measure(const BootBenchOptions* options,
     if (done < of) options->progress(fmt::format("{} of {}: {}", done, of, step));
   };
   CO_TRY_STATUS(co_await host->Bring(told));
+  if (!std::filesystem::exists(HostLayout(*layout).demo_image())) {
+    co_return NotFound("the demo image could not be made: `berth image build` says why");
+  }
   CO_TRY_STATUS(co_await world->MakeNamespace(kNamespace));
   CO_TRY_STATUS(co_await world->Watch(kNamespace));
   Run run{.options = *options, .host = *layout, .world = *world, .acceleration = {}};
