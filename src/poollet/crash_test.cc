@@ -214,13 +214,13 @@ TEST(PoolletCrash, C37_EverythingConvergesAfterRandomDeaths) {
     EXPECT_TRUE(world.Until([&] {
       for (int i = 0; i < 6; ++i) {
         const std::string uid = "m" + std::to_string(i);
-        // What was refused on the way, or is gone (an earlier copy was being removed), is not wanted
-        // here any more: the server places it anew.
+        // What was refused on the way, or is gone (an earlier copy was being removed), is here
+        // again only when the server says so again.
+        const bool want = wanted.contains(uid);
         const auto gone = world.server.gone.find(uid);
-        const bool is_gone = wanted.contains(uid) && gone != world.server.gone.end() &&
-                             gone->second == wanted.at(uid);
-        const bool want = wanted.contains(uid) && !is_gone && !world.server.refused.contains(uid);
-        if (world.server.refused.contains(uid)) continue;
+        const bool is_gone =
+            want && gone != world.server.gone.end() && gone->second == wanted.at(uid);
+        if (is_gone || world.server.refused.contains(uid)) continue;
         if (world.host.Objects(uid) != (want ? 1 : 0)) return false;
         if (want && world.host.Running(uid) != 1) return false;
       }
