@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/strings.h"
 #include "berth/agent/v1/agent.pb.h"
 #include "poollet/host/host.h"
 #include "rt/deadline.h"
@@ -107,8 +108,15 @@ rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Host::Attach(pb::TunnelRequ
   wanted.options.insert(request.options().begin(), request.options().end());
   auto attached = co_await rt::WithDeadline(port->second.host->Attach(std::move(wanted)),
                                             options_.reconcile.call_limit);
-  if (attached.status().Is(Reason::kMethodNotSupported)) co_return unserved;
-  co_return attached;
+  if (!attached.status().Is(Reason::kMethodNotSupported)) co_return attached;
+  // A runtime that knows the call says why; one that does not has nothing to say.
+  constexpr std::string_view kItself = "this runtime ";
+  const std::string_view why = attached.status().message();
+  const size_t itself = why.find(kItself);
+  if (itself == why.npos) co_return unserved;
+  co_return Status(
+      Reason::kMethodNotSupported,
+      "the runtime of this host " + Printable(why.substr(itself + kItself.size()).substr(0, 256)));
 }
 
 rt::Task<Status> Host::Tunnel(pb::TunnelRequest request, net::MessageStream* stream) {
