@@ -7,12 +7,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 
 #include "base/log.h"
+#include "base/proc_file.h"
 #include "base/strings.h"
 
 namespace berth::poollet {
@@ -20,8 +19,7 @@ namespace {
 
 // "4711 (name (with) anything) S 1 …": counted behind the last parenthesis, the state is field 3.
 std::optional<uint64_t> StartTicksOf(int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string text = ReadProcFile("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 > text.size()) return std::nullopt;
   const auto fields = Split(std::string_view(text).substr(name_end + 2), ' ');

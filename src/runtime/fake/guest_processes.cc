@@ -12,12 +12,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <utility>
 
 #include "base/log.h"
+#include "base/proc_file.h"
 #include "base/strings.h"
 
 namespace berth::runtime {
@@ -43,8 +43,7 @@ void Close(int& fd) {
 }  // namespace
 
 uint64_t StartTicksOf(int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string text = ReadProcFile("/proc/" + std::to_string(pid) + "/stat");
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;
   const auto fields = Split(std::string_view(text).substr(name_end + 2), ' ');

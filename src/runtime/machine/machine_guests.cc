@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guests as processes, for whoever kills them at their deadline, and what they said.
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
+#include "base/proc_file.h"
 #include "base/strings.h"
 #include "iri/labels.h"
 #include "runtime/machine/console_log.h"
@@ -14,14 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string ReadAll(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 // 0: it is gone.
 uint64_t StartTicks(const fs::path& process) {
-  const std::string stat = ReadAll(process / "stat");
+  const std::string stat = ReadProcFile((process / "stat").string());
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= stat.size()) return 0;
   const auto fields = Split(std::string_view(stat).substr(name_end + 2), ' ');
@@ -43,7 +38,7 @@ std::map<std::string, Process> ProcessesByUuid() {
   for (const auto& entry : fs::directory_iterator("/proc", failed)) {
     const auto pid = ParseInt(entry.path().filename().string());
     if (!pid.has_value()) continue;
-    const std::string words = ReadAll(entry.path() / "cmdline");
+    const std::string words = ReadProcFile((entry.path() / "cmdline").string());
     const size_t at = words.find(kUuidArgument);
     if (at == std::string::npos) continue;
     const uint64_t ticks = StartTicks(entry.path());
