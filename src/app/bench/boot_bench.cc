@@ -268,6 +268,8 @@ Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options) {
   layout.run_folder = options.run_dir;
   layout.name = "bench";
   layout.acceleration = options.acceleration;
+  // However few cores there are.
+  layout.overcommit_cpu = std::to_string(std::max(options.many, 1));
   layout.user = user;
   layout.gateway = world.gateway();
   layout.kubeconfig = world.folder() + "/data/kubeconfig";

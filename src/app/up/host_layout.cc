@@ -16,8 +16,6 @@
 namespace berth::app {
 namespace {
 
-// Four guests on each core: a machine at home runs many that mostly rest.
-constexpr std::string_view kOvercommitCpu = "4";
 constexpr std::string_view kLocalDisk = "20Gi";
 
 constexpr std::string_view kMachineClasses = R"(# The machine classes of this host; read at start.
@@ -178,7 +176,7 @@ PartCommand HostLayout::MachineRuntime() const {
                              "--classes=" + Path("machine-classes.yaml"),
                              "--images=" + images(),
                              "--local-disk=" + std::string(kLocalDisk),
-                             "--overcommit-cpu=" + std::string(kOvercommitCpu),
+                             "--overcommit-cpu=" + options_.overcommit_cpu,
                              "--acceleration=" + options_.acceleration});
   if (!options_.trace.empty()) command.words.push_back("--trace=" + options_.trace);
   command.rights = options_.rights;

@@ -19,10 +19,11 @@ struct HostOptions {
   std::string name;          // of the host and its machine pool
   std::string acceleration;  // auto, kvm, tcg
   std::optional<ProcessUser> user;
-  std::string rights;      // capabilities for networks, or ""
-  std::string gateway;     // "127.0.0.1:7444"
-  std::string trace;       // file for the machine runtime's spans, or ""
-  std::string kubeconfig;  // of somebody who may make join tokens and classes
+  std::string rights;                // capabilities for networks, or ""
+  std::string gateway;               // "127.0.0.1:7444"
+  std::string overcommit_cpu = "4";  // a machine at home runs many guests that mostly rest
+  std::string trace;                 // file for the machine runtime's spans, or ""
+  std::string kubeconfig;            // of somebody who may make join tokens and classes
 };
 
 // Where a host is if nobody says otherwise: beside the data folder, which is nobody else's.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/up/local_host.h"
 
+#include <fmt/core.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,9 @@ namespace {
 
 constexpr const char* kGuestUser = "libvirt-qemu";
 constexpr Duration kLook = Duration::Millis(50);
+// A socket's path has 107: /config/libvirt/qemu/lib/domain-N-berth-m-<12 characters>/monitor.sock
+// is libvirt's own.
+constexpr size_t kFolderBytesMax = 107 - 67;
 
 struct NeededProgram {
   const char* path;
@@ -57,6 +61,12 @@ std::string MissingForGuests(const std::string& folder, const std::optional<Proc
   }
   if (!programs.empty()) {
     return "there is no " + Join(programs, ", ") + ": apt-get install " + Join(packages, " ");
+  }
+  if (folder.size() > kFolderBytesMax) {
+    return fmt::format("{} has {} characters: libvirt's sockets in it allow {}",
+                       folder,
+                       folder.size(),
+                       kFolderBytesMax);
   }
   if (!user.has_value()) return {};
   const std::string closed = ClosedFolder(folder, *user);
