@@ -6,7 +6,6 @@ volume is made of on behalf of a namespace."""
 import base64
 import crypt
 import gzip
-import hashlib
 import http.client
 import json
 import os
@@ -19,11 +18,10 @@ import unittest
 
 import berth_fixture
 import volume_runtime_test
+from lying_registry import MANIFEST_TYPE, TYPE, make_certificate, sha256
 
 USER, PASSWORD = 'anna', 'correct horse'
 DEADLINE_S = 60
-TYPE = 'application/vnd.ironcore.image.'
-MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json'
 
 CONFIG = '''
 version: 0.1
@@ -32,23 +30,6 @@ storage: {{filesystem: {{rootdirectory: {home}/registry}}}}
 http: {{addr: '127.0.0.1:{port}', tls: {{certificate: {home}/server.pem, key: {home}/server.key}}}}
 auth: {{htpasswd: {{realm: test, path: {home}/htpasswd}}}}
 '''
-
-
-def sha256(content):
-    return 'sha256:' + hashlib.sha256(content).hexdigest()
-
-
-def make_certificate(home):
-    """An authority and what it has signed for 127.0.0.1."""
-    def openssl(*words):
-        subprocess.run(['openssl', *words], check=True, capture_output=True, cwd=home, timeout=60)
-    key = ('-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes')
-    openssl('req', '-x509', *key, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=test')
-    openssl('req', *key, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=registry')
-    with open(os.path.join(home, 'names'), 'w', encoding='utf-8') as file:
-        file.write('subjectAltName=IP:127.0.0.1')
-    openssl('x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2',
-            '-extfile', 'names', '-out', 'server.pem')
 
 
 class Registry:
