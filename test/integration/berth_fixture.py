@@ -458,7 +458,13 @@ class ServerTestCase(unittest.TestCase):
         super().run(result)
         if result is not None and (len(result.failures), len(result.errors)) != before:
             print(f'--- end of the log of the server of {self.id()} ---\n{self.server.log_tail()}\n---', flush=True)
+            for text in self.more_logs():
+                print(text, flush=True)
         return result
+
+    def more_logs(self):
+        """What else is shown on a failure."""
+        return []
 
 
 def each_kubectl(test):

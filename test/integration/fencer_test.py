@@ -55,12 +55,8 @@ class Fencer(berth_fixture.ServerTestCase):
                 except ProcessLookupError:
                     pass
 
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            print(self.host.logs(), flush=True)
-        return result
+    def more_logs(self):
+        return [self.host.logs()]
 
     @classmethod
     def fencer_pid(cls):

@@ -92,13 +92,8 @@ class Fleet(berth_fixture.ServerTestCase):
             cls.addClassCleanup(host.close)
             cls.hosts[name] = host.start()
 
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            for host in self.hosts.values():
-                print(host.logs(), flush=True)
-        return result
+    def more_logs(self):
+        return [host.logs() for host in self.hosts.values()]
 
     def setUp(self):
         for name in self.hosts:

@@ -449,9 +449,5 @@ class RealHostTestCase(berth_fixture.ServerTestCase):
         cls.host.start()
         berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
 
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            print(self.host.logs(), flush=True)
-        return result
+    def more_logs(self):
+        return [self.host.logs()]

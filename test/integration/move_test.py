@@ -44,13 +44,8 @@ class Move(berth_fixture.ServerTestCase):
         for name, host in cls.hosts.items():
             berth_fixture.eventually(DEADLINE_S, host.is_ready, f'{name} is ready\n{host.logs()}')
 
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            for host in self.hosts.values():
-                print(host.logs(), flush=True)
-        return result
+    def more_logs(self):
+        return [host.logs() for host in self.hosts.values()]
 
     def machine(self):
         return json.loads(self.server.kubectl('get', 'machine', 'mover', '-o', 'json').stdout)

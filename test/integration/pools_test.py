@@ -46,13 +46,8 @@ class Pools(berth_fixture.ServerTestCase):
         for name in cls.hosts:
             cls.await_ready(name, 'True')
 
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            for host in self.hosts.values():
-                print(host.logs(), flush=True)
-        return result
+    def more_logs(self):
+        return [host.logs() for host in self.hosts.values()]
 
     @classmethod
     def ready(cls, pool):

@@ -44,13 +44,8 @@ class Snapshots(berth_fixture.ServerTestCase):
         for host in cls.hosts.values():
             berth_fixture.eventually(DEADLINE_S, host.is_ready, f'the pool is ready\n{host.logs()}')
 
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            for host in self.hosts.values():
-                print(host.logs(), flush=True)
-        return result
+    def more_logs(self):
+        return [host.logs() for host in self.hosts.values()]
 
     def volume(self, name, size='4Mi', more=''):
         self.server.kubectl('apply', '-f', '-', input=VOLUME.format(name=name, size=size, more=more))

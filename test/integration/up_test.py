@@ -23,12 +23,8 @@ class Up(berth_fixture.ServerTestCase):
         cls.addClassCleanup(cls.server.close)
         cls.server.start()
 
-    def run(self, result=None):
-        before = (len(result.failures), len(result.errors))
-        super().run(result)
-        if (len(result.failures), len(result.errors)) != before:
-            print(self.server.logs(), flush=True)
-        return result
+    def more_logs(self):
+        return [self.server.logs()]
 
     def boots(self):
         """How often the guest has said hello."""

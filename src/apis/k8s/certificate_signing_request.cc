@@ -92,10 +92,6 @@ void ValidateUpdate(const CertificateSigningRequest& now,
   }
 }
 
-bool IsDecision(std::string_view type) {
-  return type == kCertificateApproved || type == kCertificateDenied;
-}
-
 void CheckConditions(const CertificateSigningRequest& now, meta::FieldErrors& errors) {
   const meta::FieldPath path = core::StatusPath().Child("conditions");
   const auto& conditions = now.status.conditions;
@@ -173,6 +169,10 @@ constexpr auto kSubresources = std::to_array<std::string_view>({"approval"});
 constexpr auto kShortNames = std::to_array<std::string_view>({"csr"});
 
 }  // namespace
+
+bool IsDecision(std::string_view condition_type) {
+  return condition_type == kCertificateApproved || condition_type == kCertificateDenied;
+}
 
 const CertificateCondition* FindCondition(const CertificateSigningRequest& request,
                                           std::string_view type) {

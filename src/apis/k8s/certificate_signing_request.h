@@ -98,6 +98,8 @@ BERTH_DESCRIBE(CertificateSigningRequest,
                BERTH_FIELD(spec, "spec", "What is asked for.", {.always = true}),
                BERTH_FIELD(status, "status", "What became of it."))
 
+// Approved or Denied: what a person says, through the subresource approval.
+bool IsDecision(std::string_view condition_type);
 // Null if there is none.
 const CertificateCondition* FindCondition(const CertificateSigningRequest& request,
                                           std::string_view type);

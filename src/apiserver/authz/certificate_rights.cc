@@ -16,15 +16,11 @@ namespace {
 namespace k8s = apis::k8s;
 using Conditions = std::vector<k8s::CertificateCondition>;
 
-bool IsDecision(const k8s::CertificateCondition& condition) {
-  return condition.type == k8s::kCertificateApproved || condition.type == k8s::kCertificateDenied;
-}
-
 // Decisions, and everything else.
 std::pair<Conditions, Conditions> Split(const Conditions& conditions) {
   std::pair<Conditions, Conditions> parts;
   for (const auto& condition : conditions) {
-    (IsDecision(condition) ? parts.first : parts.second).push_back(condition);
+    (k8s::IsDecision(condition.type) ? parts.first : parts.second).push_back(condition);
   }
   return parts;
 }

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"testing"
 	"time"
 
@@ -68,7 +69,7 @@ func TestBuiltInKindsAreWrittenInProtobuf(t *testing.T) {
 	holder, seconds, now := "me", int32(15), metav1.NowMicro()
 	lease, err := clients.CoordinationV1().Leases("default").Create(ctx, &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "l"},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}},
 		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -108,11 +109,11 @@ func TestACertificateIsRequestedApprovedAndUsed(t *testing.T) {
 		}
 		block, _ := pem.Decode(found.Status.Certificate)
 		if block == nil {
-			return wrong("no certificate yet")
+			return fmt.Errorf("no certificate yet")
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err == nil && certificate.Subject.CommonName != "jane" {
-			err = wrong("it is %v's", certificate.Subject)
+			err = fmt.Errorf("it is %v's", certificate.Subject)
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ package interop
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -95,7 +96,7 @@ func TestAManagerLeadsAndAnotherTakesOver(t *testing.T) {
 				return err
 			}
 			if got := found.GetLabels()["noted-by"]; got != who {
-				return wrong("noted by %q, not %q", got, who)
+				return fmt.Errorf("noted by %q, not %q", got, who)
 			}
 			return nil
 		})

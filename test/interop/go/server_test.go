@@ -5,7 +5,6 @@ package interop
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -108,5 +107,3 @@ func eventually(t *testing.T, what string, question func() error) {
 	}
 	t.Fatalf("%s: %v", what, last)
 }
-
-func wrong(format string, arguments ...any) error { return fmt.Errorf(format, arguments...) }
