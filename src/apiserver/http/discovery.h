@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery: which groups, versions and resources are served. Built once from the scheme; clients
-// cache it.
+// Discovery: which groups, versions and resources are served. Made from the scheme when asked for;
+// clients cache it.
 #pragma once
 
 #include <optional>
