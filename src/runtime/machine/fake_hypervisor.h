@@ -107,6 +107,7 @@ class FakeHypervisor final : public Hypervisor {
   }
   rt::Task<Result<std::set<std::string>>> LiveDevices(std::string name) override {
     CO_TRY(Guest* const guest, FindRunning(name));
+    if (!devices_failure.ok()) co_return devices_failure;
     co_return guest->devices;
   }
   rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) override {
@@ -166,6 +167,7 @@ class FakeHypervisor final : public Hypervisor {
   std::string trouble;
   Status start_failure;
   Status attach_failure;
+  Status devices_failure;  // of LiveDevices
   bool heeds_power_button = true;
   bool lets_go = true;              // of devices
   bool looks_after_define = false;  // the connection is opened again while it answers

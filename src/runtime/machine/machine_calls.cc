@@ -119,7 +119,7 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
   shown.status.observed_generation = shown.metadata.generation;
   shown.status.state = StateOf(entry.record, entry.observed);
   const auto state_of = [&entry](const std::string& device) {
-    const bool there = !entry.observed.alive() || entry.live.contains(device);
+    const bool there = !entry.observed.alive() || entry.Shows(device);
     return there ? AttachmentState::kAttached : AttachmentState::kPending;
   };
   for (const iri::MachineVolume& volume : shown.spec.volumes) {

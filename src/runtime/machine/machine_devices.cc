@@ -68,7 +68,7 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
       CO_TRY_STATUS(co_await SaveInside(entry, before));
       co_return attached.Wrap("volume " + Quote(volume.name));
     }
-    entry->live.insert(disk.target);
+    if (entry->live.has_value()) entry->live->insert(disk.target);
   }
   for (const iri::MachineVolume& secret : secrets.volumes) entry->secrets.volumes.push_back(secret);
   CO_TRY_STATUS(co_await PutSecrets(entry));
@@ -169,7 +169,7 @@ rt::Task<Status> MachineHost::UpdateVolume(std::string id, iri::MachineVolume vo
   }
   CO_TRY(const DomainDisk disk, DiskOf(id, *found, deps_.folders));
   if (!disk.secret_uuid.empty()) CO_TRY_STATUS(co_await TakeKey(entry, volume));
-  if (entry->observed.alive() && entry->live.contains(disk.target)) {
+  if (entry->observed.alive() && entry->Shows(disk.target)) {
     CO_TRY_STATUS(
         co_await deps_.hypervisor.ResizeDisk(DomainNameOf(id), disk.target, WholeSectors(bytes)));
   }
@@ -208,7 +208,7 @@ rt::Task<Status> MachineHost::AttachNetworkInterface(std::string id, iri::Machin
       CO_TRY_STATUS(co_await deps_.networks.Unplug(id, nic));
       co_return attached.Wrap("network interface " + Quote(nic.name));
     }
-    entry->live.insert(described.mac);
+    if (entry->live.has_value()) entry->live->insert(described.mac);
   }
   Changed(*entry, "network interfaces");
   co_return OkStatus();

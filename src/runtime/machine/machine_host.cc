@@ -181,7 +181,7 @@ void MachineHost::OnEvent(const DomainEvent& event) {
       break;
     case Kind::kStopped:
       Observe(*entry, {.state = GuestState::kOff, .off_reason = event.reason});
-      entry->live.clear();
+      entry->live.reset();
       entry->device_event.Set();
       break;
     case Kind::kDeviceRemoved: entry->device_event.Set(); return;

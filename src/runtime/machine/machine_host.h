@@ -115,9 +115,13 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     iri::MachineSpec secrets;
     std::optional<KernelBoot> kernel;  // found before each start
     Observed observed;
-    uint64_t looks = 0;          // of the host, when that was observed
-    std::set<std::string> live;  // devices of the running guest
-    rt::Gate saving{1};          // whoever changes the record or the guest's devices
+    uint64_t looks = 0;  // of the host, when that was observed
+    // Devices of the running guest. Not asked for yet: those that it was started with, all of them.
+    std::optional<std::set<std::string>> live;
+    bool Shows(const std::string& device) const {
+      return !live.has_value() || live->contains(device);
+    }
+    rt::Gate saving{1};  // whoever changes the record or the guest's devices
     bool is_gone = false;
     bool is_tended = false;  // its task runs
     rt::Event nudge;         // ends a pause of the task

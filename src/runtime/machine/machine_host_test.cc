@@ -313,6 +313,19 @@ TEST(MachineHost, WhatHappenedWhileItWasAwayIsNoticed) {
   EXPECT_EQ(world.ReasonOf(id), "Crashed");
 }
 
+TEST(MachineHost, AGuestHasTheDisksItWasStartedWithBeforeItIsAsked) {
+  MachineWorld world;
+  world.hypervisor.devices_failure = Unavailable("libvirt is busy");
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes.push_back(world.Volume("data", "odb"));
+  const Result<iri::Machine> made = world.Await(world.host().CreateMachine(wanted));
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE(world.Becomes(made->metadata.id, MachineState::kRunning));
+  for (const iri::AttachmentStatus& volume : world.Get(made->metadata.id).status.volumes) {
+    EXPECT_EQ(volume.state, iri::AttachmentState::kAttached) << volume.name;
+  }
+}
+
 TEST(MachineHost, AGuestThatDoesNotHearItsPowerButtonLosesItsPlug) {
   MachineWorld world;
   world.hypervisor.heeds_power_button = false;

@@ -214,7 +214,7 @@ rt::Task<Status> MachineHost::StopGuest(Pointer entry) {
   }
   CO_TRY_STATUS(co_await deps_.hypervisor.Destroy(name));
   Observe(*entry, {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed});
-  entry->live.clear();
+  entry->live.reset();
   Changed(*entry, "state");
   co_return OkStatus();
 }
