@@ -73,6 +73,7 @@ void CollectVolume(const storage::VolumeSpec& spec, const std::string& at, Colle
   if (spec.encryption) {
     out.Add(k8s::kSecretKind, spec.encryption->secret_ref.name, at + ".encryption.secretRef");
   }
+  out.Add(k8s::kSecretKind, spec.image_pull_secret_ref, at + ".imagePullSecretRef");
   if (spec.data_source) {
     out.Add(storage::kVolumeSnapshotKind,
             spec.data_source->volume_snapshot_ref,
@@ -120,6 +121,7 @@ void Collect(const compute::Machine& machine, Collector& out) {
     }
   }
   if (spec.ignition_ref) out.Add(k8s::kSecretKind, spec.ignition_ref->name, "spec.ignitionRef");
+  out.Add(k8s::kSecretKind, spec.image_pull_secret_ref, "spec.imagePullSecretRef");
 }
 
 void Collect(const storage::Volume& volume, Collector& out) {

@@ -32,6 +32,7 @@ const std::set<std::string> kIntended = {
     "compute.v1alpha1.MachinePoolSpec.unschedulable: only ours",
     "compute.v1alpha1.MachinePoolStatus.agent: only ours",
     "compute.v1alpha1.MachinePoolStatus.facts: only ours",
+    "compute.v1alpha1.MachineSpec.imagePullSecretRef: only ours",
     "compute.v1alpha1.MachineSpec.placement: only ours",
     "compute.v1alpha1.MachineSpec.restartPolicy: only ours",
     "compute.v1alpha1.MachineStatus.placement: only ours",
@@ -51,6 +52,7 @@ const std::set<std::string> kIntended = {
     "storage.v1alpha1.VolumeSnapshotSpec.volumePoolRef: only ours",
     "storage.v1alpha1.VolumeSnapshotStatus.conditions: only ours",
     "storage.v1alpha1.VolumeSnapshotStatus.placement: only ours",
+    "storage.v1alpha1.VolumeSpec.imagePullSecretRef: only ours",
     "storage.v1alpha1.VolumeStatus.placement: only ours",
 };
 

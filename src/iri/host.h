@@ -112,6 +112,13 @@ struct Reservation {
   bool operator==(const Reservation&) const = default;
 };
 
+// Who an object is at the registries of its images.
+struct PullSecret {
+  std::string uid;            // of a machine or a volume
+  std::string docker_config;  // as a Secret of type kubernetes.io/dockerconfigjson holds it
+};
+inline constexpr size_t kPullSecretBytesMax = size_t{64} * 1024;
+
 class HostRuntime {
  public:
   virtual ~HostRuntime() = default;
@@ -144,6 +151,13 @@ class HostRuntime {
   virtual rt::Task<Status> ResumeGuest(std::string machine_uid) {
     (void)machine_uid;
     co_return Status(Reason::kMethodNotSupported, "this runtime holds no guests");
+  }
+
+  // Kept in memory only, until the object has its images or is gone. It may come before the object
+  // does. One that is new to the runtime is tried at once. Idempotent.
+  virtual rt::Task<Status> SetPullSecret(PullSecret secret) {
+    (void)secret;
+    co_return Status(Reason::kMethodNotSupported, "this runtime takes no pull secrets");
   }
 
   // NotFound if no guest of that uid runs; MethodNotSupported for what the runtime does not have.

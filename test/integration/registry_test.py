@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 import berth_fixture
+import guest_fixture
 import volume_runtime_test
 from lying_registry import MANIFEST_TYPE, TYPE, make_certificate, sha256
 
@@ -226,6 +227,88 @@ class RegistryTest(unittest.TestCase):
     def event(self, runtime, text):
         berth_fixture.eventually(DEADLINE_S, lambda: text in runtime.iri('events', '-o', 'json').stdout,
                                  f'an event with {text!r}; {runtime.iri("events").stdout}')
+
+
+VOLUME = '''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {{name: {name}, namespace: team}}
+spec:
+  volumeClassRef: {{name: plain}}
+  resources: {{storage: 4Mi}}
+  imagePullSecretRef: {{name: {secret}}}
+  dataSource: {{osImage: {{image: "{image}"}}}}
+'''
+
+
+class PullSecrets(berth_fixture.ServerTestCase):
+    """Credentials that come with Secrets of the API, to the host that needs them and to no file of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.home = tempfile.mkdtemp(prefix='berth-registry-')
+        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
+        os.chmod(cls.home, 0o755)
+        cls.registry = Registry(cls.home)
+        cls.addClassCleanup(cls.registry.stop)
+        cls.registry.start()
+        cls.registry.push('os/demo', '1', rootfs=b'disk of the registry'.ljust(1 << 20, b'.'))
+        cls.server.kubectl('create', 'namespace', 'team')
+        cls.server.kubectl('apply', '-f', '-', input=guest_fixture.API_CLASSES)
+        cls.host = guest_fixture.RealHost(cls.server, 'alpha', has=('volumes',), volume_runtime=(
+            '--registry', cls.registry.host, '--registry-ca', cls.registry.ca))
+        cls.addClassCleanup(cls.host.close)
+        cls.host.start()
+        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pool is ready\n{cls.host.logs()}')
+
+    def secret(self, name, config):
+        made = json.dumps({'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': name, 'namespace': 'team'},
+                           'type': 'kubernetes.io/dockerconfigjson', 'stringData': {'.dockerconfigjson': config}})
+        self.server.kubectl('apply', '-f', '-', input=made)
+
+    def volume(self, name, secret):
+        self.server.kubectl('apply', '-f', '-', input=VOLUME.format(
+            name=name, secret=secret, image=f'{self.registry.host}/os/demo:1'))
+
+    def status(self, name):
+        return json.loads(self.server.kubectl('get', 'volume', name, '-n', 'team', '-o', 'json').stdout).get('status', {})
+
+    def becomes(self, name, state):
+        berth_fixture.eventually(DEADLINE_S, lambda: self.status(name).get('state') == state,
+                                 f'{name} {state}: {self.status(name)}\n{self.host.logs()}')
+
+    def says(self, name, text):
+        berth_fixture.eventually(DEADLINE_S, lambda: text in json.dumps(self.status(name).get('conditions', [])),
+                                 f'{name} says {text!r}: {self.status(name)}')
+
+    def test_1_the_image_is_fetched_with_the_secret_of_its_namespace(self):
+        self.volume('first', 'pull')
+        self.says('first', 'secret pull does not exist')
+        self.secret('pull', self.registry.credentials())
+        self.becomes('first', 'Available')
+        disk = self.status('first')['access']['volumeAttributes']['path']
+        volume_runtime_test.qemu_io(disk, 'read -P 0x2e 64 512')
+
+    def test_2_a_secret_that_is_rotated_is_followed(self):
+        wrong = base64.b64encode(f'{USER}:wrong'.encode()).decode()
+        self.secret('rotated', json.dumps({'auths': {self.registry.host: {'auth': wrong}}}))
+        self.volume('second', 'rotated')
+        self.says('second', 'ImageForbidden')
+        self.secret('rotated', self.registry.credentials())
+        self.becomes('second', 'Available')
+
+    def test_3_nothing_secret_is_left_on_the_host(self):
+        both = base64.b64encode(f'{USER}:{PASSWORD}'.encode())
+        for folder, _, names in os.walk(self.host.home):
+            for name in names:
+                path = os.path.join(folder, name)
+                if os.path.isfile(path) and not os.path.islink(path):
+                    with open(path, 'rb') as file:
+                        content = file.read()
+                    for word in (both, PASSWORD.encode()):
+                        self.assertNotIn(word, content, path)
+        self.assertNotIn(PASSWORD, self.server.log())
 
 
 if __name__ == '__main__':

@@ -115,6 +115,7 @@ void CheckMachineSpec(const MachineSpec& spec,
     core::CheckSubdomainName(
         spec.ignition_ref->name, path.Child("ignitionRef").Child("name"), errors);
   }
+  core::CheckReference(spec.image_pull_secret_ref, path.Child("imagePullSecretRef"), errors);
   core::UniqueNames variables;
   for (size_t i = 0; i < spec.efi_vars.size(); ++i) {
     variables.Check(spec.efi_vars[i].name, path.Child("efiVars").Index(i).Child("name"), errors);
@@ -235,7 +236,8 @@ constexpr std::string_view kSelectors[] = {"spec.machinePoolRef.name",
                                            "spec.machineClassRef.name",
                                            "status.placement.poolUID",
                                            "spec.placement.priorityClassName",
-                                           "spec.ignitionRef.name"};
+                                           "spec.ignitionRef.name",
+                                           "spec.imagePullSecretRef.name"};
 
 }  // namespace
 

@@ -33,6 +33,7 @@ struct MachineSpec {
   std::vector<MachineNetworkInterface> network_interfaces;
   std::vector<MachineVolume> volumes;
   std::optional<core::SecretKeySelector> ignition_ref;
+  std::optional<core::LocalObjectReference> image_pull_secret_ref;
   std::vector<EfiVar> efi_vars;
   std::vector<core::Toleration> tolerations;
   std::optional<MachineGuestConfig> guest_config;
@@ -62,6 +63,11 @@ BERTH_DESCRIBE(
                 "ignitionRef",
                 "A Secret's entry with the first-boot configuration; the entry is ignition.yaml "
                 "when none is named."),
+    BERTH_FIELD(
+        image_pull_secret_ref,
+        "imagePullSecretRef",
+        "A Secret of type kubernetes.io/dockerconfigjson: who the machine is at the registries of "
+        "its images."),
     BERTH_FIELD(efi_vars,
                 "efiVars",
                 "Variables of the machine's firmware.",

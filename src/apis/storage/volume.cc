@@ -95,7 +95,8 @@ constexpr std::string_view kSubresources[] = {"binding"};
 constexpr std::string_view kSelectors[] = {"spec.volumePoolRef.name",
                                            "spec.volumeClassRef.name",
                                            "status.placement.poolUID",
-                                           "spec.encryption.secretRef.name"};
+                                           "spec.encryption.secretRef.name",
+                                           "spec.imagePullSecretRef.name"};
 
 }  // namespace
 
@@ -115,6 +116,7 @@ void CheckVolumeSpec(const VolumeSpec& spec,
     core::CheckReference(
         spec.encryption->secret_ref, path.Child("encryption").Child("secretRef"), errors);
   }
+  core::CheckReference(spec.image_pull_secret_ref, path.Child("imagePullSecretRef"), errors);
   if (spec.data_source) CheckDataSource(*spec.data_source, path.Child("dataSource"), errors);
 }
 

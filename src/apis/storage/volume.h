@@ -62,6 +62,7 @@ struct VolumeSpec {
   std::vector<core::Toleration> tolerations;
   std::optional<VolumeEncryption> encryption;
   std::optional<VolumeDataSource> data_source;
+  std::optional<core::LocalObjectReference> image_pull_secret_ref;
 };
 BERTH_DESCRIBE(VolumeSpec,
                "com.github.ironcore-dev.ironcore.api.storage.v1alpha1.VolumeSpec",
@@ -84,7 +85,11 @@ BERTH_DESCRIBE(VolumeSpec,
                BERTH_FIELD(unclaimable, "unclaimable", "True: no machine may claim the volume."),
                BERTH_FIELD(tolerations, "tolerations", "Taints of pools that are accepted."),
                BERTH_FIELD(encryption, "encryption", "How the volume is encrypted. Cannot change."),
-               BERTH_FIELD(data_source, "dataSource", "What the new volume is filled with."))
+               BERTH_FIELD(data_source, "dataSource", "What the new volume is filled with."),
+               BERTH_FIELD(image_pull_secret_ref,
+                           "imagePullSecretRef",
+                           "A Secret of type kubernetes.io/dockerconfigjson: who the volume is at "
+                           "the registry of its image."))
 
 struct VolumeAccess {
   std::optional<core::LocalObjectReference> secret_ref;

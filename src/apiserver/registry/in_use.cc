@@ -55,6 +55,18 @@ const SecretUser kSecretUsers[] = {
        const auto& ignition = user.as<apis::compute::Machine>().spec.ignition_ref;
        return ignition ? ignition->name : std::string();
      }},
+    {kMachineKind,
+     "spec.imagePullSecretRef.name",
+     [](const meta::Object& user) {
+       const auto& pull = user.as<apis::compute::Machine>().spec.image_pull_secret_ref;
+       return pull ? pull->name : std::string();
+     }},
+    {kVolumeKind,
+     "spec.imagePullSecretRef.name",
+     [](const meta::Object& user) {
+       const auto& pull = user.as<apis::storage::Volume>().spec.image_pull_secret_ref;
+       return pull ? pull->name : std::string();
+     }},
     {kVolumeKind,
      "spec.encryption.secretRef.name",
      [](const meta::Object& user) {

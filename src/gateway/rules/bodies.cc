@@ -17,6 +17,7 @@
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "base/strings.h"
+#include "gateway/rules/pull_secret.h"
 #include "pki/digest.h"
 
 namespace berth::gateway {
@@ -88,7 +89,29 @@ class Wanted {
   std::set<Need> needs_;
 };
 
+// The registries for which somebody may need credentials.
+std::vector<std::string> ImageRegistries(const Machine& machine) {
+  std::vector<std::string> images;
+  for (const MachineVolume& item : machine.spec.volumes) {
+    if (item.local_disk && !item.local_disk->image.empty())
+      images.push_back(item.local_disk->image);
+  }
+  return RegistriesOf(images);
+}
+std::vector<std::string> ImageRegistries(const Volume& volume) {
+  const auto& source = volume.spec.data_source;
+  if (!source || !source->os_image) return {};
+  return RegistriesOf(std::vector{source->os_image->image});
+}
+
+template <class T>
+void AddPullSecretNeed(const T& object, Wanted& wanted) {
+  if (!object.spec.image_pull_secret_ref || ImageRegistries(object).empty()) return;
+  wanted.Secret(object.spec.image_pull_secret_ref->name);
+}
+
 void AddMachineNeeds(const Machine& machine, const Parts& parts, Wanted& wanted) {
+  AddPullSecretNeed(machine, wanted);
   if (machine.spec.ignition_ref) wanted.Secret(machine.spec.ignition_ref->name);
   for (const MachineVolume& item : machine.spec.volumes) {
     const std::string name = VolumeNameOf(machine, item);
@@ -109,6 +132,7 @@ void AddMachineNeeds(const Machine& machine, const Parts& parts, Wanted& wanted)
 }
 
 void AddVolumeNeeds(const Volume& volume, Wanted& wanted) {
+  AddPullSecretNeed(volume, wanted);
   if (volume.spec.encryption) wanted.Secret(volume.spec.encryption->secret_ref.name);
   if (volume.spec.data_source && volume.spec.data_source->volume_snapshot_ref) {
     wanted.Snapshot(volume.spec.data_source->volume_snapshot_ref->name);
@@ -334,11 +358,31 @@ void FillIgnition(const Machine& machine, const Parts& parts, agent::MachineBody
   body.set_ignition(entry->second.bytes);
 }
 
+template <class T, class Body>
+void FillPullSecret(const T& object, const Parts& parts, Body& body) {
+  if (!object.spec.image_pull_secret_ref) return;
+  const std::vector<std::string> registries = ImageRegistries(object);
+  if (registries.empty()) return;
+  const std::string& name = object.spec.image_pull_secret_ref->name;
+  const Secret* secret = Find(parts.secrets, name);
+  if (secret == nullptr) {
+    body.add_missing("secret " + name + " does not exist");
+    return;
+  }
+  const auto entries = PullSecretFor(*secret, registries);
+  if (entries.ok()) {
+    body.set_image_pull_secret(*entries);
+  } else {
+    body.add_missing(std::string(entries.status().message()));
+  }
+}
+
 void FillMachine(const Machine& machine, const Parts& parts, agent::MachineBody& body) {
   body.set_class_name(machine.spec.machine_class_ref.name);
   body.set_generation(machine.metadata.generation);
   body.set_power_on(machine.spec.power != apis::compute::kPowerOff);
   FillIgnition(machine, parts, body);
+  FillPullSecret(machine, parts, body);
   for (const MachineVolume& item : machine.spec.volumes) {
     *body.add_volumes() = VolumePart(machine, item, parts);
   }
@@ -371,6 +415,7 @@ void FillVolume(const Volume& volume, const Parts& parts, agent::VolumeBody& bod
   }
   const std::string missing = FillEncryption(volume, parts, *body.mutable_encryption());
   if (!missing.empty()) body.add_missing(missing);
+  FillPullSecret(volume, parts, body);
   for (const auto& [key, value] : volume.metadata.labels) (*body.mutable_labels())[key] = value;
 }
 

@@ -410,6 +410,31 @@ TEST_F(BodiesTest, ASnapshotIsTakenOfTheVolumeOnItsPoolOnceThatIsAvailable) {
   EXPECT_EQ(body().missing_size(), 0) << "what was taken outlives its volume";
 }
 
+TEST_F(BodiesTest, P9_APullSecretGoesAlongForTheRegistriesOfTheImages) {
+  apis::compute::MachineVolume disk;
+  disk.name = "root";
+  disk.local_disk.emplace().image = "demo";
+  machine_.spec.volumes.push_back(disk);
+  machine_.spec.image_pull_secret_ref = apis::core::LocalObjectReference{.name = "pull"};
+  EXPECT_EQ(Assemble().machine().missing_size(), 0) << "an image of the host needs none";
+  EXPECT_TRUE(asked_.empty());
+  machine_.spec.volumes[0].local_disk->image = "a.example/os/demo:1";
+  ASSERT_EQ(Assemble().machine().missing_size(), 1);
+  EXPECT_EQ(Assemble().machine().missing(0), "secret pull does not exist");
+  Secret secret;
+  secret.metadata.name = "pull";
+  secret.type = "kubernetes.io/dockerconfigjson";
+  secret.data[".dockerconfigjson"].bytes =
+      R"({"auths":{"a.example":{"auth":"YTph"},"b.example":{"auth":"YjpiYg=="}}})";
+  Have("pull", meta::Object::Of(apis::k8s::kSecretKind, secret));
+  const agent::Assign assign = Assemble();
+  EXPECT_EQ(assign.machine().missing_size(), 0);
+  EXPECT_EQ(assign.machine().image_pull_secret(), R"({"auths":{"a.example":{"auth":"YTph"}}})");
+  secret.data[".dockerconfigjson"].bytes = R"({"auths":{"a.example":{"auth":"YTpi"}}})";
+  Have("pull", meta::Object::Of(apis::k8s::kSecretKind, secret));
+  EXPECT_NE(Assemble().hash(), assign.hash()) << "a Secret that is rotated is followed";
+}
+
 TEST_F(BodiesTest, D17_NothingIsReadThatIsNotNamed) {
   HaveAll();
   Assemble();

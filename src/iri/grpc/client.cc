@@ -510,6 +510,12 @@ class RuntimeClient::Host final : public HostRuntime {
     request.set_machine_uid(machine_uid);
     return connection_.Do(&HostCalls::ResumeGuest, std::move(request));
   }
+  rt::Task<Status> SetPullSecret(PullSecret secret) override {
+    host_pb::SetPullSecretRequest request;
+    request.set_uid(std::move(secret.uid));
+    request.set_docker_config(std::move(secret.docker_config));
+    return connection_.Do(&HostCalls::SetPullSecret, std::move(request));
+  }
   rt::Task<Result<std::unique_ptr<AttachStream>>> Attach(AttachRequest request) override {
     CO_TRY(std::shared_ptr<Link> link, connection_.Connect());
     auto stream = std::make_unique<Attached>(connection_, std::move(link));

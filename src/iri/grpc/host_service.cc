@@ -111,6 +111,14 @@ class HostService final : public host_pb::HostRuntime::CallbackService {
     });
   }
 
+  grpc::ServerUnaryReactor* SetPullSecret(grpc::CallbackServerContext*,
+                                          const host_pb::SetPullSecretRequest* request,
+                                          host_pb::SetPullSecretResponse* response) override {
+    return Serve(scope_, request, response, [this](const host_pb::SetPullSecretRequest& r) {
+      return Done<host_pb::SetPullSecretResponse>(TakePullSecret(r.uid(), r.docker_config()));
+    });
+  }
+
   grpc::ServerBidiReactor<host_pb::AttachFrame, host_pb::AttachFrame>* Attach(
       grpc::CallbackServerContext*) override {
     return net::ServeBidi<host_pb::AttachFrame, host_pb::AttachFrame>(
@@ -118,6 +126,16 @@ class HostService final : public host_pb::HostRuntime::CallbackService {
   }
 
  private:
+  rt::Task<Status> TakePullSecret(std::string uid, std::string docker_config) {
+    if (uid.empty()) co_return BadRequest("pull secret: no uid");
+    if (docker_config.size() > kPullSecretBytesMax) {
+      co_return BadRequest("pull secret: " + std::to_string(docker_config.size()) +
+                           " bytes, the limit is " + std::to_string(kPullSecretBytesMax));
+    }
+    PullSecret secret{.uid = std::move(uid), .docker_config = std::move(docker_config)};
+    co_return co_await runtime_.SetPullSecret(std::move(secret));
+  }
+
   rt::Task<Status> RunAttach(AttachFrames* frames) {
     CO_TRY(const std::optional<host_pb::AttachFrame> first, co_await frames->Read());
     if (!first.has_value() || !first->has_request()) {

@@ -109,7 +109,8 @@ TEST(RuntimeInterface, HasOurAdditionsInAPackageOfTheirOwn) {
                                    "call berth.iri.v1.HostRuntime 4 ListReservations",
                                    "call berth.iri.v1.HostRuntime 5 ListGuests",
                                    "call berth.iri.v1.HostRuntime 6 ResumeGuest",
-                                   "call berth.iri.v1.HostRuntime 7 Attach"}));
+                                   "call berth.iri.v1.HostRuntime 7 Attach",
+                                   "call berth.iri.v1.HostRuntime 8 SetPullSecret"}));
   EXPECT_TRUE(file.service(0)->method(0)->server_streaming());
 }
 

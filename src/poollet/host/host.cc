@@ -101,6 +101,7 @@ void Host::AddPort(ObjectKind kind, std::unique_ptr<Driver> driver, iri::HostRun
   port.host = host;
   Reconciler::Port out;
   out.driver = port.driver.get();
+  out.host = host;
   out.is_idempotent = host != nullptr;
   reconciler_.SetPort(kind, std::move(out));
 }
@@ -171,6 +172,7 @@ rt::Task<Status> Host::RefreshPort(ObjectKind kind) {
     port.runtime_name = version.runtime_name;
     Reconciler::Port out;
     out.driver = port.driver.get();
+    out.host = port.host;
     out.is_idempotent = port.host != nullptr;
     out.runtime_name = version.runtime_name;
     reconciler_.SetPort(kind, std::move(out));

@@ -120,6 +120,7 @@ void ReadMachine(const pb::Assign& assign, std::string_view cluster_id, Desired&
   object.spec.class_name = body.class_name();
   object.spec.ignition_data = body.ignition();
   object.spec.hostname = body.hostname();
+  machine.pull_secret = body.image_pull_secret();
   AddParts(body, assign, machine);
   int64_t disks = 0;
   for (const auto& volume : body.volumes()) {
@@ -153,6 +154,7 @@ void ReadVolume(const pb::Assign& assign, std::string_view cluster_id, Desired& 
   spec.image = body.image();
   spec.image_architecture = body.architecture();
   spec.snapshot_id = IdOf(body.snapshot_handle());
+  volume.pull_secret = body.image_pull_secret();
   // PROTOCOL 6.6: at its full size, whatever the request said.
   if (body.storage_bytes() > AmountOf(desired.amounts, kStorage)) {
     desired.amounts[std::string(kStorage)] = body.storage_bytes();
@@ -196,8 +198,9 @@ bool Strip(pb::Assign& assign) {
   bool had = false;
   if (assign.has_machine()) {
     pb::MachineBody& body = *assign.mutable_machine();
-    had = !body.ignition().empty();
+    had = !body.ignition().empty() || !body.image_pull_secret().empty();
     body.clear_ignition();
+    body.clear_image_pull_secret();
     for (auto& volume : *body.mutable_volumes()) {
       had = had || volume.access().secret_data_size() > 0 || volume.encryption_size() > 0;
       if (volume.has_access()) volume.mutable_access()->clear_secret_data();
@@ -205,8 +208,10 @@ bool Strip(pb::Assign& assign) {
     }
   }
   if (assign.has_volume()) {
-    had = had || assign.volume().encryption_size() > 0;
-    assign.mutable_volume()->clear_encryption();
+    pb::VolumeBody& body = *assign.mutable_volume();
+    had = had || body.encryption_size() > 0 || !body.image_pull_secret().empty();
+    body.clear_encryption();
+    body.clear_image_pull_secret();
   }
   return had;
 }

@@ -29,9 +29,11 @@ struct DesiredMachine {
   RestartPolicy restart = RestartPolicy::kOnFailure;
   Waits volume_waits;
   Waits nic_waits;
+  std::string pull_secret;  // Docker's format; "" for none
 };
 struct DesiredVolume {
   iri::Volume object;
+  std::string pull_secret;  // Docker's format; "" for none
 };
 struct DesiredSnapshot {
   iri::VolumeSnapshot object;

@@ -68,6 +68,13 @@ class Driver {
                                    Situation situation,
                                    std::shared_ptr<const Observation> observed) = 0;
 
+  // The pull secret that the runtime may need now for the images of the object; "" for none.
+  virtual std::string PullSecretFor(const Desired& desired, const Observation& observed) const {
+    (void)desired;
+    (void)observed;
+    return {};
+  }
+
   virtual Step Next(const Desired& desired,
                     const Observation& observed,
                     const Situation& situation) const = 0;

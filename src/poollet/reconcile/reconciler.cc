@@ -182,6 +182,16 @@ rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
     co_return Pass::kDone;
   }
   auto observed = std::make_shared<const Observation>(*std::move(looked));
+  if (item->target.phase == Phase::kAssigned) {
+    const Status given = co_await GivePullSecret(uid, observed);
+    item = Find(uid);
+    if (item == nullptr) co_return Pass::kDone;
+    port = PortOf(item->target.desired->kind);
+    if (!given.ok() || port == nullptr) {
+      if (!given.Is(Reason::kCancelled)) RetryLater(uid, *item, given.Wrap("image pull secret"));
+      co_return Pass::kDone;
+    }
+  }
   const auto objects = observed->AsRuntimeObjects();
   const bool may_be_hidden = MayBeHidden(*item, objects);
   if (!objects.empty()) {
@@ -207,6 +217,21 @@ rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
       NoteRestart(*item, step, *observed);
       co_return co_await Act(uid, std::move(step), std::move(observed));
   }
+}
+
+rt::Task<Status> Reconciler::GivePullSecret(std::string uid,
+                                            std::shared_ptr<const Observation> observed) {
+  const auto desired = Find(uid)->target.desired;
+  const Port* port = PortOf(desired->kind);
+  if (port->host == nullptr) co_return OkStatus();
+  iri::PullSecret secret;
+  secret.uid = uid;
+  secret.docker_config = port->driver->PullSecretFor(*desired, *observed);
+  if (secret.docker_config.empty()) co_return OkStatus();
+  const Status given =
+      co_await rt::WithDeadline(port->host->SetPullSecret(std::move(secret)), options_.call_limit);
+  // One that knows nothing of them has credentials of its own, or the image tells.
+  co_return given.Is(Reason::kMethodNotSupported) ? OkStatus() : given;
 }
 
 // A list may leave something out. Starting another copy because of that would be the worst answer.

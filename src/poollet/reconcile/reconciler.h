@@ -68,6 +68,7 @@ class Reconciler {
   // A runtime and whether its creates are idempotent.
   struct Port {
     Driver* driver = nullptr;
+    iri::HostRuntime* host = nullptr;  // null for a foreign runtime
     bool is_idempotent = true;
     std::string runtime_name;
   };
@@ -123,6 +124,8 @@ class Reconciler {
 
   rt::Task<Status> Work(std::string uid);
   rt::Task<Pass> Look(std::string uid);
+  // Gives the runtime what it needs at registries; ok if that is nothing.
+  rt::Task<Status> GivePullSecret(std::string uid, std::shared_ptr<const Observation> observed);
   rt::Task<Pass> Act(std::string uid, Step step, std::shared_ptr<const Observation> observed);
   rt::Task<Status> Prepare(std::string uid, Step step);
   rt::Task<Pass> Finish(std::string uid);

@@ -82,6 +82,13 @@ class VolumeDriver final : public Driver {
     co_return Internal("a step that volumes do not have");
   }
 
+  std::string PullSecretFor(const Desired& desired, const Observation& observed) const override {
+    const auto& there = std::get<std::vector<iri::Volume>>(observed.objects);
+    const bool is_made =
+        !there.empty() && there.front().status.state == iri::VolumeState::kAvailable;
+    return is_made ? std::string() : std::get<DesiredVolume>(desired.body).pull_secret;
+  }
+
   Step Next(const Desired& desired,
             const Observation& observed,
             const Situation& situation) const override {

@@ -345,6 +345,15 @@ class FakeHost::Host final : public iri::HostRuntime {
         },
         kOther);
   }
+  rt::Task<Status> SetPullSecret(iri::PullSecret secret) override {
+    return host_.Call<Status>(
+        [this, secret = std::move(secret)](const FakeClock&) {
+          if (foreign()) return NotServed();
+          state_.SetPullSecret(secret.uid, secret.docker_config);
+          return OkStatus();
+        },
+        kOther);
+  }
   rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Attach(iri::AttachRequest request) override {
     using Answer = Result<std::unique_ptr<iri::AttachStream>>;
     return host_.Call<Answer>(

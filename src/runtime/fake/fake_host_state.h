@@ -123,6 +123,11 @@ class FakeHostState {
   // The processes of living guests, and what they wait for.
   std::vector<iri::GuestProcess> Guests(const FakeClock& clock);
   Status ResumeGuest(const FakeClock& clock, std::string_view machine_uid);
+  // In memory only: a runtime that died has none.
+  void SetPullSecret(const std::string& uid, const std::string& docker_config) {
+    pull_secrets_[uid] = docker_config;
+  }
+  const std::map<std::string, std::string>& pull_secrets() const { return pull_secrets_; }
   // The events of a machine whose guest runs, as lines. NotFound if none does.
   Result<std::vector<std::string>> LogsOf(const FakeClock& clock, std::string_view machine_uid);
   void SetProcess(std::string_view machine_id, int64_t pid, uint64_t start_ticks);
@@ -226,6 +231,7 @@ class FakeHostState {
   uint64_t last_change_ = 0;
   std::deque<iri::Change> changes_;  // the last is number last_change_
   std::deque<StoredEvent> events_;
+  std::map<std::string, std::string> pull_secrets_;  // by uid
 };
 
 }  // namespace berth::runtime

@@ -28,6 +28,15 @@ Status HostImages::Check(std::string_view reference) const {
   return BadRequest("image " + Quote(reference) + ": this host has no folder of images");
 }
 
+bool HostImages::SetPullSecret(const std::string& uid, std::string docker_config) {
+  const auto found = pull_secrets_.find(uid);
+  if (found != pull_secrets_.end() && found->second == docker_config) return false;
+  if (docker_config.empty()) return pull_secrets_.erase(uid) > 0;
+  if (found == pull_secrets_.end() && pull_secrets_.size() >= kPullSecretsMax) return false;
+  pull_secrets_.insert_or_assign(uid, std::move(docker_config));
+  return true;
+}
+
 rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
   CO_TRY(const image::Reference reference, image::ParseReference(request.reference));
   request.disk_bytes_max = std::min(request.disk_bytes_max, image_bytes_max_);
@@ -38,10 +47,17 @@ rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
   pull.disk_bytes_max = request.disk_bytes_max;
   pull.architecture =
       request.architecture.empty() ? std::string(image::kHostArchitecture) : request.architecture;
-  const auto look = [this, &request, &reference] {
-    return credentials_.For(request.namespace_, reference.registry);
-  };
-  CO_TRY(pull.credentials, co_await files_.Run("images.credentials", look));
+  if (const auto own = pull_secrets_.find(request.uid); own != pull_secrets_.end()) {
+    auto found = image::CredentialsFor(own->second, reference.registry);
+    if (!found.ok()) co_return found.status().Wrap("image pull secret");
+    pull.credentials = *std::move(found);
+  }
+  if (pull.credentials.empty()) {
+    const auto look = [this, &request, &reference] {
+      return credentials_.For(request.namespace_, reference.registry);
+    };
+    CO_TRY(pull.credentials, co_await files_.Run("images.credentials", look));
+  }
   CO_TRY(const rt::Gate::Permit permit, co_await pulls_.Enter());
   co_return co_await puller_.Pull(std::move(pull));
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -29,11 +30,15 @@ class HostImages final : public ImageSource {
 
   Status Check(std::string_view reference) const override;
   rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) override;
+  // Beyond kPullSecretsMax it is dropped, and the image says that it wants credentials.
+  bool SetPullSecret(const std::string& uid, std::string docker_config) override;
   rt::Task<Result<int64_t>> TakenBytes() override { return local_.TakenBytes(); }
 
  private:
   // More at once would only share the same line.
   static constexpr size_t kPullsMax = 4;
+  // Of at most 64 KiB each, and only while images are fetched: 64 MiB.
+  static constexpr size_t kPullSecretsMax = 1000;
 
   rt::BlockingPool& files_;
   const bool has_folder_;
@@ -42,6 +47,7 @@ class HostImages final : public ImageSource {
   const NamespaceCredentials credentials_;
   image::Puller puller_;
   rt::Gate pulls_{kPullsMax};
+  std::map<std::string, std::string> pull_secrets_;  // by uid; never on disk
 };
 
 }  // namespace berth::runtime

@@ -55,7 +55,7 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
     const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);
     CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
     AddTo(next.resources, more);
-    CO_TRY_STATUS(co_await MakeDisk(id, NamespaceOf(*entry), volume));
+    CO_TRY_STATUS(co_await MakeDisk(id, ImageRequestOf(*entry), volume));
   }
   CO_TRY(const DomainDisk disk, DiskOf(id, volume, deps_.folders));
   CO_TRY_STATUS(co_await SetKey(id, volume));

@@ -103,6 +103,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Result<std::vector<iri::LeaseState>>> RenewLease(iri::LeaseRenewal renewal) override;
   rt::Task<Status> SetReservations(std::vector<iri::Reservation> reservations) override;
   rt::Task<Result<std::vector<iri::Reservation>>> ListReservations() override;
+  rt::Task<Status> SetPullSecret(iri::PullSecret secret) override;
   rt::Task<Result<std::vector<iri::GuestProcess>>> ListGuests() override;
   rt::Task<Status> ResumeGuest(std::string machine_uid) override;
   // "console", and "logs": what it said. A console is for many at a time, and ends with its guest.
@@ -172,9 +173,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> Perform(Pointer entry, MachineStep step);
   rt::Task<Status> NoteEnd(Pointer entry);
   rt::Task<Status> StartGuest(Pointer entry);
-  static std::string NamespaceOf(const Entry& entry);
+  // On whose behalf its images are fetched.
+  static ImageRequest ImageRequestOf(const Entry& entry);
   rt::Task<Status> MakeDisk(std::string machine_id,
-                            std::string namespace_name,
+                            ImageRequest request,
                             iri::MachineVolume volume);
   rt::Task<Status> FillFromImage(image::RootDisk disk, iri::LocalDisk wanted, DiskFile part);
   rt::Task<Status> StopGuest(Pointer entry);

@@ -95,8 +95,21 @@ rt::Task<Status> MachineHost::NoteEnd(Pointer entry) {
   co_return OkStatus();
 }
 
-std::string MachineHost::NamespaceOf(const Entry& entry) {
-  return std::string(LabelOf(entry.record.object.metadata, iri::kMachineNamespaceLabel));
+ImageRequest MachineHost::ImageRequestOf(const Entry& entry) {
+  const iri::ObjectMetadata& metadata = entry.record.object.metadata;
+  ImageRequest request;
+  request.namespace_ = LabelOf(metadata, iri::kMachineNamespaceLabel);
+  request.uid = LabelOf(metadata, iri::kMachineUidLabel);
+  return request;
+}
+
+rt::Task<Status> MachineHost::SetPullSecret(iri::PullSecret secret) {
+  if (!deps_.images.SetPullSecret(secret.uid, std::move(secret.docker_config))) {
+    co_return OkStatus();
+  }
+  const Pointer waiting = OfUid(secret.uid);
+  if (waiting != nullptr) Tend(waiting);
+  co_return OkStatus();
 }
 
 rt::Task<Status> MachineHost::FillFromImage(image::RootDisk disk,
@@ -119,7 +132,7 @@ rt::Task<Status> MachineHost::FillFromImage(image::RootDisk disk,
 // A disk that is made elsewhere and gets its name when it is whole; the guest's kernel before it,
 // so that a disk that is there needs no image any more.
 rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
-                                       std::string namespace_name,
+                                       ImageRequest request,
                                        iri::MachineVolume volume) {
   const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
   CO_TRY(const bool there, co_await deps_.folders.Exists(whole.path));
@@ -128,9 +141,7 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
   const int64_t bytes = WholeSectors(volume.local_disk->size_bytes);
   image::ImageFiles files;
   if (!volume.local_disk->image.empty()) {
-    ImageRequest request;
     request.reference = volume.local_disk->image;
-    request.namespace_ = std::move(namespace_name);
     if (bytes > 0) request.disk_bytes_max = bytes;
     Result<image::ImageFiles> fetched = co_await deps_.images.Fetch(std::move(request));
     if (!fetched.ok()) co_return OfImage(fetched.status(), volume.local_disk->image);
@@ -161,9 +172,12 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   CO_TRY_STATUS(co_await PutSecrets(entry));
   for (const iri::MachineVolume& volume : spec.volumes) {
     if (volume.local_disk.has_value())
-      CO_TRY_STATUS(co_await MakeDisk(id, NamespaceOf(*entry), volume));
+      CO_TRY_STATUS(co_await MakeDisk(id, ImageRequestOf(*entry), volume));
     CO_TRY_STATUS(co_await SetKey(id, volume));
   }
+  // It has its images now.
+  const std::string uid = ImageRequestOf(*entry).uid;
+  deps_.images.SetPullSecret(uid, std::string());
   CO_TRY(entry->kernel, co_await deps_.folders.FindKernel(id));
   for (const iri::MachineNic& nic : spec.nics) {
     CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
@@ -239,6 +253,7 @@ rt::Task<Status> MachineHost::RemoveMachine(Pointer entry) {
   CO_TRY_STATUS(co_await deps_.hypervisor.Undefine(name));
   entry->is_gone = true;
   machines_.erase(metadata.id);
+  deps_.images.SetPullSecret(std::string(LabelOf(metadata, iri::kMachineUidLabel)), std::string());
   Say(metadata, EventType::kNormal, "Removed", "Remove", "nothing of it is left");
   changes_.Add(iri::ObjectKind::kMachine, iri::ChangeType::kDeleted, metadata, "deleted");
   co_return OkStatus();

@@ -22,6 +22,7 @@ struct ImageRequest {
   std::string namespace_;    // on whose behalf: whose credentials count
   // What there is room for: of a packed disk no more comes out.
   int64_t disk_bytes_max = image::kDiskBytesMax;
+  std::string uid;  // of the object: whose pull secret counts before those
 };
 
 class ImageSource {
@@ -34,6 +35,12 @@ class ImageSource {
   // architecture; BadRequest: it is not what its digest or its manifest says; Forbidden;
   // Unavailable. Errors name the image.
   virtual rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) = 0;
+  // Who the object of this uid is at registries; "": nobody any more. True if that is new.
+  virtual bool SetPullSecret(const std::string& uid, std::string docker_config) {
+    (void)uid;
+    (void)docker_config;
+    return false;
+  }
   // What images take of the host's disk: a part of its budget.
   virtual rt::Task<Result<int64_t>> TakenBytes() = 0;
 };

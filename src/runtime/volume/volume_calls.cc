@@ -165,6 +165,15 @@ rt::Task<Result<iri::Volume>> VolumeHost::CreateVolume(iri::Volume volume) {
   co_return made;
 }
 
+rt::Task<Status> VolumeHost::SetPullSecret(iri::PullSecret secret) {
+  if (!deps_.images.SetPullSecret(secret.uid, std::move(secret.docker_config))) {
+    co_return OkStatus();
+  }
+  const VolumePtr waiting = OfUid(volumes_, iri::kVolumeUidLabel, secret.uid);
+  if (waiting != nullptr && !waiting->record.is_made()) Tend(waiting);
+  co_return OkStatus();
+}
+
 rt::Task<Status> VolumeHost::ExpandVolume(std::string id, int64_t storage_bytes) {
   CO_TRY(const rt::Gate::Permit permit, co_await admission_.Enter());
   CO_TRY(const VolumePtr entry, FindVolume(id));

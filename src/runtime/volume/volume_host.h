@@ -90,6 +90,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   rt::Task<Result<std::vector<iri::LeaseState>>> RenewLease(iri::LeaseRenewal renewal) override;
   rt::Task<Status> SetReservations(std::vector<iri::Reservation> reservations) override;
   rt::Task<Result<std::vector<iri::Reservation>>> ListReservations() override;
+  rt::Task<Status> SetPullSecret(iri::PullSecret secret) override;
 
  private:
   // What is known of an object beside its record.
@@ -170,6 +171,8 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   rt::Task<Result<SnapshotCopy>> CopyVolume(SnapshotRecord record);
   template <class Pointer>
   rt::Task<Status> RemoveFiles(ShelfKind kind, Pointer entry);
+  // It has its image, or is gone.
+  void ForgetPullSecret(const iri::ObjectMetadata& metadata);
   // Waits until it is worth another try; Cancelled.
   rt::Task<Status> Pause(std::shared_ptr<Worked> worked, Duration pause);
 

@@ -142,6 +142,7 @@ rt::Task<Status> VolumeHost::RemoveFiles(ShelfKind kind, Pointer entry) {
   if constexpr (std::is_same_v<Pointer, VolumePtr>) {
     source = entry->record.object.spec.snapshot_id;
     volumes_.erase(metadata.id);
+    ForgetPullSecret(metadata);
     changes_.Add(ObjectKind::kVolume, ChangeType::kDeleted, metadata, "gone");
   } else {
     source = entry->record.object.volume_id;
@@ -150,6 +151,11 @@ rt::Task<Status> VolumeHost::RemoveFiles(ShelfKind kind, Pointer entry) {
   }
   TendSource(source);  // it may have waited for this one
   co_return OkStatus();
+}
+
+void VolumeHost::ForgetPullSecret(const iri::ObjectMetadata& metadata) {
+  const std::string uid(LabelOf(metadata, iri::kVolumeUidLabel));
+  deps_.images.SetPullSecret(uid, std::string());
 }
 
 rt::Task<Status> VolumeHost::AbandonVolume(VolumePtr entry) {
@@ -181,6 +187,7 @@ rt::Task<Status> VolumeHost::MakeVolume(VolumePtr entry) {
   CO_TRY_STATUS(co_await Save(entry, change));
   entry->key.clear();
   const iri::Volume& volume = entry->record.object;
+  ForgetPullSecret(volume.metadata);
   Say(ObjectKind::kVolume,
       volume.metadata,
       EventType::kNormal,
@@ -243,6 +250,7 @@ rt::Task<Status> VolumeHost::FillFromImage(VolumeRecord record, DiskCopy copy) {
   request.architecture = record.object.spec.image_architecture;
   request.namespace_ = LabelOf(record.object.metadata, iri::kVolumeNamespaceLabel);
   request.disk_bytes_max = copy.bytes;
+  request.uid = LabelOf(record.object.metadata, iri::kVolumeUidLabel);
   CO_TRY(const image::ImageFiles files, co_await deps_.images.Fetch(std::move(request)));
   const std::string name = "image " + Quote(record.object.spec.image);
   if (!files.disk.has_value()) co_return BadRequest(name + ": it has no root disk");
