@@ -52,6 +52,7 @@
 #include "gateway/release_writer.h"
 #include "gateway/revocation_feed.h"
 #include "gateway/rules/ask_book.h"
+#include "gateway/rules/copied_body.h"
 #include "gateway/rules/health_book.h"
 #include "gateway/rules/resync.h"
 #include "gateway/rules/settlement.h"
@@ -285,6 +286,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   LeaseGate admission_;
   // Moves in progress or committed: not confirmed and not assigned (invariant 4).
   std::set<Turn> claims_;
+  CopiedBody copied_;
   Settlement settlement_;
   bool is_concluding_ = false;
   const pki::HmacSha256Key proof_key_;

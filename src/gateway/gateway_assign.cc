@@ -194,7 +194,7 @@ bool Gateway::AssignAtOnce(Session& session,
   const Parts parts;
   if (!NeedsOf(object, parts).empty()) return false;
   index_.SetReferences(entry.uid, entry.key, parts);
-  EncodedAssign assign = AssembleAssign(object, parts, cluster_.incarnation);
+  EncodedAssign assign = AssembleAssign(object, parts, cluster_.incarnation, copied_);
   index_.SetHash(entry.uid, entry.touches, assign.hash);
   SendAssign(session, entry, std::move(assign));
   return true;
@@ -234,7 +234,7 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
     CO_TRY(Parts parts, co_await CollectParts(&*object));
     CO_TRY_STATUS(co_await ClaimInterfaces(&*object, &parts));
     CO_TRY_STATUS(co_await ClaimVolumes(&session, &*object, &parts));
-    assign = AssembleAssign(*object, parts, cluster_.incarnation);
+    assign = AssembleAssign(*object, parts, cluster_.incarnation, copied_);
     index_.SetHash(uid, touches, assign.hash);
   }
   // The world may have changed while parts were read.

@@ -274,11 +274,15 @@ rt::Task<Status> MeasureSmallRate(Run& run, BenchWorld& world, HostProcess& host
   return MeasureRate(run, world, hosts, "cluster_rate_1k", run.options.hosts);
 }
 
-// What is measured with the smaller number of hosts, in this order.
+// What is measured with the smaller number of hosts, in this order. A set has a world of its own:
+// ten thousand machines more would be in the way of the others' figures, and theirs in its.
 struct Part {
   std::string_view name;
   std::string_view title;
   rt::Task<Status> (*measure)(Run& run, BenchWorld& world, HostProcess& hosts);
+};
+constexpr std::array kSetParts = {
+    Part{.name = "set", .title = "a set", .measure = &MeasureSet},
 };
 constexpr std::array kParts = {
     Part{.name = "sessions", .title = "hosts come back", .measure = &MeasureSessions},
@@ -289,7 +293,6 @@ constexpr std::array kParts = {
          .title = "machines as fast as they can be created",
          .measure = &MeasureSmallRate},
     Part{.name = "running", .title = "until they run", .measure = &MeasureRunning},
-    Part{.name = "set", .title = "a set", .measure = &MeasureSet},
     Part{.name = "poollet", .title = "one real poollet", .measure = &MeasurePoollet},
 };
 constexpr std::string_view kManyPart = "many";
@@ -300,19 +303,35 @@ bool IsAsked(const Run& run, std::string_view part) {
 }
 
 // A world of its own has hosts that have just joined.
-rt::Task<Status> MeasureWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
+rt::Task<Status> MeasureParts(Run& run,
+                              BenchWorld& world,
+                              HostProcess& hosts,
+                              std::span<const Part> parts) {
   CO_TRY_STATUS(co_await Prepare(world));
   run.options.progress("hosts join");
   CO_TRY_STATUS(co_await rt::Sleep(kRest));
   CO_TRY(run.rss_empty_mb, world.server().OwnRssMb());
   CO_TRY_STATUS(co_await world.Join(&hosts, 0, run.options.hosts));
   CO_TRY_STATUS(co_await rt::Sleep(kRest));
-  for (const Part& part : kParts) {
+  for (const Part& part : parts) {
     if (!IsAsked(run, part.name)) continue;
     run.options.progress(part.title);
     CO_TRY_STATUS(co_await part.measure(run, world, hosts));
   }
   co_return OkStatus();
+}
+
+rt::Task<Status> MeasureWorld(Run& run,
+                              std::string folder,
+                              std::unique_ptr<HostProcess> hosts,
+                              std::span<const Part> parts) {
+  const bool is_asked =
+      std::ranges::any_of(parts, [&run](const Part& part) { return IsAsked(run, part.name); });
+  if (!is_asked) co_return OkStatus();
+  BenchWorld world(run.loop, run.options.dir + "/" + folder);
+  const Status measured = co_await MeasureParts(run, world, *hosts, parts);
+  CO_TRY_STATUS(co_await world.Close());
+  co_return measured;
 }
 
 rt::Task<Status> MeasureLargeWorld(Run& run, BenchWorld& world, HostProcess& hosts) {
@@ -323,21 +342,19 @@ rt::Task<Status> MeasureLargeWorld(Run& run, BenchWorld& world, HostProcess& hos
   co_return co_await MeasureRate(run, world, hosts, "cluster_rate_5k", run.options.many_hosts);
 }
 
-rt::Task<Status> MeasureAll(Run& run,
-                            std::unique_ptr<HostProcess> hosts,
-                            std::unique_ptr<HostProcess> many) {
-  const bool has_part =
-      std::ranges::any_of(kParts, [&run](const Part& part) { return IsAsked(run, part.name); });
-  if (has_part) {
-    BenchWorld world(run.loop, run.options.dir + "/some");
-    const Status measured = co_await MeasureWorld(run, world, *hosts);
-    CO_TRY_STATUS(co_await world.Close());
-    CO_TRY_STATUS(measured);
-    hosts.reset();
-  }
+// Forked before there are threads.
+struct Hosts {
+  std::unique_ptr<HostProcess> of_set;
+  std::unique_ptr<HostProcess> some;
+  std::unique_ptr<HostProcess> many;
+};
+
+rt::Task<Status> MeasureAll(Run& run, Hosts hosts) {
+  CO_TRY_STATUS(co_await MeasureWorld(run, "set", std::move(hosts.of_set), kSetParts));
+  CO_TRY_STATUS(co_await MeasureWorld(run, "some", std::move(hosts.some), kParts));
   if (run.options.many_hosts == 0 || !IsAsked(run, kManyPart)) co_return OkStatus();
   BenchWorld world(run.loop, run.options.dir + "/many");
-  const Status measured = co_await MeasureLargeWorld(run, world, *many);
+  const Status measured = co_await MeasureLargeWorld(run, world, *hosts.many);
   CO_TRY_STATUS(co_await world.Close());
   co_return measured;
 }
@@ -346,23 +363,27 @@ rt::Task<Status> MeasureAll(Run& run,
 
 std::span<const std::string_view> ClusterBenchParts() {
   static constexpr auto kNames = [] {
-    std::array<std::string_view, kParts.size() + 1> names = {};
-    for (size_t i = 0; i < kParts.size(); ++i) names[i] = kParts[i].name;
-    names.back() = kManyPart;
+    std::array<std::string_view, kSetParts.size() + kParts.size() + 1> names = {};
+    auto at = names.begin();
+    for (const Part& part : kSetParts) *at++ = part.name;
+    for (const Part& part : kParts) *at++ = part.name;
+    *at = kManyPart;
     return names;
   }();
   return kNames;
 }
 
 Result<std::vector<Figure>> RunClusterBench(const ClusterBenchOptions& options) {
-  TRY(auto hosts, HostProcess::Fork());
-  TRY(auto many, HostProcess::Fork());
+  Hosts hosts;
+  for (auto* one : {&hosts.of_set, &hosts.some, &hosts.many}) {
+    TRY(*one, HostProcess::Fork());
+  }
   options.progress("measuring the disk");
   TRY(const double fsyncs, store::MeasureFsyncPerSecond(options.dir, Duration::Seconds(1)));
   rt::AsioLoop loop("bench");
   Run run{.loop = loop, .options = options, .fsync_per_s = fsyncs, .figures = {}};
   run.AddPlain("fsync_per_s", fsyncs, "1/s", {});
-  TRY_STATUS(rt::RunTask(loop, MeasureAll(run, std::move(hosts), std::move(many))));
+  TRY_STATUS(rt::RunTask(loop, MeasureAll(run, std::move(hosts))));
   return std::move(run.figures);
 }
 

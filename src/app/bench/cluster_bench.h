@@ -33,9 +33,9 @@ struct ClusterBenchOptions {
 // The parts that may be asked for by themselves, in their order.
 std::span<const std::string_view> ClusterBenchParts();
 
-// Figures: fsync_per_s, rss_poollet_mb, rss_session_kb, idle_p50_ms, idle_p99_ms, burst_p99_ms,
-// rss_server_mb, cluster_rate_1k, running_rate, set_rate, cluster_rate_5k. Blocks; makes its own
-// loop and processes. REQUIRES: no threads.
+// Figures: fsync_per_s, set_rate, rss_poollet_mb, rss_session_kb, idle_p50_ms, idle_p99_ms,
+// burst_p99_ms, rss_server_mb, cluster_rate_1k, running_rate, cluster_rate_5k. Blocks; makes its
+// own loop and processes. REQUIRES: no threads.
 Result<std::vector<Figure>> RunClusterBench(const ClusterBenchOptions& options);
 
 }  // namespace berth::app

@@ -44,6 +44,8 @@ using MachineNic = apis::compute::MachineNetworkInterface;
 
 constexpr size_t kHashBytes = 16;
 constexpr size_t kArenaBytes = size_t{8} * 1024;
+// What is said of one object beside its body, with its proof: names, numbers and hashes.
+constexpr size_t kRestBytes = 320;
 // What kubectl keeps of the manifest: long, and nothing that a host needs.
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -515,7 +517,9 @@ bool CanReach(const VolumePool& volumes, const MachinePool& machines) {
          volumes.spec.host_ref->name == machines.spec.host_ref->name;
 }
 
-EncodedAssign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation) {
+namespace {
+
+EncodedBody EncodeBody(const meta::Object& object, const Parts& parts) {
   // Messages of messages and maps: dozens of small allocations that all end here.
   alignas(std::max_align_t) static thread_local std::array<char, kArenaBytes> first_block;
   google::protobuf::ArenaOptions memory;
@@ -524,10 +528,6 @@ EncodedAssign AssembleAssign(const meta::Object& object, const Parts& parts, uin
   google::protobuf::Arena arena(memory);
   agent::Assign& assign = *google::protobuf::Arena::CreateMessage<agent::Assign>(&arena);
   const core::PlacementStatus& placement = *apis::PlacementOf(object);
-  assign.set_kind(std::string(object.kind().kind));
-  assign.set_namespace_(object.metadata().namespace_);
-  assign.set_name(object.metadata().name);
-  assign.set_uid(object.metadata().uid);
   ToProto(apis::ToAmounts(placement.resources), *assign.mutable_resources());
   if (&object.kind() == &kMachineKind) {
     FillMachine(object.as<Machine>(), parts, *assign.mutable_machine());
@@ -548,15 +548,42 @@ EncodedAssign AssembleAssign(const meta::Object& object, const Parts& parts, uin
     for (const auto& [key, value] : bucket.metadata.labels) (*body.mutable_labels())[key] = value;
   }
   assign.set_reservation_uid(placement.reservation_uid);
-  EncodedAssign encoded;
-  encoded.bytes = Encode(assign);
-  encoded.hash = pki::Sha256(encoded.bytes).substr(0, kHashBytes);
+  EncodedBody body;
+  body.bytes = Encode(assign);
+  body.hash = pki::Sha256(body.bytes).substr(0, kHashBytes);
+  return body;
+}
+
+}  // namespace
+
+EncodedAssign AssembleAssign(const meta::Object& object,
+                             const Parts& parts,
+                             uint64_t incarnation,
+                             CopiedBody& copied) {
+  const bool is_copy =
+      &object.kind() == &kMachineKind && parts.empty() && CopiedBody::IsCopy(object.as<Machine>());
+  const EncodedBody* body = is_copy ? copied.Find(object.as<Machine>()) : nullptr;
+  EncodedBody made;
+  if (body == nullptr) {
+    made = EncodeBody(object, parts);
+    if (is_copy) copied.Keep(object.as<Machine>(), made);
+    body = &made;
+  }
+  const core::PlacementStatus& placement = *apis::PlacementOf(object);
   agent::Assign rest;
-  rest.set_hash(encoded.hash);
+  rest.set_kind(std::string(object.kind().kind));
+  rest.set_namespace_(object.metadata().namespace_);
+  rest.set_name(object.metadata().name);
+  rest.set_uid(object.metadata().uid);
+  rest.set_hash(body->hash);
   rest.set_incarnation(incarnation);
   rest.set_placement(static_cast<uint64_t>(placement.epoch));
   rest.set_pool_uid(placement.pool_uid);
   rest.set_revision(ParseUint(object.metadata().resource_version).value_or(0));
+  EncodedAssign encoded;
+  encoded.hash = body->hash;
+  encoded.bytes.reserve(body->bytes.size() + kRestBytes);
+  encoded.bytes = body->bytes;
   rest.AppendToString(&encoded.bytes);
   return encoded;
 }

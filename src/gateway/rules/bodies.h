@@ -16,6 +16,7 @@
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "apis/storage/volume_snapshot.h"
+#include "gateway/rules/copied_body.h"
 #include "gateway/rules/words.h"
 #include "meta/object.h"
 
@@ -30,6 +31,11 @@ struct Parts {
   Named<apis::networking::Network> networks;
   Named<apis::k8s::Secret> secrets;
   Named<apis::storage::VolumeSnapshot> snapshots;
+
+  bool empty() const {
+    return volumes.empty() && interfaces.empty() && networks.empty() && secrets.empty() &&
+           snapshots.empty();
+  }
 };
 
 struct Need {
@@ -57,10 +63,13 @@ bool CanReach(const apis::storage::VolumePool& volumes, const apis::compute::Mac
 // An agent::Assign as it goes over the wire. What follows it there is merged into it.
 struct EncodedAssign {
   std::string bytes;
-  std::string hash;  // of the body and of the secrets in it
+  std::string hash;  // of the body and of the secrets in it, whosever it is
 };
 // All but the proof. REQUIRES: apis::IsPlaceable(object.kind()), it is bound, and NeedsOf(object,
 // parts) is empty.
-EncodedAssign AssembleAssign(const meta::Object& object, const Parts& parts, uint64_t incarnation);
+EncodedAssign AssembleAssign(const meta::Object& object,
+                             const Parts& parts,
+                             uint64_t incarnation,
+                             CopiedBody& copied);
 
 }  // namespace berth::gateway

@@ -54,7 +54,7 @@ class BodiesTest : public testing::Test {
       }
     }
     agent::Assign assign;
-    EXPECT_TRUE(assign.ParseFromString(AssembleAssign(object, parts, 1).bytes));
+    EXPECT_TRUE(assign.ParseFromString(AssembleAssign(object, parts, 1, copied_).bytes));
     return assign;
   }
   void UseVolume() {
@@ -76,6 +76,7 @@ class BodiesTest : public testing::Test {
   Secret crypt_;
   std::map<std::string, meta::Object> world_;
   std::set<std::string> asked_;
+  CopiedBody copied_;
 };
 
 TEST_F(BodiesTest, AVolumeComesWithItsAccessAndItsKey) {
@@ -88,6 +89,42 @@ TEST_F(BodiesTest, AVolumeComesWithItsAccessAndItsKey) {
   EXPECT_EQ(part.encryption().at("encryptionKey"), "k");
   EXPECT_FALSE(part.encryption().contains("note"));
   EXPECT_EQ(part.volume_uid(), "v-uid");
+}
+
+TEST_F(BodiesTest, CopiesOfASetShareWhatTheyRunAndNothingElse) {
+  machine_.metadata.owner_references.emplace_back().uid = "set";
+  machine_.metadata.labels["app"] = "web";
+  machine_.spec.machine_class_ref.name = "small";
+  const agent::Assign first = Assemble();
+  machine_.metadata.name = "web-2";
+  machine_.metadata.uid = "m-uid-2";
+  machine_.spec.machine_pool_ref = apis::core::LocalObjectReference{.name = "other"};
+  machine_.status.placement->pool_uid = "p2";
+  const agent::Assign second = Assemble();
+  EXPECT_EQ(second.hash(), first.hash());
+  EXPECT_EQ(second.machine().SerializeAsString(), first.machine().SerializeAsString());
+  EXPECT_EQ(second.uid(), "m-uid-2");
+  EXPECT_EQ(second.name(), "web-2");
+  EXPECT_EQ(second.pool_uid(), "p2");
+  // Whatever differs in what runs is said, however alike they are else.
+  const std::vector<std::function<void()>> changes = {
+      [this] { machine_.metadata.labels["app"] = "db"; },
+      [this] { machine_.metadata.annotations["note"] = "x"; },
+      [this] { machine_.metadata.generation = 2; },
+      [this] { machine_.spec.machine_class_ref.name = "large"; },
+      [this] { machine_.spec.power = apis::compute::kPowerOff; },
+      [this] { machine_.spec.volumes.emplace_back().local_disk.emplace().image = "os"; },
+      [this] { machine_.status.placement->resources["cpu"] = *meta::Quantity::Parse("2"); },
+      [this] { machine_.status.placement->reservation_uid = "r"; }};
+  std::string before = second.hash();
+  for (const auto& change : changes) {
+    change();
+    const agent::Assign remembered = Assemble();
+    EXPECT_NE(remembered.hash(), before);
+    copied_ = {};
+    EXPECT_EQ(Assemble().SerializeAsString(), remembered.SerializeAsString());
+    before = remembered.hash();
+  }
 }
 
 TEST_F(BodiesTest, R6_3_AVolumeThatAnotherClaimsIsNotGivenAway) {
