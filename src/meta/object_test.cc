@@ -114,6 +114,10 @@ TEST(Validate, Metadata) {
             R"(metadata.ownerReferences.uid: Invalid value: "": uid must not be empty)");
   EXPECT_TRUE(
       problem([](ObjectMeta& m) {
+        m.owner_references = {{"a/b/c", "K", "n", "u", {}, {}}};
+      }).starts_with("metadata.ownerReferences.apiVersion: Invalid value: \"a/b/c\": version"));
+  EXPECT_TRUE(
+      problem([](ObjectMeta& m) {
         m.owner_references = {{"v1", "K", "n", "u", true, {}}, {"v1", "K", "m", "w", true, {}}};
       }).starts_with("metadata.ownerReferences: Invalid value: \"K/m\": Only one reference"));
   EXPECT_TRUE(problem([](ObjectMeta& m) {

@@ -144,7 +144,9 @@ void ValidateOwners(const ObjectMeta& metadata, const FieldPath& path, FieldErro
     const auto need = [&](std::string_view field, std::string_view value, std::string_view why) {
       errors.Invalid(path.Child(field), value, why);
     };
-    if (version.empty()) need("apiVersion", owner.api_version, "version must not be empty");
+    if (version.empty() || version.contains('/')) {
+      need("apiVersion", owner.api_version, "version must not be empty");
+    }
     if (owner.kind.empty()) need("kind", owner.kind, "kind must not be empty");
     if (owner.name.empty()) need("name", owner.name, "name must not be empty");
     if (owner.uid.empty()) need("uid", owner.uid, "uid must not be empty");

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -28,11 +29,14 @@ struct Sink {
   bool head_done = false;
   bool too_many_fields = false;
   int length_fields = 0;
+  bool has_odd_length = false;
   int encoding_fields = 0;
   int host_fields = 0;
   std::string encoding;
   unsigned version = 11;
 };
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view View(BeastView text) { return {text.data(), text.size()}; }
 
@@ -60,7 +64,11 @@ class BeastParser final : public http::basic_parser<kIsRequest> {
       ec = http::error::header_limit;
       return;
     }
-    if (field == http::field::content_length) ++sink_.length_fields;
+    if (field == http::field::content_length) {
+      ++sink_.length_fields;
+      // "5, 5" is read as 5 by some and as nothing by others.
+      if (!std::ranges::all_of(View(value), IsDigit)) sink_.has_odd_length = true;
+    }
     if (field == http::field::host) ++sink_.host_fields;
     if (field == http::field::transfer_encoding) {
       ++sink_.encoding_fields;
@@ -205,6 +213,8 @@ Result<size_t> Http1Parser::FeedHead(std::string_view data) {
   }
   if (sink.version != 10 && sink.version != 11) return Fail(505, "only HTTP/1.1 is spoken here");
   if (sink.length_fields > 1) return Fail(400, "more than one Content-Length");
+  if (sink.has_odd_length) return Fail(400, "the Content-Length is no number");
+  if (sink.encoding_fields > 1) return Fail(400, "more than one Transfer-Encoding");
   if (sink.encoding_fields > 0) {
     if (sink.length_fields > 0) return Fail(400, "both Content-Length and Transfer-Encoding");
     if (sink.version == 10) return Fail(400, "Transfer-Encoding in HTTP/1.0");
@@ -245,6 +255,11 @@ Result<size_t> Http1Parser::LookEarly(std::string_view data) {
   }
   if (const auto wrong = Suspicious(lines); !wrong.empty()) {
     return Fail(400, fmt::format("malformed head: {}", wrong));
+  }
+  const size_t first = data.find("\r\n");
+  if (parser_->is_request() && last != std::string_view::npos && first > 0 &&
+      data.substr(0, first).find(" HTTP/") == std::string_view::npos) {
+    return Fail(400, "malformed head: the first line is none of HTTP");
   }
   return size_t{0};
 }

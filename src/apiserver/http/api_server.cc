@@ -151,6 +151,8 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
     co_return co_await guest_streams_.Answer(call);
   }
   const bool on_main = info.subresource.empty();
+  const bool is_of_object = info.verb == "update" || info.verb == "patch";
+  if (is_of_object && info.name.empty()) co_return MethodNotAllowed(*call);
   if (info.verb == "get") co_return co_await handlers_.Get(call);
   if (info.verb == "list") co_return co_await handlers_.List(call);
   if (info.verb == "watch") co_return co_await handlers_.Watch(call);

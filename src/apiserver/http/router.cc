@@ -10,21 +10,24 @@
 namespace berth::apiserver {
 namespace {
 
-std::string CollectionVerb(std::string_view method, const Query& query) {
-  if (method == "GET" || method == "HEAD") {
-    const auto watch = QueryBool(query, "watch");
-    return watch.ok() && *watch ? "watch" : "list";
-  }
-  if (method == "POST") return "create";
-  if (method == "DELETE") return "deletecollection";
-  return ToLower(method);
-}
+// Methods are told apart by their case: "get" is none of them.
+constexpr std::string_view kNoVerb = "other";
 
 std::string ObjectVerb(std::string_view method) {
   if (method == "GET" || method == "HEAD") return "get";
   if (method == "POST") return "create";  // of a subresource
   if (method == "PUT") return "update";
-  return ToLower(method);
+  if (method == "PATCH") return "patch";
+  if (method == "DELETE") return "delete";
+  return std::string(kNoVerb);
+}
+
+Result<std::string> CollectionVerb(std::string_view method, const Query& query) {
+  if (method == "GET" || method == "HEAD") {
+    TRY(const bool is_watch, QueryBool(query, "watch"));
+    return std::string(is_watch ? "watch" : "list");
+  }
+  return method == "DELETE" ? "deletecollection" : ObjectVerb(method);
 }
 
 // A list or watch of fieldSelector=metadata.name=X is about X, so that a rule with resourceNames
@@ -42,7 +45,8 @@ std::string NameFromSelector(const Query& query) {
 
 // The parts behind /api/v1 or /apis/GROUP/VERSION. A namespace is itself a resource: in
 // namespaces/NS[/status] it is the object, in namespaces/NS/RESOURCE it is the scope.
-void ReadResource(const std::vector<std::string>& parts, RequestInfo& info) {
+// Returns whether the path says in which namespace the resource is.
+bool ReadResource(const std::vector<std::string>& parts, RequestInfo& info) {
   size_t at = 0;
   if (parts.size() >= 2 && parts[0] == "namespaces") {
     info.namespace_ = parts[1];
@@ -54,6 +58,7 @@ void ReadResource(const std::vector<std::string>& parts, RequestInfo& info) {
   info.resource = parts[at];
   if (parts.size() > at + 1) info.name = parts[at + 1];
   if (parts.size() > at + 2) info.subresource = parts[at + 2];
+  return at != 0;
 }
 
 // The decoded segments of a path, at least one. No name that we store has a slash or a control
@@ -102,9 +107,21 @@ Result<RequestInfo> ParseRequest(const meta::Scheme& scheme,
   // A resource path has at most namespaces/NS/RESOURCE/NAME/SUB; more is nothing that is served.
   constexpr size_t kMaxParts = 5;
   if (parts.size() > kMaxParts) return info;
-  ReadResource(parts, info);
-  info.kind = scheme.FindResource(info.requested_group, info.version, info.resource);
-  info.verb = info.name.empty() ? CollectionVerb(method, query) : ObjectVerb(method);
+  const bool is_in_namespace = ReadResource(parts, info);
+  if (info.name.empty()) {
+    TRY(info.verb, CollectionVerb(method, query));
+  } else {
+    info.verb = ObjectVerb(method);
+  }
+  const bool has_gap =
+      std::ranges::any_of(parts, [](const std::string& part) { return part.empty(); });
+  if (!has_gap) {
+    info.kind = scheme.FindResource(info.requested_group, info.version, info.resource);
+  }
+  // What belongs to the cluster is in no namespace, nor is the right to see it given there.
+  if (is_in_namespace && info.kind != nullptr && info.kind->scope == meta::Scope::kCluster) {
+    info.kind = nullptr;
+  }
   if (info.verb == "list" || info.verb == "watch") {
     info.name = NameFromSelector(query);
     info.field_selector = query.Get("fieldSelector");

@@ -119,10 +119,24 @@ TEST(Router, NamesNoKindForWhatIsNotServed) {
                            "/apis/apps/v1/deployments",
                            "/apis/compute.example.org/v1alpha1/machines",
                            "/api/v2/secrets",
-                           "/api/v1/namespaces/a/secrets/b/c/d/e"}) {
+                           "/api/v1/namespaces/a/secrets/b/c/d/e",
+                           "/api/v1/namespaces//secrets",
+                           "/api/v1/namespaces/a/secrets//status",
+                           "/api/v1/namespaces/a/namespaces",
+                           "/apis/compute.ironcore.dev/v1alpha1/namespaces/a/machineclasses",
+                           "/apis/compute.ironcore.dev/v1alpha1/namespaces/a/machinepools/b"}) {
     const auto info = Parse("GET", path);
     EXPECT_TRUE(info.is_resource) << path;
     EXPECT_EQ(info.kind, nullptr) << path;
+  }
+}
+
+TEST(Router, KnowsMethodsByTheirExactName) {
+  const char* secret = "/api/v1/namespaces/a/secrets/b";
+  EXPECT_EQ(Parse("PATCH", secret).verb, "patch");
+  for (const char* method : {"get", "Delete", "OPTIONS", "TRACE", "BREW"}) {
+    EXPECT_EQ(Parse(method, secret).verb, "other") << method;
+    EXPECT_EQ(Parse(method, "/api/v1/namespaces/a/secrets").verb, "other") << method;
   }
 }
 

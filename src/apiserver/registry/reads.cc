@@ -8,6 +8,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/registry/continue_token.h"
 #include "base/strings.h"
+#include "meta/field_errors.h"
 
 namespace berth::apiserver {
 
@@ -16,26 +17,29 @@ namespace {
 // Keys per read of the store's history: 1,000 * 2 KiB = 2 MiB at a time.
 constexpr size_t kStorePage = 1'000;
 
+// As Kubernetes words it, and with its status.
 Status CheckListRequest(const ListRequest& request) {
   const std::string& match = request.resource_version_match;
   const bool has_version = !request.resource_version.empty();
-  if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
-    return BadRequest("resourceVersionMatch: Unsupported value: " + Quote(match) +
-                      ": supported values: \"Exact\", \"NotOlderThan\"");
-  }
-  if (!match.empty() && !has_version) {
-    return BadRequest("resourceVersionMatch is forbidden unless resourceVersion is provided");
-  }
-  if (match == "Exact" && request.resource_version == "0") {
-    return BadRequest("resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
-  }
   if (!request.continue_token.empty() && has_version && request.resource_version != "0") {
     return BadRequest("specifying resource version is not allowed when using continue");
   }
-  if (!request.continue_token.empty() && !match.empty()) {
-    return BadRequest("resourceVersionMatch is forbidden when continue is provided");
+  if (match.empty()) return OkStatus();
+  meta::FieldErrors errors;
+  const meta::FieldPath path("resourceVersionMatch");
+  if (!request.continue_token.empty()) {
+    errors.Forbidden(path, "resourceVersionMatch is forbidden when continue is provided");
   }
-  return OkStatus();
+  if (!has_version) {
+    errors.Forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided");
+  }
+  if (match != "Exact" && match != "NotOlderThan") {
+    errors.NotSupported(path, match, {"Exact", "NotOlderThan"});
+  }
+  if (match == "Exact" && request.resource_version == "0") {
+    errors.Forbidden(path, "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
+  }
+  return errors.ToStatus("ListOptions", "meta.k8s.io", "");
 }
 
 // A page that ends early, with the last key in place of its token, gets the token.

@@ -207,7 +207,11 @@ Status RetainKeys(Value& original, const Value& patch) {
   if (!keys->is_array()) return NotAList(kRetainKeys);
   std::unordered_set<std::string_view> retained;
   for (const auto& key : keys->items()) {
-    if (key.is_string()) retained.insert(key.as_string());
+    if (!key.is_string()) {
+      return BadRequest("$retainKeys must be a list of field names, not of " +
+                        std::string(key.type_name()));
+    }
+    retained.insert(key.as_string());
   }
   for (const auto& member : patch.members()) {
     if (!IsDirective(member.key) && !member.value.is_null() && !retained.contains(member.key)) {
