@@ -50,6 +50,12 @@ if(BERTH_SANITIZE)
   endif()
 endif()
 
+# Everything is instrumented for libFuzzer, which is linked to one program only (test/fuzz).
+option(BERTH_FUZZ "build the fuzzers" OFF)
+if(BERTH_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 separate_arguments(BERTH_OPTIMIZE_LIST UNIX_COMMAND "${BERTH_OPTIMIZE}")
 separate_arguments(BERTH_TEST_OPTIMIZE_LIST UNIX_COMMAND "${BERTH_TEST_OPTIMIZE}")
 
