@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/backup_command.h"
 #include "app/bench_command.h"
 #include "app/images/image_command.h"
 #include "app/poollet/fencer_command.h"
@@ -12,6 +13,7 @@
 #include "app/runtime/runtime_command.h"
 #include "app/serve_commands.h"
 #include "app/sim_command.h"
+#include "app/store_command.h"
 #include "app/up/down_command.h"
 #include "cli/commands/table.h"
 #include "cli/guests/guest_commands.h"
@@ -42,7 +44,9 @@ int main(int argc, char** argv) {
   commands.push_back(berth::app::ImageCommand());
   commands.push_back(berth::cli::IriCommand());
   commands.push_back(berth::app::RuntimeCommand());
+  commands.push_back(berth::app::BackupCommand());
   commands.push_back(berth::app::RestoreCommand());
+  commands.push_back(berth::app::StoreCommand());
   commands.push_back(berth::app::BenchCommand());
   commands.push_back(berth::app::FencerCommand());
   commands.push_back(berth::app::SimCommand());

@@ -33,15 +33,17 @@ Status RequireBoth(const cli::Arguments& arguments, std::string_view one, std::s
   return BadRequest("--" + std::string(there) + " needs --" + std::string(missing) + " beside it");
 }
 
-Status ReadEtcdOptions(const cli::Arguments& arguments, ServerOptions& options) {
-  const std::string where = arguments.Text("store");
+}  // namespace
+
+Result<std::optional<store::EtcdOptions>> ReadEtcdOptions(const cli::Arguments& arguments,
+                                                          const std::string& where) {
   if (where == kEmbeddedStore) {
     for (const std::string_view flag : kEtcdFlags) {
       if (arguments.Text(flag).empty()) continue;
       return BadRequest("--" + std::string(flag) + " is for a store like etcd://HOST:PORT, and " +
                         "--store is " + Quote(where));
     }
-    return OkStatus();
+    return std::optional<store::EtcdOptions>();
   }
   store::EtcdOptions etcd;
   TRY_STATUS(store::ParseEtcdUrl(where, etcd));
@@ -58,26 +60,24 @@ Status ReadEtcdOptions(const cli::Arguments& arguments, ServerOptions& options) 
     TRY(const std::string password, pki::ReadPrivateFile(arguments.Text("etcd-password-file")));
     etcd.password = Trim(password);
   }
-  if (!options.commit_trace.empty()) {
-    return BadRequest("--debug-commit-trace is for the embedded store");
-  }
-  options.etcd = std::move(etcd);
-  return OkStatus();
+  return std::optional(std::move(etcd));
 }
-
-}  // namespace
 
 Result<ServerOptions> ReadServerOptions(const cli::Arguments& arguments,
                                         const cli::Environment& environment) {
   ServerOptions options;
   options.data_dir = arguments.Text("data-dir");
   if (options.data_dir.empty()) options.data_dir = DefaultDataDir(environment);
+  options.key_file = arguments.Text("encryption-keys");
   TRY_STATUS(ParseListen(arguments.Text("listen"), options));
   TRY_STATUS(ParseGatewayListen(arguments.Text("gateway-listen"), options));
   TRY_STATUS(ParseDomains(arguments.Text("domains"), options));
   options.names = arguments.List("tls-name");
   options.commit_trace = arguments.Text("debug-commit-trace");
-  TRY_STATUS(ReadEtcdOptions(arguments, options));
+  TRY(options.etcd, ReadEtcdOptions(arguments, arguments.Text("store")));
+  if (options.etcd.has_value() && !options.commit_trace.empty()) {
+    return BadRequest("--debug-commit-trace is for the embedded store");
+  }
   return options;
 }
 

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "app/process/process_flags.h"
 #include "app/server_options.h"
@@ -10,6 +13,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/environment.h"
+#include "store/etcd/etcd_options.h"
 
 namespace berth::app {
 
@@ -58,6 +62,13 @@ inline constexpr std::array kServerFlags = {
               .help = "(storage) File with the password of --etcd-user, closed to others.",
               .variable = "BERTH_ETCD_PASSWORD_FILE",
               .completion = cli::Completion::kFiles},
+    cli::Flag{.name = "encryption-keys",
+              .kind = cli::FlagKind::kText,
+              .value_name = "FILE",
+              .help = "(storage) Keys that Secrets are encrypted with at rest, made if it is not "
+                      "there. pki/encryption-keys in --data-dir.",
+              .variable = "BERTH_ENCRYPTION_KEYS",
+              .completion = cli::Completion::kFiles},
     cli::Flag{.name = "listen",
               .kind = cli::FlagKind::kText,
               .value_name = "ADDR:PORT",
@@ -91,6 +102,16 @@ inline constexpr std::array kServerFlags = {
               .help = "(debug) A file of 16 bytes that is told when commits begin and end."},
 };
 
+// The flag of that name, for commands that need some of them. REQUIRES: there is one.
+consteval cli::Flag ServerFlag(std::string_view name) {
+  size_t at = 0;
+  while (kServerFlags[at].name != name) ++at;
+  return kServerFlags[at];
+}
+
+// The etcd that `where`, a --store, and the flags --etcd-... describe; none for the embedded store.
+Result<std::optional<store::EtcdOptions>> ReadEtcdOptions(const cli::Arguments& arguments,
+                                                          const std::string& where);
 // BadRequest names the flag and its value.
 Result<ServerOptions> ReadServerOptions(const cli::Arguments& arguments,
                                         const cli::Environment& environment);

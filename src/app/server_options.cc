@@ -35,6 +35,10 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
 
 }  // namespace
 
+std::string DefaultKeyFile(const std::string& data_dir) {
+  return data_dir + "/pki/encryption-keys";
+}
+
 Status ParseListen(std::string_view text, ServerOptions& options) {
   TRY(const Endpoint endpoint, ParseEndpoint(text));
   options.host = endpoint.host;

@@ -28,9 +28,13 @@ struct ServerOptions {
   std::vector<std::string> names;  // further names and addresses that clients use
   std::vector<std::string> domains;
   std::optional<store::EtcdOptions> etcd;  // none: the store is in the data folder
+  std::string key_file;  // of what is encrypted at rest; made if missing. "": DefaultKeyFile
   // Not empty: a file of 16 bytes that is told when commits begin and end, for crash tests.
   std::string commit_trace;
 };
+
+// Beside the authority, so that a copy of one has the other.
+std::string DefaultKeyFile(const std::string& data_dir);
 
 // Reads "ADDR:PORT" into host and port. BadRequest names the text.
 Status ParseListen(std::string_view text, ServerOptions& options);

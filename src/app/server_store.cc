@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/poollet/hardware.h"
+#include "app/sealed_server_store.h"
 #include "app/sole/sole_server.h"
 #include "base/log.h"
 #include "base/uid.h"
@@ -118,17 +119,30 @@ rt::Task<Result<std::unique_ptr<ServerStore>>> OpenEtcd(rt::AsioLoop* loop, Serv
   co_return taken;
 }
 
+Result<std::unique_ptr<ServerStore>> OpenEmbedded(rt::AsioLoop& loop,
+                                                  const ServerOptions& options,
+                                                  store::CommitObserver* observer) {
+  store::RocksOptions rocks;
+  rocks.dir = options.data_dir + "/store";
+  rocks.observer = observer;
+  TRY(auto store, store::RocksStore::Open(loop, std::move(rocks)));
+  return std::unique_ptr<ServerStore>(std::make_unique<EmbeddedStore>(std::move(store)));
+}
+
 }  // namespace
 
 rt::Task<Result<std::unique_ptr<ServerStore>>> ServerStore::Open(rt::AsioLoop& loop,
                                                                  ServerOptions options,
                                                                  store::CommitObserver* observer) {
-  if (options.etcd.has_value()) co_return co_await OpenEtcd(&loop, std::move(options));
-  store::RocksOptions rocks;
-  rocks.dir = options.data_dir + "/store";
-  rocks.observer = observer;
-  CO_TRY(auto store, store::RocksStore::Open(loop, std::move(rocks)));
-  co_return std::unique_ptr<ServerStore>(std::make_unique<EmbeddedStore>(std::move(store)));
+  std::string key_file =
+      options.key_file.empty() ? DefaultKeyFile(options.data_dir) : options.key_file;
+  std::unique_ptr<ServerStore> opened;
+  if (options.etcd.has_value()) {
+    CO_TRY(opened, co_await OpenEtcd(&loop, std::move(options)));
+  } else {
+    CO_TRY(opened, OpenEmbedded(loop, options, observer));
+  }
+  co_return co_await SealServerStore(std::move(opened), std::move(key_file));
 }
 
 }  // namespace berth::app

@@ -275,8 +275,18 @@ class OneServerTest(EtcdTestCase):
     def test_the_next_server_need_not_wait_for_one_that_stopped(self):
         self.start().start()
         self.server.stop()
-        with berth_fixture.Server('--store', self.etcd.url) as second:
-            self.assertNotIn('waiting for its end', second.log())
+        second = berth_fixture.Server('--store', self.etcd.url)
+        self.addCleanup(second.close)
+        # Without the first one's authority and keys it is refused.
+        second.start(wait=False)
+        self.assertNotEqual(second.process.wait(DEADLINE_S), 0)
+        self.assertIn('"/guard/encryption" is encrypted with key ', second.log())
+        second.process = None
+        shutil.rmtree(second.data_dir)
+        shutil.copytree(os.path.join(self.server.data_dir, 'pki'), os.path.join(second.data_dir, 'pki'))
+        second.start()
+        self.assertNotIn('waiting for its end', second.log())
+        second.stop()
 
 
 class FlagsTest(unittest.TestCase):

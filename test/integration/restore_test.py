@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An older store is put back under running machines: none of them stops, and what it does not know is shown."""
+"""A backup of the running server is put back under running machines: none of them stops, and what it does not know is shown."""
 
 import json
 import os
 import re
-import shutil
 import unittest
 
 import berth_fixture
@@ -62,10 +61,13 @@ class Restore(berth_fixture.ServerTestCase):
     def test_seq20_no_machine_stops_under_an_older_store(self):
         self.create(f'known-{i}' for i in range(KNOWN))
         self.wait_for(KNOWN)
-        copy = os.path.join(self.server.home, 'copy')
-        self.server.stop()
-        shutil.copytree(self.server.data_dir, copy)
-        self.server.start()
+        copy, passphrase = os.path.join(self.server.home, 'copy'), os.path.join(self.server.home, 'passphrase')
+        with open(passphrase, 'w', encoding='utf-8') as file:
+            file.write('correct horse battery staple\n')
+        os.chmod(passphrase, 0o600)
+        folder = ('--data-dir', self.server.data_dir, '--passphrase-file', passphrase)
+        self.server.berth('backup', copy, *folder)
+        self.server.restart()
         self.server.restart()  # hosts see a term that the copy will not reach at once
         self.create(f'later-{i}' for i in range(LATER))
         self.server.kubectl('delete', 'machine', *(f'known-{i}' for i in range(DELETED)), '--timeout=60s', timeout=90)
@@ -80,14 +82,14 @@ class Restore(berth_fixture.ServerTestCase):
         before = self.guests()
         self.assertEqual(len(before), KNOWN + LATER - DELETED)
 
-        refused = self.server.berth('restore', '--from', copy, '--data-dir', self.server.data_dir, '--yes', check=False)
+        refused = self.server.berth('restore', copy, *folder, '--yes', check=False)
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn('stop it first', refused.stderr)
         self.server.kill()
-        asked = self.server.berth('restore', '--from', copy, '--data-dir', self.server.data_dir, check=False)
+        asked = self.server.berth('restore', copy, *folder, check=False)
         self.assertNotEqual(asked.returncode, 0)
         self.assertIn('--yes', asked.stderr)
-        told = self.server.berth('restore', '--from', copy, '--data-dir', self.server.data_dir, '--yes').stdout
+        told = self.server.berth('restore', copy, *folder, '--yes').stdout
         self.assertIn('incarnation 2', told)
         self.server.start()
 

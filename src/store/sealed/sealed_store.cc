@@ -149,7 +149,7 @@ rt::Task<Status> ResealPrefix(Store* inner,
 
 }  // namespace
 
-rt::Task<Result<Resealed>> ResealAll(Store& inner,
+rt::Task<Result<Resealed>> ResealAll(store::Store& inner,
                                      std::shared_ptr<KeyFile> keys,
                                      SealedKeys sealed) {
   Resealed total;

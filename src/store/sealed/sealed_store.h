@@ -61,7 +61,7 @@ struct Resealed {
 // Seals everything with the first key that is not, a page and a commit per value at a time, while
 // others read and write. Safe to break off and to begin anew. `inner` is the store behind the
 // SealedStore.
-rt::Task<Result<Resealed>> ResealAll(Store& inner,
+rt::Task<Result<Resealed>> ResealAll(store::Store& inner,
                                      std::shared_ptr<KeyFile> keys,
                                      SealedKeys sealed);
 
