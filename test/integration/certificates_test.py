@@ -97,6 +97,32 @@ class Certificates(berth_fixture.ServerTestCase):
         self.assertEqual(who, {'username': 'jane', 'groups': ['devs', 'system:authenticated']})
         self.assertEqual(self.decide('approver', 'jane', 'Denied').status, 422, 'what is approved is not denied')
 
+    def test_a_certificate_that_is_revoked_opens_nothing(self):
+        path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+
+        def holder(name, user):
+            self.assertEqual(self.ask(name, f'/CN={user}').status, 201)
+            self.assertEqual(self.decide('approver', name, 'Approved').status, 200)
+            client = self.server.client(certificate=self.signed(name))
+            self.assertEqual(client.post(path, {}).status, 201)
+            return client
+
+        lost, other = holder('lost-1', 'lost@example.org'), holder('lost-2', 'kept')
+        self.server.berth('certificate', 'revoke', 'lost@example.org')
+        # On the connection that was open all the time.
+        berth_fixture.eventually(10, lambda: lost.post(path, {}).status == 401, 'the end of the certificate')
+        self.assertEqual(other.post(path, {}).status, 201)
+        serial = berth_fixture.run(['openssl', 'x509', '-in', self.file('lost-2.crt'), '-noout', '-serial']).stdout
+        self.server.berth('certificate', 'revoke', '--serial', serial.strip().split('=')[1])
+        berth_fixture.eventually(10, lambda: other.post(path, {}).status == 401, 'the end of the other one')
+        # A restart does not forget, and removing the entries takes it back.
+        for client in (lost, other, self.root):
+            client.close()
+        self.server.restart()
+        self.assertEqual(lost.post(path, {}).status, 401)
+        self.server.kubectl('delete', 'configmap', 'revoked-users', '-n', 'berth-system')
+        berth_fixture.eventually(10, lambda: lost.post(path, {}).status == 201, 'the certificate is good again')
+
     def test_approval_decides_and_nothing_else(self):
         self.assertEqual(self.ask('more', '/CN=more').status, 201)
         found = self.root.get(f'{REQUESTS}/more').json()

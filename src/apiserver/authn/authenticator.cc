@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "pki/certificate_authority.h"
 #include "pki/digest.h"
 #include "pki/token.h"
 
@@ -95,12 +96,15 @@ const Identity* Authenticator::FromCertificate(const std::string& der, WallTime 
     KnownCertificate known{
         .identity = MakeIdentity(std::move(parsed->user), std::move(parsed->groups)),
         .not_before = parsed->not_before,
-        .not_after = parsed->not_after};
+        .not_after = parsed->not_after,
+        .serial = std::move(parsed->serial)};
     found = certificates_.emplace(der, std::move(known)).first;
   }
   // The handshake has checked the times, but a connection may outlive its certificate.
   const KnownCertificate& known = found->second;
   if (now < known.not_before || now > known.not_after) return nullptr;
+  const WallTime issued = known.not_before + pki::kClockSkew;
+  if (revoked_.Covers(known.identity.user, known.serial, issued)) return nullptr;
   return &known.identity;
 }
 

@@ -3,16 +3,19 @@
 // never tells which part was wrong.
 //
 // Tokens are known from their Secrets (pki/token.h), fed in as watch events: a revoked token stops
-// working with the event. Not safe for several threads: it belongs to the API server's loop.
+// working with the event. So do certificates that the ConfigMap revoked-users makes void
+// (revoked_users.h). Not safe for several threads: it belongs to the API server's loop.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "apis/k8s/secret.h"
 #include "apiserver/authn/failure_limiter.h"
+#include "apiserver/authn/revoked_users.h"
 #include "apiserver/identity.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -53,6 +56,8 @@ class Authenticator {
   // valid token (another type, being deleted, damaged) revokes the token of its name.
   void OnSecretChanged(const apis::k8s::Secret& secret);
   void OnSecretDeleted(const apis::k8s::Secret& secret);
+  // Certificates that these cover are refused from now on, on open connections too.
+  void SetRevokedUsers(RevokedUsers revoked) { revoked_ = std::move(revoked); }
   size_t token_count() const { return tokens_.size(); }
 
  private:
@@ -60,6 +65,7 @@ class Authenticator {
     Identity identity;
     WallTime not_before;
     WallTime not_after;
+    std::string serial;
   };
   struct KnownToken {
     std::string hash;  // 32 bytes
@@ -76,6 +82,7 @@ class Authenticator {
 
   ByText<KnownCertificate> certificates_;  // by DER: parsing costs more than the rest of a request
   ByText<KnownToken> tokens_;              // by id
+  RevokedUsers revoked_;
   FailureLimiter failures_;
   metrics::Counter& by_certificate_;
   metrics::Counter& by_token_;

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 
 #include "pki/certificate_authority.h"
 #include "pki/digest.h"
@@ -112,6 +113,27 @@ TEST_F(AuthenticatorTest, AnExpiredCertificateIsRefusedOnALivingConnection) {
                     peer, "", kPath, kNow + Duration::Hours(1) + Duration::Seconds(1)),
                 "expired");
   ExpectRefused(authenticator_.Authenticate(peer, "", kPath, kNow - Duration::Minutes(6)), "early");
+}
+
+TEST_F(AuthenticatorTest, ARevokedCertificateIsRefusedOnALivingConnection) {
+  const auto peer = Client({.user = "ann", .groups = {"dev"}});
+  const auto other = Client({.user = "bob"});
+  const auto refused = [&](const std::map<std::string, std::string>& entries) {
+    authenticator_.SetRevokedUsers(RevokedUsers(entries));
+    EXPECT_TRUE(authenticator_.Authenticate(other, "", kPath, kNow).ok());
+    return !authenticator_.Authenticate(peer, "", kPath, kNow).ok();
+  };
+  const std::string serial = pki::ParseClientCertificate(peer.certificate_der).value().serial;
+  EXPECT_FALSE(refused({}));
+  EXPECT_TRUE(refused({{"user.ann", FormatRfc3339(kNow)}}));
+  EXPECT_TRUE(refused({{"user.ann", "a time that nobody can read"}}));
+  EXPECT_FALSE(refused({{"user.ann", FormatRfc3339(kNow - Duration::Seconds(1))}}))
+      << "issued afterwards";
+  EXPECT_TRUE(refused({{"userhex.616e6e", FormatRfc3339(kNow)}}));
+  EXPECT_FALSE(refused({{"userhex.61zz", FormatRfc3339(kNow)}, {"nonsense", "x"}}));
+  EXPECT_TRUE(refused({{"serial." + serial, ""}}));
+  EXPECT_FALSE(refused({{"serial.00", ""}}));
+  EXPECT_FALSE(refused({})) << "taken back";
 }
 
 TEST_F(AuthenticatorTest, CertificatesThatAreNotForClientsAreRefused) {

@@ -3,10 +3,13 @@
 
 #include <utility>
 
+#include "apis/k8s/config_map.h"
 #include "apis/k8s/secret.h"
+#include "apiserver/authn/revoked_users.h"
 #include "apiserver/authz/policy_objects.h"
 #include "base/log.h"
 #include "meta/at_rest.h"
+#include "meta/field_selector.h"
 #include "pki/token.h"
 #include "rt/sleep.h"
 
@@ -21,6 +24,12 @@ constexpr Duration kRetryPause = Duration::Millis(200);
 Selection SelectionOf(const meta::KindInfo& kind) {
   Selection selection;
   if (&kind == &k8s::kSecretKind) selection.namespace_ = pki::kTokenNamespace;
+  if (&kind == &k8s::kConfigMapKind) {
+    selection.namespace_ = pki::kTokenNamespace;
+    // Hosts have a record each in this namespace.
+    selection.fields = meta::FieldSelector(
+        {{.field = "metadata.name", .value = std::string(kRevokedUsersRecord), .equal = true}});
+  }
   return selection;
 }
 
@@ -33,6 +42,7 @@ rt::Task<Result<std::unique_ptr<PolicyFeed>>> PolicyFeed::Start(rt::Loop& loop,
   std::unique_ptr<PolicyFeed> feed(new PolicyFeed(loop, registry, authorizer, authenticator));
   auto kinds = PolicyKinds();
   kinds.push_back(&k8s::kSecretKind);
+  kinds.push_back(&k8s::kConfigMapKind);
   for (const meta::KindInfo* kind : kinds) {
     auto watch = co_await feed->Load(kind);
     if (!watch.ok()) {
@@ -109,6 +119,8 @@ rt::Task<Status> PolicyFeed::Follow(const meta::KindInfo* kind,
 void PolicyFeed::Apply(const meta::Object& object) {
   if (&object.kind() == &k8s::kSecretKind) {
     authenticator_.OnSecretChanged(object.as<k8s::Secret>());
+  } else if (&object.kind() == &k8s::kConfigMapKind) {
+    authenticator_.SetRevokedUsers(RevokedUsers(object.as<k8s::ConfigMap>().data));
   } else {
     OnPolicyChanged(authorizer_, object);
   }
@@ -120,6 +132,10 @@ void PolicyFeed::Forget(const meta::KindInfo& kind, const ObjectKey& key) {
     gone.metadata.namespace_ = key.namespace_;
     gone.metadata.name = key.name;
     authenticator_.OnSecretDeleted(gone);
+    return;
+  }
+  if (&kind == &k8s::kConfigMapKind) {
+    authenticator_.SetRevokedUsers({});
     return;
   }
   const PolicyKey policy_key{.namespace_ = key.namespace_, .name = key.name};

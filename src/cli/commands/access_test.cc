@@ -102,6 +102,20 @@ TEST_F(AccessTest, TheNamespaceOfTokensIsMadeIfItIsMissing) {
   EXPECT_EQ(Run({"token", "create", "ci"}).code, 0);
 }
 
+TEST_F(AccessTest, RevokesCertificatesOfUsersAndByNumber) {
+  const std::string path =
+      "PATCH /api/v1/namespaces/berth-system/configmaps/revoked-users?fieldManager=berth";
+  server().On(path, "{}");
+  const auto revoked = Run({"certificate", "revoke", "jane", "a@b", "--serial", "3F09"});
+  EXPECT_EQ(revoked.out,
+            "certificates of user jane until now are revoked\n"
+            "certificates of user a@b until now are revoked\n"
+            "certificate 3f09 is revoked\n")
+      << revoked.err;
+  EXPECT_NE(Run({"certificate", "revoke"}).code, 0);
+  EXPECT_NE(Run({"certificate", "revoke", "--serial", "xyz"}).code, 0);
+}
+
 TEST_F(AccessTest, ListsAndRevokesTokens) {
   const auto made =
       pki::MakeToken(pki::SystemEntropy(), "ci", {"a", "b"}, Duration::Hours(2), kFakeNow);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// certificate approve and deny: the decision about certificate requests.
+// certificate approve and deny: the decision about certificate requests; revoke: taking back.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
 #include "base/time.h"
 #include "cli/arguments.h"
+#include "cli/commands/revocation.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
@@ -93,6 +96,58 @@ Status RunDeny(Session& session, const Arguments& arguments) {
   return DecideAll(session, arguments, kDenied);
 }
 
+// A name that is no key of a ConfigMap is written in hexadecimal.
+std::string EntryOf(const std::string& user) {
+  const bool is_plain = std::ranges::all_of(user, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_';
+  });
+  return is_plain ? "user." + user : "userhex." + HexEncode(user);
+}
+
+bool IsSerial(std::string_view text) {
+  return !text.empty() && text.size() <= 40 && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+}
+
+Status RunRevoke(Session& session, const Arguments& arguments) {
+  const std::vector<std::string>& serials = arguments.List("serial");
+  if (arguments.words().empty() && serials.empty()) {
+    return Advise(BadRequest("the name of a user, or --serial, is needed"),
+                  "berth certificate revoke jane");
+  }
+  for (const std::string& user : arguments.words()) {
+    if (user.empty() || user.size() > 64) {
+      return BadRequest(fmt::format("user {}: a name has 1 to 64 bytes", Quote(user)));
+    }
+  }
+  for (const std::string& serial : serials) {
+    if (!IsSerial(ToLower(serial))) {
+      return BadRequest(
+          fmt::format("--serial {}: 1 to 40 hexadecimal digits, as openssl x509 -serial shows them",
+                      Quote(serial)));
+    }
+  }
+  for (const std::string& user : arguments.words()) {
+    TRY_STATUS(EnterRevocation(session, "revoked-users", EntryOf(user)));
+    session.out() << fmt::format("certificates of user {} until now are revoked\n",
+                                 Printable(user));
+  }
+  for (const std::string& serial : serials) {
+    TRY_STATUS(EnterRevocation(session, "revoked-users", "serial." + ToLower(serial)));
+    session.out() << fmt::format("certificate {} is revoked\n", ToLower(serial));
+  }
+  return OkStatus();
+}
+
+constexpr std::array kRevokeFlags = {
+    Flag{.name = "serial",
+         .kind = FlagKind::kList,
+         .value_name = "HEX",
+         .help = "One certificate, by its serial number; may be repeated."},
+};
+
 constexpr std::array kFlags = {
     Flag{.name = "message",
          .letter = 'm',
@@ -118,6 +173,16 @@ constexpr std::array kChildren = {
             .examples = "berth certificate deny jane -m 'not in our team'",
             .flags = kFlags,
             .run = &RunDeny},
+    Command{.name = "revoke",
+            .usage = "USER...",
+            .summary = "Make certificates of users useless",
+            .details = "Everything that was issued to the user until now is refused from now on, "
+                       "on open connections too; what is issued later is good. Entries are in "
+                       "configmap berth-system/revoked-users; removing one takes it back.",
+            .examples = "berth certificate revoke jane\n"
+                        "berth certificate revoke --serial 3f09a2",
+            .flags = kRevokeFlags,
+            .run = &RunRevoke},
 };
 
 }  // namespace
@@ -125,7 +190,7 @@ constexpr std::array kChildren = {
 Command CertificateCommand() {
   return {.name = "certificate",
           .group = "Access",
-          .summary = "Decide about certificate requests",
+          .summary = "Decide about certificate requests, revoke certificates",
           .children = kChildren};
 }
 

@@ -15,6 +15,7 @@
 #include "cli/commands/host_checks.h"
 #include "cli/commands/pool_commands.h"
 #include "cli/commands/pool_work.h"
+#include "cli/commands/revocation.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/fetch.h"
@@ -111,38 +112,8 @@ bool IsReady(const Value& pool) {
 
 // ---- The host's identity
 
-// The server's time: a revocation counts for what the server has issued until
-// then.
-WallTime ServerNow(Session& session, Api& api) {
-  const auto response = api.Exchange({.path = "/version"});
-  if (response.ok()) {
-    if (const auto now = ParseHttpDate(response->headers.Get("Date"))) {
-      return *now + Duration::Seconds(1);  // the header counts whole seconds
-    }
-  }
-  return session.environment().wall_now();
-}
-
 Status Revoke(Session& session, const std::string& host) {
-  TRY(Api * api, session.GetApi());
-  Value data = Value::Object();
-  data.Set("host." + host, FormatRfc3339(ServerNow(session, *api)));
-  Value record = Value::Object();
-  record.Set("data", std::move(data));
-  const Api::Query query = {{"fieldManager", "berth"}};
-  const std::string path = std::string(kRecords) + "/revoked-hosts";
-  Status written = api->Patch(path, kMergePatch, meta::WriteJson(record), query).status();
-  if (written.Is(Reason::kNotFound)) {
-    Value metadata = Value::Object();
-    metadata.Set("name", "revoked-hosts");
-    record.Set("apiVersion", "v1");
-    record.Set("kind", "ConfigMap");
-    record.Set("metadata", std::move(metadata));
-    written = api->Post(std::string(kRecords), record, query).status();
-    // Somebody else was faster.
-    if (written.Is(Reason::kAlreadyExists)) return Revoke(session, host);
-  }
-  TRY_STATUS(written);
+  TRY_STATUS(EnterRevocation(session, "revoked-hosts", "host." + host));
   session.out() << fmt::format("host {}: its certificate is revoked\n", Printable(host));
   session.out().flush();
   return OkStatus();
