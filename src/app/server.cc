@@ -33,6 +33,7 @@
 #include "app/server_store.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "cli/files.h"
 #include "client/certificates/signers.h"
 #include "controller/builtin/builtin_controllers.h"
 #include "controller/certificates/certificate_signer.h"
@@ -71,6 +72,15 @@ std::string HostName() {
 constexpr Duration kControllersPause = Duration::Millis(300);
 
 bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+Result<std::optional<apiserver::AuditPolicy>> ReadAuditPolicy(const std::string& path) {
+  if (path.empty()) return std::optional<apiserver::AuditPolicy>();
+  Result<std::string> text = cli::ReadFile(path);
+  if (!text.ok()) return text.status().Wrap("--audit-policy");
+  Result<apiserver::AuditPolicy> policy = apiserver::AuditPolicy::Parse(*text);
+  if (!policy.ok()) return policy.status().Wrap("--audit-policy " + path);
+  return std::optional(*std::move(policy));
+}
 
 std::vector<const meta::KindInfo*> StoredKinds(const meta::Scheme& scheme) {
   std::vector<const meta::KindInfo*> kinds;
@@ -176,7 +186,10 @@ rt::Task<Status> Server::Parts::StartPolicy() {
   CO_TRY(policy, co_await apiserver::PolicyFeed::Start(loop, *registry, authorizer, authenticator));
   apiserver::AuditFile::Options file;
   file.path = options.data_dir + "/audit.log";
-  CO_TRY(audit, apiserver::AuditLog::Open(std::move(file), loop, blocking, metrics));
+  CO_TRY(auto audit_policy, ReadAuditPolicy(options.audit_policy));
+  CO_TRY(
+      audit,
+      apiserver::AuditLog::Open(std::move(file), loop, blocking, metrics, std::move(audit_policy)));
   co_return OkStatus();
 }
 

@@ -94,6 +94,14 @@ inline constexpr std::array kServerFlags = {
                       "aliases.",
               .fallback = kDefaultDomains,
               .variable = "BERTH_DOMAINS"},
+    cli::Flag{.name = "audit-policy",
+              .kind = cli::FlagKind::kText,
+              .value_name = "FILE",
+              .help = "(cluster) How much the audit log tells of which requests: an "
+                      "audit.k8s.io/v1 Policy. Without it: all writes and reads of Secrets, "
+                      "without their bodies.",
+              .variable = "BERTH_AUDIT_POLICY",
+              .completion = cli::Completion::kFiles},
     kLogLevelFlag,
     kLogFormatFlag,
     cli::Flag{.name = "debug-commit-trace",

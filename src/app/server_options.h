@@ -28,7 +28,8 @@ struct ServerOptions {
   std::vector<std::string> names;  // further names and addresses that clients use
   std::vector<std::string> domains;
   std::optional<store::EtcdOptions> etcd;  // none: the store is in the data folder
-  std::string key_file;  // of what is encrypted at rest; made if missing. "": DefaultKeyFile
+  std::string key_file;      // of what is encrypted at rest; made if missing. "": DefaultKeyFile
+  std::string audit_policy;  // a file that says what the audit log tells; "": the usual
   // Not empty: a file of 16 bytes that is told when commits begin and end, for crash tests.
   std::string commit_trace;
 };

@@ -10,16 +10,20 @@ namespace berth::apiserver {
 Result<std::unique_ptr<AuditLog>> AuditLog::Open(AuditFile::Options options,
                                                  rt::Loop& loop,
                                                  rt::BlockingPool& pool,
-                                                 metrics::Registry& metrics) {
+                                                 metrics::Registry& metrics,
+                                                 std::optional<AuditPolicy> policy) {
   TRY(auto file, AuditFile::Open(std::move(options)));
-  return std::unique_ptr<AuditLog>(new AuditLog(std::move(file), loop, pool, metrics));
+  return std::unique_ptr<AuditLog>(
+      new AuditLog(std::move(file), loop, pool, metrics, std::move(policy)));
 }
 
 AuditLog::AuditLog(std::unique_ptr<AuditFile> file,
                    rt::Loop& loop,
                    rt::BlockingPool& pool,
-                   metrics::Registry& metrics)
+                   metrics::Registry& metrics,
+                   std::optional<AuditPolicy> policy)
     : file_(std::move(file)),
+      policy_(std::move(policy)),
       loop_(loop),
       pool_(pool),
       written_records_(metrics.GetCounter("berth_audit_records_total", "Audit records taken.")),
@@ -29,9 +33,18 @@ AuditLog::AuditLog(std::unique_ptr<AuditFile> file,
                                    "Failed attempts to write the audit log.")),
       scope_(loop) {}
 
+AuditLevel AuditLog::LevelOf(const Identity& identity, const RequestInfo& request) const {
+  if (policy_.has_value()) return policy_->LevelOf(identity, request);
+  return IsAudited(request) ? AuditLevel::kMetadata : AuditLevel::kNone;
+}
+
 void AuditLog::Record(const AuditRecord& record) {
   loop_.Assert();
   if (is_closed_) return;
+  if (policy_.has_value() &&
+      policy_->LevelOf(record.identity, record.request) == AuditLevel::kNone) {
+    return;
+  }
   if (!HasRoom()) {
     if (lost_++ == 0) LOG_ERROR("audit log: the queue is full, records are being lost");
     lost_records_.Add();

@@ -14,9 +14,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apiserver/audit/audit_file.h"
+#include "apiserver/audit/audit_policy.h"
 #include "apiserver/audit/audit_record.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -39,13 +41,18 @@ class AuditLog {
   static Result<std::unique_ptr<AuditLog>> Open(AuditFile::Options options,
                                                 rt::Loop& loop,
                                                 rt::BlockingPool& pool,
-                                                metrics::Registry& metrics);
+                                                metrics::Registry& metrics,
+                                                std::optional<AuditPolicy> policy = {});
   // REQUIRES: Close() was awaited.
   ~AuditLog() = default;
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  // Takes a record. On-loop only; never blocks, costs one to two microseconds.
+  // How much of a request is recorded: what the policy says; without one, kMetadata of what
+  // IsAudited() names.
+  AuditLevel LevelOf(const Identity& identity, const RequestInfo& request) const;
+  // Takes a record, unless the policy does not want it. On-loop only; never blocks, costs one to
+  // two microseconds.
   void Record(const AuditRecord& record);
   bool HasRoom() const { return pending_.size() < kPendingMax; }
 
@@ -56,13 +63,15 @@ class AuditLog {
   AuditLog(std::unique_ptr<AuditFile> file,
            rt::Loop& loop,
            rt::BlockingPool& pool,
-           metrics::Registry& metrics);
+           metrics::Registry& metrics,
+           std::optional<AuditPolicy> policy);
   void FlushAfter(Duration delay);
   void StartFlush();
   rt::Task<Status> Flush();
   rt::Task<Status> WriteBatch();
 
   const std::unique_ptr<AuditFile> file_;
+  const std::optional<AuditPolicy> policy_;
   rt::Loop& loop_;
   rt::BlockingPool& pool_;
   metrics::Counter& written_records_;

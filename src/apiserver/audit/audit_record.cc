@@ -5,7 +5,10 @@
 #include <array>
 #include <charconv>
 
+#include "base/result.h"
 #include "meta/json.h"
+#include "meta/value.h"
+#include "meta/yaml.h"
 
 namespace berth::apiserver {
 namespace {
@@ -41,6 +44,19 @@ class LineWriter {
       meta::AppendJsonString(values[i], out_);
     }
     out_ += ']';
+  }
+  // As an object, which YAML becomes too. What is neither, or too large, is told by its size.
+  void Body(std::string_view key, std::string_view size_key, std::string_view body) {
+    if (body.empty()) return;
+    if (body.size() <= kAuditBodyMax) {
+      const Result<meta::Value> value = meta::ParseYaml(body);
+      if (value.ok() && (value->is_object() || value->is_array())) {
+        Key(key);
+        out_ += meta::WriteJson(*value);
+        return;
+      }
+    }
+    Number(size_key, static_cast<int64_t>(body.size()));
   }
   void End() { out_ += "}\n"; }
 
@@ -96,6 +112,11 @@ void AppendAuditLine(const AuditRecord& record, std::string& out) {
   if (record.stage == kAuditEnded) {
     line.Number("bytesIn", record.bytes_in);
     line.Number("bytesOut", record.bytes_out);
+  }
+  line.Body("requestObject", "requestBytes", record.request_body);
+  line.Body("responseObject", "responseBytes", record.response_body);
+  if (record.response_body.empty() && record.response_bytes > 0) {
+    line.Number("responseBytes", static_cast<int64_t>(record.response_bytes));
   }
   line.End();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the audit log says about one request: who did what, from where, when, with what result.
-// Never what was in the bodies.
+// What was in the bodies only if a policy asks for it, and never those of Secrets
+// (audit_policy.h).
 #pragma once
 
 #include <string>
@@ -32,7 +33,13 @@ struct AuditRecord {
   std::string_view stage;
   int64_t bytes_in = 0;  // to the guest
   int64_t bytes_out = 0;
+  // Bodies that are told; "" for none.
+  std::string_view request_body = {};
+  std::string_view response_body = {};
+  size_t response_bytes = 0;  // of the answer, if it is too large to be told
 };
+// 64 KiB: larger bodies are told by their size only.
+inline constexpr size_t kAuditBodyMax = 64 * 1024;
 
 inline constexpr std::string_view kAuditStarted = "Started";
 inline constexpr std::string_view kAuditEnded = "Ended";

@@ -34,6 +34,20 @@ bool ServesSubresource(const meta::KindInfo& kind, std::string_view subresource)
   return std::ranges::find(kind.subresources, subresource) != kind.subresources.end();
 }
 
+size_t BodySize(const net::HttpResponse& response) {
+  size_t size = 0;
+  for (const Bytes& part : response.body) size += part.size();
+  return size;
+}
+
+// For the audit log, which tells the size of what is too large.
+std::string AuditedBody(const net::HttpResponse& response) {
+  std::string whole;
+  if (BodySize(response) > kAuditBodyMax) return whole;
+  for (const Bytes& part : response.body) whole += part.view();
+  return whole;
+}
+
 }  // namespace
 
 ApiServer::ApiServer(Deps deps)
@@ -205,7 +219,11 @@ void ApiServer::Finish(const Call& call, Time start, net::HttpResponse& response
   // A talk with a guest has begun; how it ended is a line of its own.
   const bool is_talk =
       GuestStreams::Serves(call.info) && (response.websocket != nullptr || response.stream);
-  if (IsAudited(call.info)) {
+  const AuditLevel level = audit_.LevelOf(call.identity, call.info);
+  if (level != AuditLevel::kNone) {
+    const bool shows = MayShowBodies(call.info);
+    const bool shows_answer = shows && level == AuditLevel::kRequestResponse && !response.stream;
+    const std::string answer = shows_answer ? AuditedBody(response) : std::string();
     audit_.Record({.time = loop_.WallNow() - took,
                    .request_id = call.id,
                    .identity = call.identity,
@@ -216,7 +234,12 @@ void ApiServer::Finish(const Call& call, Time start, net::HttpResponse& response
                    .name = call.created_name,
                    .code = response.status,
                    .duration = took,
-                   .stage = is_talk ? kAuditStarted : std::string_view()});
+                   .stage = is_talk ? kAuditStarted : std::string_view(),
+                   .request_body = shows && level >= AuditLevel::kRequest
+                                       ? std::string_view(call.http.body)
+                                       : std::string_view(),
+                   .response_body = answer,
+                   .response_bytes = shows_answer ? BodySize(response) : 0});
   }
   if (response.status >= 500) {
     LOG_WARNING("{} {} was answered with {}, id={}",

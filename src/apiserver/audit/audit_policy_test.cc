@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: the first rule that fits decides, mistakes in a policy are named, and bodies are told
+// only where they may be.
+#include "apiserver/audit/audit_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "apiserver/audit/audit_record.h"
+#include "meta/json.h"
+#include "meta/value.h"
+
+namespace berth::apiserver {
+namespace {
+
+constexpr std::string_view kPolicy = R"(
+apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- level: None
+  users: [system:berth]
+- level: RequestResponse
+  verbs: [create, update]
+  resources:
+  - group: compute.ironcore.dev
+    resources: [machines, "*/status"]
+- level: Request
+  userGroups: [devs]
+  namespaces: [default]
+- level: Metadata
+  resources:
+  - group: ""
+    resources: [configmaps]
+    resourceNames: [one]
+- level: Metadata
+  nonResourceURLs: [/metrics, "/openapi/*"]
+)";
+
+struct Asked {
+  std::string user = "ann";
+  std::string groups = "devs";
+  RequestInfo request;
+};
+
+AuditLevel LevelOf(const AuditPolicy& policy, const Asked& asked) {
+  const Identity identity{.user = asked.user, .groups = {asked.groups}};
+  return policy.LevelOf(identity, asked.request);
+}
+
+RequestInfo Of(const std::string& verb, const std::string& group, const std::string& resource) {
+  return {.is_resource = true,
+          .verb = verb,
+          .group = group,
+          .requested_group = group,
+          .namespace_ = "elsewhere",
+          .resource = resource};
+}
+
+TEST(AuditPolicy, TheFirstRuleThatFitsDecides) {
+  const auto policy = AuditPolicy::Parse(kPolicy);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  RequestInfo machine = Of("create", "compute.ironcore.dev", "machines");
+  EXPECT_EQ(LevelOf(*policy, {.request = machine}), AuditLevel::kRequestResponse);
+  EXPECT_EQ(LevelOf(*policy, {.user = "system:berth", .request = machine}), AuditLevel::kNone);
+  machine.subresource = "exec";
+  EXPECT_EQ(LevelOf(*policy, {.request = machine}), AuditLevel::kNone);
+  machine.subresource = "status";
+  EXPECT_EQ(LevelOf(*policy, {.request = machine}), AuditLevel::kRequestResponse);
+  machine.verb = "get";
+  EXPECT_EQ(LevelOf(*policy, {.request = machine}), AuditLevel::kNone);
+  machine.namespace_ = "default";
+  EXPECT_EQ(LevelOf(*policy, {.request = machine}), AuditLevel::kRequest);
+  EXPECT_EQ(LevelOf(*policy, {.groups = "others", .request = machine}), AuditLevel::kNone);
+  RequestInfo map = Of("get", "", "configmaps");
+  EXPECT_EQ(LevelOf(*policy, {.request = map}), AuditLevel::kNone);
+  map.name = "one";
+  EXPECT_EQ(LevelOf(*policy, {.request = map}), AuditLevel::kMetadata);
+  EXPECT_EQ(LevelOf(*policy, {.request = {.verb = "get", .path = "/metrics"}}),
+            AuditLevel::kMetadata);
+  EXPECT_EQ(LevelOf(*policy, {.request = {.verb = "get", .path = "/openapi/v2"}}),
+            AuditLevel::kMetadata);
+  EXPECT_EQ(LevelOf(*policy, {.request = {.verb = "get", .path = "/livez"}}), AuditLevel::kNone);
+}
+
+TEST(AuditPolicy, MistakesAreNamed) {
+  const std::string head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
+           {"", "expected an object"},
+           {"kind: Policy\napiVersion: v1\nrules: [{level: None}]", "audit.k8s.io/v1"},
+           {head, "at least one"},
+           {head + "rules: [{level: None}, {level: All}]", "rules[1].level: \"All\""},
+           {head + "rules: [{level: None, user: [a]}]", "user"},
+           {head + "rules: {level: None}", "rules"},
+           {head + "rules: [", ""}}) {
+    const auto policy = AuditPolicy::Parse(text);
+    ASSERT_FALSE(policy.ok()) << text;
+    EXPECT_NE(policy.status().message().find(words), std::string::npos) << policy.status();
+  }
+}
+
+TEST(AuditPolicy, BodiesOfSecretsAndReviewsAreNeverShown) {
+  const meta::KindInfo stored{.storage = meta::Storage::kStored};
+  const meta::KindInfo review{.storage = meta::Storage::kReview};
+  RequestInfo request = Of("create", "", "configmaps");
+  EXPECT_FALSE(MayShowBodies(request)) << "nobody knows what it is";
+  request.kind = &stored;
+  EXPECT_TRUE(MayShowBodies(request));
+  request.resource = "secrets";
+  EXPECT_FALSE(MayShowBodies(request));
+  request.resource = "tokenreviews";
+  request.kind = &review;
+  EXPECT_FALSE(MayShowBodies(request));
+}
+
+TEST(AuditPolicy, BodiesAreObjectsOfOneLineOrToldByTheirSize) {
+  const Identity identity{.user = "ann", .groups = {}};
+  const RequestInfo request = Of("create", "", "configmaps");
+  const auto line_of = [&](std::string_view body) {
+    std::string line;
+    AppendAuditLine({.identity = identity, .request = request, .request_body = body}, line);
+    EXPECT_EQ(line.find('\n'), line.size() - 1);
+    auto value = meta::ParseJson(line);
+    EXPECT_TRUE(value.ok()) << line;
+    return *std::move(value);
+  };
+  EXPECT_EQ(line_of("{\"a\":\n\"b\"}").GetString({"requestObject", "a"}), "b");
+  EXPECT_EQ(line_of("a: b\n").GetString({"requestObject", "a"}), "b");
+  EXPECT_EQ(line_of("\"},\"forged\":1").Find("forged"), nullptr);
+  EXPECT_NE(line_of("k8s").Find("requestBytes"), nullptr);
+  EXPECT_NE(line_of("{\"a\":\"" + std::string(kAuditBodyMax, 'x') + "\"}").Find("requestBytes"),
+            nullptr);
+  EXPECT_EQ(line_of("").Find("requestBytes"), nullptr);
+}
+
+}  // namespace
+}  // namespace berth::apiserver
