@@ -84,6 +84,7 @@ class Ipam final : private Reconciler {
                                                  const meta::Object& allocation);
   // The object waits until something in its namespace changes, and says why.
   void Wait(const meta::Object& allocation, const Refusal& why);
+  static std::optional<client::EventSubject> MachineOf(const meta::Object& nic);
   void Tell(const meta::Object& allocation, const Refusal& why);
   void WakeWaiting(const std::string& namespace_name);
   // Null, with the reason, if nothing can be taken from it now.

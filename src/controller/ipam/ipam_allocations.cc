@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // PrefixAllocations: a parent is chosen, a part of it is taken, and the request hears of it.
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "apis/compute/machine.h"
 #include "apis/core/well_known.h"
 #include "controller/finalizers.h"
 #include "controller/ipam/ipam.h"
@@ -18,6 +20,7 @@ using apis::ipam::kPhaseFailed;
 using apis::ipam::kPrefixKind;
 using apis::ipam::Prefix;
 using apis::ipam::PrefixAllocation;
+using apis::networking::NetworkInterface;
 
 std::string LengthText(int length) { return '/' + std::to_string(length); }
 
@@ -205,15 +208,32 @@ void Ipam::Wait(const meta::Object& allocation, const Refusal& why) {
   Tell(allocation, why);
 }
 
+// The machine that waits for the interface, if there is one.
+std::optional<client::EventSubject> Ipam::MachineOf(const meta::Object& nic) {
+  client::EventSubject machine;
+  machine.kind = &apis::compute::kMachineKind;
+  machine.key.namespace_ = nic.metadata().namespace_;
+  if (const auto& claim = nic.as<NetworkInterface>().spec.machine_ref;
+      claim && !claim->uid.empty()) {
+    machine.key.name = claim->name;
+    machine.uid = claim->uid;
+    return machine;
+  }
+  for (const meta::OwnerReference& owner : nic.metadata().owner_references) {
+    if (owner.kind != apis::compute::kMachineKind.kind) continue;
+    machine.key.name = owner.name;
+    machine.uid = owner.uid;
+    return machine;
+  }
+  return std::nullopt;
+}
+
 // People look at what they made themselves: everybody in the chain is told.
 void Ipam::Tell(const meta::Object& allocation, const Refusal& why) {
-  const auto say = [&](const meta::Object& object) {
-    events_.Record(client::EventSubject::Of(object),
-                   client::EventType::kWarning,
-                   why.reason,
-                   "Allocating",
-                   why.message);
+  const auto tell = [&](const client::EventSubject& subject) {
+    events_.Record(subject, client::EventType::kWarning, why.reason, "Allocating", why.message);
   };
+  const auto say = [&](const meta::Object& object) { tell(client::EventSubject::Of(object)); };
   say(allocation);
   const auto asker = prefix_by_uid_.find(RequesterOf(allocation));
   const meta::Object* prefix =
@@ -223,7 +243,9 @@ void Ipam::Tell(const meta::Object& allocation, const Refusal& why) {
   for (const meta::OwnerReference& owner : prefix->metadata().owner_references) {
     if (owner.uid != InterfaceOf(*prefix)) continue;
     const meta::Object* nic = nics_.Find({prefix->metadata().namespace_, owner.name});
-    if (nic != nullptr && nic->metadata().uid == owner.uid) say(*nic);
+    if (nic == nullptr || nic->metadata().uid != owner.uid) continue;
+    say(*nic);
+    if (const auto machine = MachineOf(*nic)) tell(*machine);
   }
 }
 

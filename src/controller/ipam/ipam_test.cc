@@ -275,9 +275,12 @@ TEST_F(IpamTest, AnInterfaceGetsItsAddressAndHoldsIt) {
   EXPECT_NE(AddressOf("one"), AddressOf("two"));
   EXPECT_EQ(Find(kNetworkInterfaceKind, "one")->as<NetworkInterface>().status.state, "Available");
   EXPECT_EQ(Find(kPrefixKind, "one-0")->metadata().labels.at("of"), "one");
-  Make(Nic("three", "corp"));
-  // The one who made the interface looks there, not at what was made for it.
+  NetworkInterface third = Nic("three", "corp");
+  third.spec.machine_ref = apis::core::LocalUidReference{.name = "waiting", .uid = "m-1"};
+  Make(std::move(third));
+  // Who made the interface, or the machine that has it, looks there, not at what was made for it.
   ASSERT_TRUE(Until([&] { return IsTold("three", "PrefixExhausted", "has no free /32"); }));
+  EXPECT_TRUE(Until([&] { return IsTold("waiting", "PrefixExhausted", "has no free /32"); }));
   // An address is not given away under an interface that has it.
   Delete(kPrefixKind, "one-0");
   Settle();
