@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/runtime/machine_runtime_options.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
+
+#include <optional>
 
 #include "app/runtime/image_flags.h"
 #include "app/runtime/runtime_flags.h"
@@ -14,6 +17,7 @@ namespace berth::app {
 namespace {
 
 constexpr int64_t kThousandths = 1000;
+constexpr uint64_t kResourceMax = 1'000'000'000'000;
 
 Result<AccelerationChoice> AccelerationOf(const std::string& text) {
   if (text == "auto") return AccelerationChoice::kAuto;
@@ -44,6 +48,9 @@ Status ReadTotals(const cli::Arguments& arguments,
   total[std::string(iri::kMemory)] =
       runtime::PromisedAmount(size.memory_bytes, reserve_memory, memory_ratio);
   total[std::string(iri::kStorage)] = disk;
+  for (const std::string& resource : arguments.List("resource")) {
+    TRY_STATUS(AddResource(resource, total));
+  }
   return OkStatus();
 }
 
@@ -86,6 +93,23 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
   TRY_STATUS(ReadTotals(arguments, size, options.host.total));
   options.host.shutdown_grace = arguments.Span("shutdown-grace");
   return options;
+}
+
+Status AddResource(const std::string& text, iri::ResourceVector& total) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const auto amount =
+      equals == std::string::npos ? std::nullopt : ParseUint(text.substr(equals + 1));
+  if (!amount || name.empty() || *amount > kResourceMax) {
+    return BadRequest(fmt::format(
+        "--resource {}: expected NAME=AMOUNT with a whole amount of at most {}, as in gpu=2",
+        Quote(text),
+        kResourceMax));
+  }
+  if (!total.try_emplace(name, static_cast<int64_t>(*amount)).second) {
+    return BadRequest("--resource " + Quote(text) + ": " + name + " is given already");
+  }
+  return OkStatus();
 }
 
 std::string MachineSocket(const std::string& socket_or_folder) {

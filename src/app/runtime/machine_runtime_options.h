@@ -39,6 +39,9 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
 // Cores and memory of this host.
 Result<HostSize> HostSizeOf();
 
+// What a host has beside cores, memory and disk: "gpu=2". BadRequest if it is there already.
+Status AddResource(const std::string& text, iri::ResourceVector& total);
+
 // The one socket for `--socket DIR|PATH.sock`: in a folder, the name that others look for.
 std::string MachineSocket(const std::string& socket_or_folder);
 

@@ -19,5 +19,17 @@ TEST(MachineRuntimeOptions, AHostTellsItsSize) {
   EXPECT_GT(size->memory_bytes, 1 << 20);
 }
 
+TEST(MachineRuntimeOptions, ClassesMayCountAnything) {
+  iri::ResourceVector total = {{"cpu", 4000}};
+  EXPECT_EQ(AddResource("gpu=2", total), OkStatus());
+  EXPECT_EQ(total, (iri::ResourceVector{{"cpu", 4000}, {"gpu", 2}}));
+  for (const std::string text :
+       {"gpu", "=2", "gpu=", "gpu=-1", "gpu=1.5", "gpu=2000000000000", "gpu=1", "cpu=4"}) {
+    const Status refused = AddResource(text, total);
+    EXPECT_EQ(refused.reason(), Reason::kBadRequest) << text;
+    EXPECT_NE(refused.message().find(text), std::string::npos) << refused;
+  }
+}
+
 }  // namespace
 }  // namespace berth::app
