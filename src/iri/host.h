@@ -74,6 +74,7 @@ struct HostCapacity {
   StringMap facts;       // "cpu-model", "kernel": hardware, for people
   std::string boot_id;   // another one after the host was rebooted
   std::vector<InstanceStatistics> instances;
+  std::string trouble;  // why it can take nothing new now; "" if it can
   bool operator==(const HostCapacity&) const = default;
 };
 

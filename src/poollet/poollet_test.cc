@@ -308,11 +308,13 @@ TEST(Poollet, C12_WhatTheRuntimeSaysHappenedReachesTheServer) {
   world.StartAndSync();
   world.server.Desire("m1", {});
   ASSERT_TRUE(world.UntilState("m1", "Running"));
+  const Time crashed = world.loop.Now();
   world.host.fake().state().CrashGuest(world.host.fake().clock(), world.Id("m1"));
   world.host.fake().Refresh();
   EXPECT_TRUE(world.Until([&] {
     return std::ranges::find(world.server.events, "m1 Crashed") != world.server.events.end();
   }));
+  EXPECT_LT(world.loop.Now() - crashed, Duration::Seconds(1));
 }
 
 }  // namespace

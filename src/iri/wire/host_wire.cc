@@ -75,6 +75,7 @@ host_pb::CapacityResponse ToProto(const HostCapacity& capacity) {
   CopyTo(capacity.load, message.mutable_load()->mutable_amounts());
   CopyTo(capacity.facts, message.mutable_facts());
   message.set_boot_id(capacity.boot_id);
+  message.set_trouble(capacity.trouble);
   for (const InstanceStatistics& instance : capacity.instances) {
     *message.add_instances() = ToProto(instance);
   }
@@ -87,6 +88,7 @@ HostCapacity FromProto(const host_pb::CapacityResponse& message) {
   CopyFrom(message.load().amounts(), capacity.load);
   CopyFrom(message.facts(), capacity.facts);
   capacity.boot_id = message.boot_id();
+  capacity.trouble = message.trouble();
   for (const auto& instance : message.instances()) {
     capacity.instances.push_back(FromProto(instance));
   }

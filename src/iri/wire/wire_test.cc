@@ -83,6 +83,7 @@ HostCapacity FullCapacity() {
   capacity.load = {{"cpu", 17}};
   capacity.facts = {{"kernel", "6.1"}};
   capacity.boot_id = "b";
+  capacity.trouble = "t";
   capacity.instances = {{.kind = ObjectKind::kVolume,
                          .id = "v",
                          .uid = "u",

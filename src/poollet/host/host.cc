@@ -207,6 +207,7 @@ rt::Task<Status> Host::Refresh() {
       auto capacity = co_await rt::WithDeadline(host->Capacity(), options_.reconcile.call_limit);
       hosts[host] = capacity.status();
       if (capacity.ok()) {
+        if (!capacity->trouble.empty()) hosts[host] = Unavailable(capacity->trouble);
         if (!total.has_value()) total.emplace();
         for (const auto& [name, amount] : capacity->total) {
           (*total)[name] = std::max((*total)[name], amount);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <tuple>
 
 #include "base/log.h"
 #include "iri/labels.h"
@@ -105,35 +104,46 @@ rt::Task<Status> RuntimeWatch::ReadChanges(iri::ChangeStream* changes, std::stri
       ScanNow();
     } else if (kind.has_value() && !change.uid.empty()) {
       listener_.Changed(*kind, change.uid);
+      // What it says of this was said before.
+      for (rt::Event* wake : event_wakes_) wake->Set();
     }
   }
 }
 
 rt::Task<Status> RuntimeWatch::EventLoop(Driver* driver) {
-  // Times of events are whole seconds: those of the last second are remembered one by one.
-  WallTime from = WallTime::FromSeconds(loop_.WallNow().seconds());
-  std::set<std::tuple<std::string, std::string, std::string>> told;
-  while (true) {
-    CO_TRY_STATUS(co_await rt::Sleep(options_.event_interval));
+  rt::Event wake;
+  event_wakes_.push_back(&wake);
+  EventPlace place{.from = WallTime::FromSeconds(loop_.WallNow().seconds()), .told = {}};
+  Status ended;
+  while (ended.ok()) {
+    ended = co_await WaitAtMost(&wake, options_.event_interval);
+    if (!ended.ok()) break;
+    wake.Reset();
     iri::EventFilter filter;
-    filter.from = from;
+    filter.from = place.from;
     auto events = co_await rt::WithDeadline(driver->Events(std::move(filter)), options_.call_limit);
-    if (!events.ok()) continue;
-    WallTime newest = from;
-    for (const auto& event : *events) newest = std::max(newest, event.time);
-    std::set<std::tuple<std::string, std::string, std::string>> last;
-    for (auto& event : *events) {
-      const auto key = std::tuple(event.involved.id, event.reason, event.message);
-      const bool is_new = event.time > from || !told.contains(key);
-      if (event.time == newest) last.insert(key);
-      if (!is_new) continue;
-      const std::string uid(iri::LabelOf(event.involved, UidLabel(driver->kind())));
-      if (!uid.empty()) listener_.Happened(driver->kind(), uid, std::move(event));
-    }
-    if (newest == from) last.insert(told.begin(), told.end());
-    told = std::move(last);
-    from = newest;
+    if (events.ok()) Tell(*driver, *std::move(events), place);
+    ended = co_await rt::Sleep(options_.event_pause);
   }
+  std::erase(event_wakes_, &wake);
+  co_return ended;
+}
+
+void RuntimeWatch::Tell(const Driver& driver, std::vector<iri::Event> events, EventPlace& place) {
+  WallTime newest = place.from;
+  for (const auto& event : events) newest = std::max(newest, event.time);
+  std::set<EventKey> last;
+  for (auto& event : events) {
+    EventKey key(event.involved.id, event.reason, event.message);
+    const bool is_new = event.time > place.from || !place.told.contains(key);
+    if (event.time == newest) last.insert(std::move(key));
+    if (!is_new) continue;
+    const std::string uid(iri::LabelOf(event.involved, UidLabel(driver.kind())));
+    if (!uid.empty()) listener_.Happened(driver.kind(), uid, std::move(event));
+  }
+  if (newest == place.from) last.merge(place.told);
+  place.told = std::move(last);
+  place.from = newest;
 }
 
 rt::Task<Status> RuntimeWatch::Close() { co_return co_await scope_.Close(); }

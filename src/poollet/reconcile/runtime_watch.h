@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,8 @@ namespace berth::poollet {
 struct WatchOptions {
   Duration poll_interval = Duration::Seconds(5);    // of a runtime without a watch
   Duration scan_interval = Duration::Seconds(60);   // of one with a watch: the safety net
-  Duration event_interval = Duration::Seconds(10);  // of ListEvents
+  Duration event_interval = Duration::Seconds(10);  // of ListEvents, if nothing changes
+  Duration event_pause = Duration::Millis(250);     // between two of them, whatever changes
   Duration call_limit = Duration::Seconds(30);
 };
 
@@ -51,13 +53,22 @@ class RuntimeWatch {
   rt::Task<Status> ScanLoop(Driver* driver, Duration interval, std::string cluster_id);
   rt::Task<Status> WatchLoop(iri::HostRuntime* host);
   rt::Task<Status> ReadChanges(iri::ChangeStream* changes, std::string* cursor);
+  // Up to where a runtime's events were told. Their times are whole seconds: those of the last
+  // second are remembered one by one.
+  using EventKey = std::tuple<std::string, std::string, std::string>;
+  struct EventPlace {
+    WallTime from;
+    std::set<EventKey> told;
+  };
   rt::Task<Status> EventLoop(Driver* driver);
+  void Tell(const Driver& driver, std::vector<iri::Event> events, EventPlace& place);
 
   rt::Loop& loop_;
   Listener& listener_;
   const WatchOptions options_;
   std::set<iri::HostRuntime*> watched_;
-  std::vector<rt::Event*> wakes_;  // of scan loops
+  std::vector<rt::Event*> wakes_;        // of scan loops
+  std::vector<rt::Event*> event_wakes_;  // of event loops
   rt::TaskScope scope_;
 };
 

@@ -94,7 +94,8 @@ void Count(std::string_view field, int64_t value, DomainStatistics& statistics) 
   if (field.starts_with("block.")) {
     if (field.ends_with(".rd.bytes")) statistics.disk_read_bytes += value;
     if (field.ends_with(".wr.bytes")) statistics.disk_written_bytes += value;
-    if (field.ends_with(".allocation")) statistics.disk_bytes += value;
+    // Not "allocation", which counts from the guest's start.
+    if (field.ends_with(".physical")) statistics.disk_bytes += value;
   }
   if (field.starts_with("net.")) {
     if (field.ends_with(".rx.bytes")) statistics.network_received_bytes += value;

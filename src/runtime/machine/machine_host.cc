@@ -12,12 +12,15 @@
 #include "base/version.h"
 #include "iri/labels.h"
 #include "iri/wire/json.h"
+#include "rt/deadline.h"
 
 namespace berth::runtime {
 namespace {
 
 constexpr int kEpochLength = 8;
 constexpr std::string_view kRuntimeName = "berth-machine";
+// Whoever asks for the host's capacity is not kept waiting by a libvirt that hangs.
+constexpr Duration kStatisticsLimit = Duration::Seconds(5);
 
 }  // namespace
 
@@ -224,11 +227,13 @@ rt::Task<Result<iri::HostCapacity>> MachineHost::Capacity() {
   capacity.facts = options_.facts;
   capacity.facts["machine-acceleration"] = AccelerationName(options_.acceleration);
   capacity.boot_id = options_.boot_id;
-  const Result<std::vector<DomainStatistics>> all = co_await deps_.hypervisor.Statistics();
+  const Result<std::vector<DomainStatistics>> all =
+      co_await rt::WithDeadline(deps_.hypervisor.Statistics(), kStatisticsLimit);
   // What it promises is known without libvirt.
-  const std::string trouble = all.ok() ? std::string() : std::string(all.status().message());
-  if (!trouble.empty()) capacity.facts["machine-trouble"] = trouble;
-  if (!all.ok()) co_return capacity;
+  if (!all.ok()) {
+    capacity.trouble = all.status().Wrap("libvirt").message();
+    co_return capacity;
+  }
   for (const DomainStatistics& one : *all) {
     const Pointer entry = OfDomain(one.name);
     if (entry == nullptr) continue;

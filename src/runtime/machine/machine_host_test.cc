@@ -472,9 +472,9 @@ TEST(MachineHost, D2_ClassesShareOneHost) {
 TEST(MachineHost, AHypervisorInTroubleIsSaidAndNothingIsLost) {
   MachineWorld world;
   const std::string id = iri::Running(world, "u-1").metadata.id;
-  world.hypervisor.trouble = "libvirt is gone";
+  world.hypervisor.trouble = "it is gone";
   EXPECT_EQ(world.Get(id).status.state, MachineState::kRunning);
-  EXPECT_EQ(world.Await(world.host().Capacity())->facts.at("machine-trouble"), "libvirt is gone");
+  EXPECT_EQ(world.Await(world.host().Capacity())->trouble, "libvirt: it is gone");
   EXPECT_EQ(world.Await(world.host().DeleteMachine(id)).reason(), Reason::kUnavailable);
   EXPECT_EQ(world.Await(world.host().CreateMachine(world.Wanted("u-2"))).status().reason(),
             Reason::kUnavailable);
