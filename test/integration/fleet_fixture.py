@@ -22,11 +22,11 @@ class Process:
         """`command` are the words that run berth, if not simply its path."""
         self.name = name
         self.log_path = os.path.join(home, f'{name}.log')
-        self._home, self._arguments, self._command, self.process = home, arguments, command, None
+        self._home, self._arguments, self.command, self.process = home, arguments, command, None
 
     def start(self):
         with open(self.log_path, 'ab') as log:
-            command = self._command or [berth_fixture.binary()]
+            command = self.command or [berth_fixture.binary()]
             self.process = subprocess.Popen([*command, *self._arguments], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, cwd=self._home, start_new_session=True)
         return self

@@ -15,11 +15,14 @@ import socket
 import stat
 import subprocess
 import tempfile
+import uuid
 
 import berth_fixture
 import fleet_fixture
 
 GUEST_USER = 'libvirt-qemu'
+# What a machine runtime needs beside its user's rights to make bridges, for setpriv.
+NETWORK_RIGHTS = ['--inh-caps=+net_admin,+net_raw', '--ambient-caps=+net_admin,+net_raw'] if os.geteuid() == 0 else []
 DEADLINE_S = 120  # nothing is fast without KVM
 
 INIT = '''#!/bin/busybox sh
@@ -245,6 +248,15 @@ class Libvirt:
             self.process.wait()
             self.process = None
 
+    def hang(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def virsh(self, *words):
+        return berth_fixture.run(['virsh', '--connect', self.uri, *words]).stdout
+
     def end(self):
         """With all guests."""
         self.kill()
@@ -289,10 +301,11 @@ class RealHost:
     may get more arguments."""
 
     def __init__(self, server, name, *, labels=(), has=('machines', 'volumes'), machine_classes=MACHINE_CLASSES,
-                 machine_runtime=(), volume_runtime=()):
+                 machine_runtime=(), volume_runtime=(), networks=False, image=None):
+        """`networks`: in a namespace of network_fixture, where the runtime may make bridges. `image` makes `demo`."""
         self.server, self.name = server, name
         self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
-        make_image(self.path('images', 'demo'))
+        (image or make_image)(self.path('images', 'demo'))
         with open(self.path('images', 'tiny.raw'), 'wb') as file:
             file.write(boot_sector())
         self._write('machine-classes.yaml', machine_classes)
@@ -308,7 +321,9 @@ class RealHost:
             '--dir', self.path('machines'), '--run-dir', self.path('guests'), '--classes',
             self.path('machine-classes.yaml'), '--images', self.path('images'), '--local-disk', '64Mi',
             '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
-            *machine_runtime)
+            '--networks', 'bridge' if networks else 'none', *machine_runtime)
+        if networks:
+            self.machine_runtime.command = [*self.berth[:-1], *NETWORK_RIGHTS, self.berth[-1]]
         self.volume_runtime = self._process(
             'volume-runtime', 'runtime', 'volume', '--socket', self.volume_socket, '--dir', self.path('disks'),
             '--classes', self.path('volume-classes.yaml'), '--capacity', '1Gi', '--images', self.path('images'),
@@ -345,13 +360,30 @@ class RealHost:
         self.poollet.start()
         return self
 
-    def close(self):
+    def cut_power(self):
+        """Everything ends at once, what was in memory is gone, and the next start() is that of another boot."""
+        self._end_all()
+        for folder in ('run', 'guests'):
+            for path in glob.glob(self.path(folder, '*')):
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+        boot = self.path('boot_id')
+        with open(boot, 'w', encoding='ascii') as file:
+            file.write(f'{uuid.uuid4()}\n')
+        os.chmod(boot, 0o644)
+        script = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"'
+        for process in self.processes:
+            process.command = ['unshare', '--mount', 'sh', '-c', script, boot, *self.berth]
+
+    def _end_all(self):
         for process in self.processes:
             process.kill()
         for pid in self.fencers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.libvirt.end()
+
+    def close(self):
+        self._end_all()
         if not os.environ.get('BERTH_KEEP'):
             shutil.rmtree(self.home, ignore_errors=True)
 

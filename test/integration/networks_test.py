@@ -3,80 +3,22 @@
 """Networks on a host with real guests: `berth runtime machine --networks bridge` and a libvirtd of the test's own, both not
 root, in a network namespace of the test's own. Nothing of the host's network is touched."""
 
-import glob
 import json
 import os
 import pwd
 import shutil
 import signal
 import socket
-import stat
-import subprocess
-import sys
 import tempfile
 import unittest
 
 import berth_fixture
 import fleet_fixture
 import guest_fixture as machines
+import network_fixture
+from network_fixture import links, rules
 
-INSIDE = 'BERTH_TEST_NETWORK_NAMESPACE'
 DEADLINE_S = machines.DEADLINE_S
-RIGHTS = '+net_admin,+net_raw'
-
-INIT = '''#!/bin/busybox sh
-export PATH=/bin
-/bin/busybox --install -s /bin
-mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
-for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover net_failover virtio_net; do
-insmod /$m.ko; done
-stty -F /dev/ttyS0 -echo
-ifconfig lo 127.0.0.1 up
-echo hello from the guest
-while read word rest; do case $word in
-dhcp) ifconfig $rest up; udhcpc -i $rest -n -q -t 20 -T 1 -s /dhcp -x hostname:'$(reboot);`id`' >/dev/null 2>&1 || echo told nothing;;
-ping) ping -c 1 -W 2 $rest >/dev/null 2>&1 && echo reached || echo not reached;;
-do) eval "$rest"; echo done;;
-esac; done </dev/ttyS0
-'''
-
-DHCP = '''#!/bin/busybox sh
-[ $1 = bound ] || exit 0
-ifconfig $interface $ip netmask $subnet
-echo told $interface $ip $subnet >/dev/ttyS0
-'''
-
-
-def make_image(folder):
-    kernel = sorted(glob.glob('/boot/vmlinuz-*-cloud-amd64'))[-1]
-    version = os.path.basename(kernel).removeprefix('vmlinuz-')
-    archive = machines.Archive()
-    for name in ('bin', 'dev', 'proc', 'sys'):
-        archive.add(name, stat.S_IFDIR | 0o755)
-    archive.add('bin/busybox', stat.S_IFREG | 0o755, machines.read('/bin/busybox'))
-    for name in ('drivers/virtio/virtio', 'drivers/virtio/virtio_ring', 'drivers/virtio/virtio_pci_modern_dev',
-                 'drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'net/core/failover',
-                 'drivers/net/net_failover', 'drivers/net/virtio_net'):
-        archive.add(os.path.basename(name) + '.ko', stat.S_IFREG | 0o644,
-                    machines.read(f'/lib/modules/{version}/kernel/{name}.ko'))
-    archive.add('dhcp', stat.S_IFREG | 0o755, DHCP.encode())
-    archive.add('init', stat.S_IFREG | 0o755, INIT.encode())
-    os.makedirs(folder)
-    shutil.copy(kernel, os.path.join(folder, 'vmlinuz'))
-    with open(os.path.join(folder, 'initramfs'), 'wb') as file:
-        file.write(archive.bytes())
-    with open(os.path.join(folder, 'cmdline'), 'w', encoding='utf-8') as file:
-        file.write('console=ttyS0 quiet tsc=unstable no_timer_check\n')
-
-
-def links():
-    """{name: link} of everything but what every namespace has."""
-    listed = json.loads(berth_fixture.run(['ip', '-j', 'link']).stdout)
-    return {link['ifname']: link for link in listed if link['ifname'].startswith(('bn', 'bt'))}
-
-
-def rules():
-    return berth_fixture.run(['/usr/sbin/nft', 'list', 'ruleset']).stdout
 
 
 class NetworksTest(unittest.TestCase):
@@ -85,7 +27,7 @@ class NetworksTest(unittest.TestCase):
     def setUpClass(cls):
         cls.home = tempfile.mkdtemp(prefix='berth-net-')
         cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
-        make_image(os.path.join(cls.home, 'images', 'demo'))
+        network_fixture.make_image(os.path.join(cls.home, 'images', 'demo'))
         with open(os.path.join(cls.home, 'classes.yaml'), 'w', encoding='utf-8') as file:
             file.write(machines.MACHINE_CLASSES)
         cls.libvirt = machines.Libvirt(cls.home)
@@ -98,7 +40,7 @@ class NetworksTest(unittest.TestCase):
             for folder, _, names in os.walk(cls.home):
                 for path in [folder, *(os.path.join(folder, name) for name in names)]:
                     os.chown(path, user.pw_uid, user.pw_gid)
-            rights = [f'--inh-caps={RIGHTS}', f'--ambient-caps={RIGHTS}']
+            rights = machines.NETWORK_RIGHTS
         cls.libvirt.start()
         cls.addClassCleanup(cls.libvirt.kill)
         cls.addClassCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in cls.libvirt.guests()])
@@ -269,14 +211,80 @@ class NetworksTest(unittest.TestCase):
         self.must_reach(neighbour, '10.1.0.1')
 
 
-def enter_namespace():
-    """This program again, with a network of its own."""
-    rest = ['--net'] if os.geteuid() == 0 else ['--user', '--map-current-user', '--keep-caps', '--net']
-    command = ['unshare', *rest, sys.executable, *sys.argv]
-    os.execvpe(command[0], command, {**os.environ, INSIDE: '1'})
+API = '''
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {name: lan}
+---
+apiVersion: ipam.ironcore.dev/v1alpha1
+kind: Prefix
+metadata: {name: narrow}
+spec: {prefix: 10.9.0.1/32}
+'''
+MACHINE = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {{name: {name}}}
+spec:
+  machineClassRef: {{name: tiny}}
+  volumes:
+  - {{name: root, device: odx, localDisk: {{sizeLimit: 1Mi, image: demo}}}}
+  networkInterfaces:
+  - name: primary
+    ephemeral:
+      networkInterfaceTemplate:
+        spec:
+          networkRef: {{name: lan}}
+          ipFamilies: [IPv4]
+          ips: [{{ephemeral: {{prefixTemplate: {{spec: {{ipFamily: IPv4, prefixLength: 32, parentRef: {{name: narrow}}}}}}}}}}]
+'''
+
+
+class AddressesOfTheApi(machines.RealHostTestCase):
+    """From a Prefix of the API into the guest, and back."""
+
+    HOST = {'networks': True, 'image': network_fixture.make_image}
+
+    def get(self, kind, name):
+        return json.loads(self.server.kubectl('get', kind, name, '-o', 'json').stdout)
+
+    def names(self, kind):
+        return [item['metadata']['name'] for item in json.loads(self.server.kubectl('get', kind, '-o', 'json').stdout)['items']]
+
+    def learns_its_address(self, name):
+        berth_fixture.eventually(DEADLINE_S, lambda: 'hello from the guest' in self.server.berth(
+            'logs', name, check=False).stdout, f'{name} boots; {self.get("machine", name).get("status")}')
+        self.assertEqual(self.get('networkinterface', f'{name}-primary')['status']['ips'], ['10.9.0.1'])
+
+        def told():
+            with machines.Terminal(self.server, name) as terminal:
+                return 'told eth0 10.9.0.1 ' in terminal.ask('dhcp eth0', 'told ').replace('\r', ' ').replace('\n', ' ')
+        berth_fixture.eventually(DEADLINE_S, told, f'{name} learns its address')
+
+    def condition(self, name):
+        found = self.get('machine', name).get('status', {}).get('conditions', [])
+        return {c['type']: (c['status'], c.get('message', '')) for c in found}.get('NetworkInterfacesReady', ('', ''))
+
+    def test_one_address_for_one_guest_after_the_other(self):
+        self.server.kubectl('apply', '-f', '-', input=API)
+        self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='one'))
+        self.learns_its_address('one')
+        self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='two'))
+        berth_fixture.eventually(DEADLINE_S, lambda: self.condition('two')[0] == 'False' and 'two-primary' in
+                                 self.condition('two')[1], f'the second waits; {self.condition("two")}')
+        berth_fixture.eventually(DEADLINE_S, lambda: 'narrow' in self.server.kubectl(
+            'get', 'events', '--field-selector', 'involvedObject.kind=Machine,involvedObject.name=two').stdout,
+                                 'the machine is told which Prefix is full')
+        self.assertEqual(len(links()), 2)
+        self.server.kubectl('delete', 'machine', 'one', '--timeout=60s', timeout=90)
+        self.learns_its_address('two')
+        self.server.kubectl('delete', 'machine', 'two', '--timeout=60s', timeout=90)
+        berth_fixture.eventually(DEADLINE_S, lambda: (links(), rules(), self.host.leftovers()) == ({}, '', []),
+                                 'nothing is left on the host')
+        berth_fixture.eventually(DEADLINE_S, lambda: [self.names(kind) for kind in (
+            'networkinterfaces', 'prefixallocations', 'prefixes')] == [[], [], ['narrow']], 'the address is given back')
 
 
 if __name__ == '__main__':
-    if INSIDE not in os.environ:
-        enter_namespace()
+    network_fixture.enter_namespace()
     unittest.main(verbosity=2)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Guests come and go while everything that looks after them is killed at random: server, poollet, both runtimes, libvirtd.
-There is never a second domain or process of a machine, and in the end nothing is left.
+There is never a second domain or process of a machine, and in the end nothing is left: no disk, socket, bridge, rule or address.
 
 BERTH_SEED, or the first argument, names the order of events; a failure prints it."""
 
@@ -17,6 +17,7 @@ import unittest
 
 import berth_fixture
 import guest_fixture
+import network_fixture
 from guest_fixture import DEADLINE_S
 
 GUESTS = 20
@@ -26,11 +27,26 @@ SEED = None
 PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 
 
+NETWORK = '''
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {name: lan}
+---
+apiVersion: ipam.ironcore.dev/v1alpha1
+kind: Prefix
+metadata: {name: range}
+spec: {prefix: 10.9.0.0/30}
+'''
+
+
 def machine(name):
     volume = {'volumeClassRef': {'name': 'plain'}, 'resources': {'storage': '1Mi'},
               'dataSource': {'osImage': {'image': 'tiny.raw'}}}
+    address = {'ephemeral': {'prefixTemplate': {'spec': {'ipFamily': 'IPv4', 'prefixLength': 32, 'parentRef': {'name': 'range'}}}}}
+    nic = {'networkRef': {'name': 'lan'}, 'ipFamilies': ['IPv4'], 'ips': [address]}
     return {'metadata': {'name': name}, 'spec': {'machineClassRef': {'name': 'tiny'}, 'volumes': [
-        {'name': 'root', 'device': 'oda', 'ephemeral': {'volumeTemplate': {'spec': volume}}}]}}
+        {'name': 'root', 'device': 'oda', 'ephemeral': {'volumeTemplate': {'spec': volume}}}], 'networkInterfaces': [
+            {'name': 'primary', 'ephemeral': {'networkInterfaceTemplate': {'spec': nic}}}]}}
 
 
 class Watcher:
@@ -65,6 +81,11 @@ class Watcher:
 
 
 class RandomKills(guest_fixture.RealHostTestCase):
+    HOST = {'networks': True}
+
+    def leftovers(self):
+        return [*self.host.leftovers(), *network_fixture.links(), *network_fixture.rules().splitlines()]
+
     def ask(self, method, path, body=None):
         """The answer; None while the server is away."""
         try:
@@ -107,18 +128,24 @@ class RandomKills(guest_fixture.RealHostTestCase):
     def test_one_guest_each_and_nothing_left(self):
         seed = int(os.environ.get('BERTH_SEED') or SEED or random.randrange(1 << 32))
         self.random, self.killed = random.Random(seed), collections.Counter()
+        self.server.kubectl('apply', '-f', '-', input=NETWORK)
         with self.subTest(seed=seed), Watcher(self.host) as watcher:
             self.come_and_go()
             try:
-                berth_fixture.eventually(2 * DEADLINE_S, lambda: self.machines() == {} and not self.host.leftovers(),
+                berth_fixture.eventually(2 * DEADLINE_S, lambda: self.machines() == {} and not self.leftovers(),
                                          'nothing is left')
             except berth_fixture.Failure as failure:
                 left = self.server.kubectl('get', 'machines,volumes,events', '-o', 'wide', check=False).stdout
-                raise berth_fixture.Failure(f'{failure}\n{self.host.leftovers()}\n{left}') from None
+                raise berth_fixture.Failure(f'{failure}\n{self.leftovers()}\n{left}') from None
             print(f'seed {seed}: killed {dict(self.killed)}, up to {watcher.most} guests at once', flush=True)
             self.assertEqual(watcher.wrong, [])
             self.assertGreater(watcher.most, 0)
-        self.assertEqual(json.loads(self.server.kubectl('get', 'volumes', '-o', 'json').stdout)['items'], [])
+        berth_fixture.eventually(DEADLINE_S, lambda: self.names() == {
+            'volumes': [], 'networkinterfaces': [], 'prefixallocations': [], 'prefixes': ['range']}, f'all is given back; {self.names()}')
+
+    def names(self):
+        return {kind: [item['metadata']['name'] for item in json.loads(self.server.kubectl('get', kind, '-o', 'json').stdout)[
+            'items']] for kind in ('volumes', 'networkinterfaces', 'prefixallocations', 'prefixes')}
 
     def come_and_go(self):
         created, alive, ran = 0, {}, set()
@@ -148,5 +175,6 @@ class RandomKills(guest_fixture.RealHostTestCase):
 
 
 if __name__ == '__main__':
+    network_fixture.enter_namespace()
     SEED = sys.argv.pop(1) if len(sys.argv) > 1 and sys.argv[1].isdigit() else None
     unittest.main(verbosity=2)

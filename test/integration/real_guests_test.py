@@ -41,6 +41,22 @@ kind: Secret
 metadata: {name: config}
 stringData: {ignition.yaml: "#cloud-config\\nmotd: it is configured\\n"}
 '''
+SNAPSHOT = '''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumeSnapshot
+metadata: {name: kept}
+spec: {volumeRef: {name: data}}
+'''
+# A machine that needs nothing but its host.
+ALONE = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {{name: {name}}}
+spec:
+  machineClassRef: {{name: tiny}}
+  volumes:
+  - {{name: root, device: odx, localDisk: {{sizeLimit: 1Mi, image: demo}}}}
+'''
 SCRATCH = '  - {name: scratch, device: odb, volumeRef: {name: scratch}}\n'
 
 
@@ -109,6 +125,11 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.sees('second', f' {4 * MI // 512} scratch')
         berth_fixture.eventually(DEADLINE_S, lambda: {v['name']: v['state'] for v in self.get('machine', 'second')['status'][
             'volumes']} == {'root': 'Attached', 'data': 'Attached', 'scratch': 'Attached'}, 'all volumes are attached')
+        (domain,) = self.host.libvirt.virsh('list', '--name').split()
+        for target in ('vda', 'vdb'):  # one that it was started with, and one that came later
+            limits = dict(line.split(':') for line in self.host.libvirt.virsh(
+                'blkdeviotune', domain, target).replace(' ', '').splitlines() if line)
+            self.assertEqual((limits['total_bytes_sec'], limits['total_iops_sec']), (str(100 * MI), '5000'), target)
         self.patch('volume', 'scratch', {'resources': {'storage': '6Mi'}})
         self.sees('second', f' {6 * MI // 512} scratch')
         self.machine('second')
@@ -185,8 +206,62 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.becomes('third', 'Terminated')
         self.assertEqual(self.host.libvirt.guests(), [])
 
-    def test_9_nothing_is_left(self):
+    def test_7_another_guest_reads_what_a_snapshot_kept(self):
         self.delete('machine', 'third')
+        self.apply(SNAPSHOT)
+        berth_fixture.eventually(DEADLINE_S, lambda: self.get('volumesnapshot', 'kept').get('status', {}).get(
+            'state') == 'Ready', f'the snapshot is taken; {self.get("volumesnapshot", "kept")}')
+        self.machine('writer')
+        self.says('writer', 'hello from the guest')
+        self.ask('writer', 'put something-newer', 'written')
+        self.delete('machine', 'writer')
+        self.apply(VOLUME.format(name='restored', size='8Mi') + '  dataSource: {volumeSnapshotRef: {name: kept}}\n')
+        self.apply(MACHINE.format(name='reader', more='').replace('volumeRef: {name: data}', 'volumeRef: {name: restored}'))
+        self.says('reader', 'hello from the guest')
+        self.ask('reader', 'get', 'read something-to-keep end')
+
+    def test_8_a_libvirtd_that_hangs_is_told_and_stops_nothing_else(self):
+        def ready():
+            (found,) = (c for c in self.get('machinepool', 'alpha')['status']['conditions'] if c['type'] == 'Ready')
+            return found['status'], found.get('reason'), 'libvirt' in found.get('message', '')
+        self.host.libvirt.hang()
+        try:
+            self.apply(VOLUME.format(name='meanwhile', size='4Mi'))
+            berth_fixture.eventually(DEADLINE_S, lambda: self.get('volume', 'meanwhile').get('status', {}).get(
+                'state') == 'Available', 'volumes are made')
+            self.ask('reader', 'get', 'read something-to-keep end')
+            berth_fixture.eventually(DEADLINE_S, lambda: ready() == ('False', 'Runtime', True), f'it is told; {ready()}')
+        finally:
+            self.host.libvirt.go_on()
+        berth_fixture.eventually(DEADLINE_S, lambda: ready()[0] == 'True', f'it goes on; {ready()}')
+        self.apply(ALONE.format(name='alone'))
+        self.says('alone', 'hello from the guest')
+
+    def test_8_after_a_power_cut_guests_come_back_without_the_server(self):
+        self.patch('machine', 'alone', {'power': 'Off'})
+        self.becomes('alone', 'Shutdown')
+        self.apply(ALONE.format(name='beside'))
+        self.says('beside', 'hello from the guest')
+        behind = {name: len(self.console(name)) for name in ('reader', 'beside', 'alone')}
+        self.server.kill()
+        self.host.cut_power()
+        self.assertEqual(self.host.libvirt.guests(), [])
+        self.host.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: len(self.host.libvirt.guests()) == 2,
+                                 f'those with power are back\n{self.host.logs()}')
+        self.server.start()
+        for name in ('reader', 'beside'):
+            self.becomes(name, 'Running')
+            self.says(name, 'hello from the guest', behind[name])
+        self.ask('reader', 'get', 'read something-to-keep end')
+        berth_fixture.eventually(DEADLINE_S, lambda: 'the host was switched off or rebooted' in self.events('reader'),
+                                 f'it is told; {self.events("reader")}')
+        self.assertEqual(len(self.console('alone')), behind['alone'])
+
+    def test_9_nothing_is_left(self):
+        self.delete('machine', 'reader', 'beside', 'alone')
+        self.delete('volumesnapshot', 'kept')
+        self.delete('volume', 'restored', 'meanwhile')
         self.delete('volume', 'data')
         berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), 'nothing is left')
         self.host.poollet.stop()
