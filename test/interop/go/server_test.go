@@ -22,6 +22,7 @@ type server struct {
 	t       *testing.T
 	folder  string
 	address string
+	gateway string // where hosts connect
 	process *exec.Cmd
 }
 
@@ -38,7 +39,7 @@ func newServer(t *testing.T) *server {
 	if os.Getenv("BERTH_BINARY") == "" {
 		t.Fatal("BERTH_BINARY names the program under test; scripts/interop sets it")
 	}
-	s := &server{t: t, folder: t.TempDir(), address: freeAddress(t)}
+	s := &server{t: t, folder: t.TempDir(), address: freeAddress(t), gateway: freeAddress(t)}
 	s.start()
 	t.Cleanup(s.kill)
 	return s
@@ -52,7 +53,7 @@ func (s *server) start() {
 	}
 	defer log.Close()
 	s.process = exec.Command(os.Getenv("BERTH_BINARY"), "server", "--data-dir", filepath.Join(s.folder, "data"),
-		"--listen", s.address, "--gateway-listen", "127.0.0.1:0")
+		"--listen", s.address, "--gateway-listen", s.gateway)
 	s.process.Stdout, s.process.Stderr = log, log
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
