@@ -28,6 +28,7 @@ from guest_fixture import DEADLINE_S
 MI = 1 << 20
 UID = 'machinepoollet.ironcore.dev/machine-uid'
 VOLUME_UID = 'volumepoollet.ironcore.dev/volume-uid'
+SNAPSHOT_UID = 'volumepoollet.ironcore.dev/volume-snapshot-uid'
 
 # package: messages as `Name { field:type=number, ... }`; enums are int32 on the wire as well.
 PUBLISHED = {
@@ -77,6 +78,10 @@ AttachVolumeRequest { machine_id:string=1, volume:Volume=2 }
 AttachVolumeResponse { }
 DetachVolumeRequest { machine_id:string=1, name:string=2 }
 DetachVolumeResponse { }
+UpdateVolumeRequest { machine_id:string=1, volume:Volume=2 }
+UpdateVolumeResponse { }
+AttachNetworkInterfaceRequest { machine_id:string=1, network_interface:NetworkInterface=2 }
+AttachNetworkInterfaceResponse { }
 DetachNetworkInterfaceRequest { machine_id:string=1, name:string=2 }
 DetachNetworkInterfaceResponse { }
 StatusRequest { }
@@ -105,12 +110,26 @@ ExpandVolumeRequest { volume_id:string=1, resources:VolumeResources=2 }
 ExpandVolumeResponse { }
 DeleteVolumeRequest { volume_id:string=1 }
 DeleteVolumeResponse { }
+EventFilter { id:string=1, label_selector:map<string,string>=2, events_from_time:int64=3, events_to_time:int64=4 }
+ListEventsRequest { filter:EventFilter=1 }
+ListEventsResponse { events:repeated event.v1alpha1.Event=1 }
+VolumeSnapshotSpec { volume_id:string=1 }
+VolumeSnapshotStatus { state:int32=1, size:int64=2 }
+VolumeSnapshot { metadata:meta.v1alpha1.ObjectMetadata=1, spec:VolumeSnapshotSpec=2, status:VolumeSnapshotStatus=3 }
+VolumeSnapshotFilter { id:string=1, label_selector:map<string,string>=2 }
+ListVolumeSnapshotsRequest { filter:VolumeSnapshotFilter=1 }
+ListVolumeSnapshotsResponse { volume_snapshots:repeated VolumeSnapshot=1 }
+CreateVolumeSnapshotRequest { volume_snapshot:VolumeSnapshot=1 }
+CreateVolumeSnapshotResponse { volume_snapshot:VolumeSnapshot=1 }
+DeleteVolumeSnapshotRequest { volume_snapshot_id:string=1 }
+DeleteVolumeSnapshotResponse { }
 StatusRequest { }
 StatusResponse { volume_class_status:repeated VolumeClassStatus=1 }''',
 }
 ON, OFF = 0, 1
 PENDING, RUNNING, STOPPED = 0, 1, 5  # of machines
 AVAILABLE = 1  # of volumes
+READY = 1  # of snapshots
 
 SCALARS = {'string': 9, 'bytes': 12, 'int64': 3, 'int32': 5}
 
@@ -260,6 +279,8 @@ class MachineRuntime(unittest.TestCase):
         for method, fields in (('DeleteMachine', {}), ('UpdateMachinePower', {'power': ON}),
                                ('UpdateMachineAnnotations', {}), ('DetachVolume', {'name': 'x'}),
                                ('DetachNetworkInterface', {'name': 'x'}),
+                               ('AttachNetworkInterface', {'network_interface': {'name': 'x', 'network_id': 'n'}}),
+                               ('UpdateVolume', {'volume': {'name': 'x', 'connection': {'driver': 'd', 'handle': 'h'}}}),
                                ('AttachVolume', {'volume': {'name': 'x', 'device': 'odb',
                                                             'local_disk': {'size_bytes': MI}}})):
             self.assertEqual(code(method, machine_id='nobody', **fields), grpc.StatusCode.NOT_FOUND, method)
@@ -316,8 +337,43 @@ class VolumeRuntime(unittest.TestCase):
             'it is gone')
         self.assertEqual(self.server.files(), [])
 
+    def test_a_snapshot_is_taken_outlives_its_volume_and_is_restored(self):
+        self.assertTrue(self.runtime.call('Version', version='').runtime_name)
+
+        def make(uid, **more):
+            return self.runtime.call('CreateVolume', volume={
+                'metadata': {'labels': {VOLUME_UID: uid}},
+                'spec': {'class': 'fast', 'resources': {'storage_bytes': 4 * MI}, **more}}).volume.metadata.id
+
+        def snapshots(**filter_):
+            return self.runtime.call('ListVolumeSnapshots', filter=filter_).volume_snapshots
+
+        def available(volume):
+            berth_fixture.eventually(DEADLINE_S, lambda: self.list(id=volume)[0].status.state == AVAILABLE, 'it is available')
+        first = make('u-1')
+        available(first)
+        snapshot = self.runtime.call('CreateVolumeSnapshot', volume_snapshot={
+            'metadata': {'labels': {SNAPSHOT_UID: 's-1'}}, 'spec': {'volume_id': first}}).volume_snapshot.metadata.id
+        berth_fixture.eventually(DEADLINE_S, lambda: [one.status.state for one in snapshots(id=snapshot)] == [READY], 'it is taken')
+        self.assertEqual([one.spec.volume_id for one in snapshots(label_selector={SNAPSHOT_UID: 's-1'})], [first])
+        self.assertEqual(snapshots()[0].status.size, 4 * MI)
+        self.runtime.call('DeleteVolume', volume_id=first)
+        second = make('u-2', volume_data_source={'snapshot_data_source': {'snapshot_id': snapshot}})
+        available(second)
+        for volume in (first, second):
+            berth_fixture.eventually(DEADLINE_S, lambda volume=volume: self.runtime.code(
+                'DeleteVolume', volume_id=volume) == grpc.StatusCode.NOT_FOUND, 'it is gone')
+        berth_fixture.eventually(DEADLINE_S, lambda: self.runtime.code(
+            'DeleteVolumeSnapshot', volume_snapshot_id=snapshot) == grpc.StatusCode.NOT_FOUND, 'the snapshot is gone')
+        self.assertEqual(list(snapshots()), [])
+        self.assertEqual(self.server.files(), [])
+        self.assertTrue(self.runtime.call('ListEvents').events)
+
     def test_refusals_have_the_documented_codes(self):
         code, bad = self.runtime.code, grpc.StatusCode.INVALID_ARGUMENT
+        self.assertEqual(code('DeleteVolumeSnapshot', volume_snapshot_id='nobody'), grpc.StatusCode.NOT_FOUND)
+        self.assertEqual(code('CreateVolumeSnapshot', volume_snapshot={'spec': {'volume_id': 'nobody'}}),
+                         grpc.StatusCode.NOT_FOUND)
         self.assertEqual(code('ExpandVolume', volume_id='nobody', resources={'storage_bytes': MI}),
                          grpc.StatusCode.NOT_FOUND)
         self.assertEqual(code('CreateVolume', volume={'spec': {'class': 'huge', 'resources': {'storage_bytes': MI}}}), bad)
