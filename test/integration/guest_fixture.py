@@ -39,6 +39,7 @@ disks) for d in /sys/block/vd*; do [ -e $d ] && echo disk ${d##*/} $($b cat $d/s
 echo that is all;;
 seed) for d in /sys/block/vd*; do [ "$($b cat $d/serial)" = cidata ] && $b mount -t iso9660 -o ro /dev/${d##*/} /seed; done
 for f in /seed/*; do echo file ${f##*/}; $b cat $f; done; $b umount /seed; echo that is the seed;;
+ignition) $b insmod /qemu_fw_cfg.ko; $b cat /sys/firmware/qemu_fw_cfg/by_name/opt/com.coreos/config/raw; echo that is it;;
 efi) [ -d /sys/firmware/efi ] || echo there is no firmware
 $b insmod /efivarfs.ko; $b mount -t efivarfs v /sys/firmware/efi/efivars
 v=/sys/firmware/efi/efivars/Berth-6f0c0e52-0d4f-4d8f-9f0a-2b1c3d4e5f60
@@ -90,7 +91,7 @@ def make_image(folder):
     archive.add('bin/busybox', stat.S_IFREG | 0o755, read('/bin/busybox'))
     for name in ('drivers/virtio/virtio', 'drivers/virtio/virtio_ring', 'drivers/virtio/virtio_pci_modern_dev',
                  'drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'drivers/block/virtio_blk',
-                 'drivers/cdrom/cdrom', 'fs/isofs/isofs', 'fs/efivarfs/efivarfs'):
+                 'drivers/cdrom/cdrom', 'fs/isofs/isofs', 'fs/efivarfs/efivarfs', 'drivers/firmware/qemu_fw_cfg'):
         archive.add(os.path.basename(name) + '.ko', stat.S_IFREG | 0o644, read(f'{modules}/{name}.ko'))
     archive.add('init', stat.S_IFREG | 0o755, INIT.encode())
     os.makedirs(folder)

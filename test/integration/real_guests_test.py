@@ -57,6 +57,12 @@ spec:
   volumes:
   - {{name: root, device: odx, localDisk: {{sizeLimit: 1Mi, image: demo}}}}
 '''
+IGNITION = '''
+apiVersion: v1
+kind: Secret
+metadata: {name: ignition}
+stringData: {ignition.yaml: '{"ignition": {"version": "3.4.0"}}'}
+'''
 SCRATCH = '  - {name: scratch, device: odb, volumeRef: {name: scratch}}\n'
 
 
@@ -211,8 +217,10 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.apply(SNAPSHOT)
         berth_fixture.eventually(DEADLINE_S, lambda: self.get('volumesnapshot', 'kept').get('status', {}).get(
             'state') == 'Ready', f'the snapshot is taken; {self.get("volumesnapshot", "kept")}')
-        self.machine('writer')
+        self.apply(IGNITION)
+        self.machine('writer', more='ignitionRef: {name: ignition}')
         self.says('writer', 'hello from the guest')
+        self.assertIn('{"ignition": {"version": "3.4.0"}}', self.ask('writer', 'ignition', 'that is it'))
         self.ask('writer', 'put something-newer', 'written')
         self.delete('machine', 'writer')
         self.apply(VOLUME.format(name='restored', size='8Mi') + '  dataSource: {volumeSnapshotRef: {name: kept}}\n')
