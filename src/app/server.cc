@@ -19,6 +19,7 @@
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/authz/pool_authorizer.h"
 #include "apiserver/cache/watch_cache.h"
+#include "apiserver/fairness/request_gate.h"
 #include "apiserver/http/api_server.h"
 #include "apiserver/policy/bootstrap.h"
 #include "apiserver/policy/policy_feed.h"
@@ -102,6 +103,7 @@ struct Server::Parts {
         authenticator(metrics),
         authorizer(scheme),
         limiter({}, metrics),
+        gate(loop, {}, metrics),
         scope(the_loop) {}
 
   rt::AsioLoop& loop;
@@ -125,6 +127,7 @@ struct Server::Parts {
   std::optional<apiserver::CachedPoolObjects> pool_objects;
   std::optional<apiserver::PoolAuthorizer> pool_authorizer;
   apiserver::RequestLimiter limiter;
+  apiserver::RequestGate gate;
   std::unique_ptr<apiserver::AuditLog> audit;
   std::unique_ptr<apiserver::PolicyFeed> policy;
   std::unique_ptr<apiserver::LoopbackClient> client;
@@ -293,6 +296,7 @@ Status Server::Parts::StartHttp() {
                                  .authenticator = authenticator,
                                  .authorizer = authorizer,
                                  .limiter = limiter,
+                                 .gate = gate,
                                  .audit = *audit,
                                  .metrics = metrics,
                                  .readiness = [this] { return store->health(); },

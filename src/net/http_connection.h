@@ -40,6 +40,8 @@ class HttpConnection {
 
   // True while a request is read or a plain answer is made: what a drain waits for.
   bool busy() const { return state_ == State::kBusy; }
+  // Between two requests, or before the first.
+  bool idle() const { return state_ == State::kIdle; }
 
  private:
   enum class State : uint8_t { kIdle, kBusy, kStreaming };

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/acceptor.h"
+#include "net/census.h"
+#include "net/handshake_lane.h"
 #include "net/http_connection.h"
 #include "net/http_writer.h"
 #include "net/owned_fd.h"
@@ -17,10 +19,15 @@
 #include "net/stream.h"
 #include "net/tls_stream.h"
 #include "rt/child_context.h"
-#include "rt/gate.h"
 #include "rt/scope.h"
 
 namespace berth::net {
+namespace {
+
+// Connections that were given up and have not ended yet, beyond the limit of all.
+constexpr size_t kEndingMax = 64;
+
+}  // namespace
 
 class HttpServer::Body {
  public:
@@ -29,7 +36,7 @@ class HttpServer::Body {
         options_(std::move(options)),
         handler_(std::move(handler)),
         shared_{.options = options_, .handler = handler_, .date = [this] { return Date(); }},
-        handshakes_(options_.handshakes_max),
+        lane_(loop),
         connections_(loop),
         acceptor_(loop, listener, [this](int fd) { Take(fd); }) {}
   ~Body() { CHECK(stopped_) << "an HTTP server is destroyed before Stop() was awaited"; }
@@ -60,10 +67,37 @@ class HttpServer::Body {
   struct Live {
     rt::ChildContext* context = nullptr;
     HttpConnection* connection = nullptr;  // null while the handshake lasts
+    bool is_given_up = false;
   };
 
+  static void GiveUp(Live& live) {
+    live.is_given_up = true;
+    live.context->Cancel();
+  }
+
+  // Of those that do nothing for anybody; the list is in the order of arrival. False: none is idle.
+  bool GiveUpOldestIdle() {
+    for (Live* live : live_) {
+      if (live->is_given_up || live->connection == nullptr || !live->connection->idle()) continue;
+      GiveUp(*live);
+      return true;
+    }
+    return false;
+  }
+  void GiveUpOldestHandshake() {
+    for (Live* live : live_) {
+      if (live->is_given_up || live->connection != nullptr) continue;
+      return GiveUp(*live);
+    }
+  }
+
   void Take(int fd) {
-    if (connections_.size() >= options_.connections_max) {
+    // Those given up are still counted until they have ended, a turn or two later.
+    const size_t count = connections_.size();
+    const bool has_room = count < options_.connections_max ||
+                          (count < options_.connections_max + kEndingMax && GiveUpOldestIdle());
+    if (handshaking_ >= options_.handshakes_max) GiveUpOldestHandshake();
+    if (!has_room) {
       LOG_DEBUG("{}: refused a connection, the limit is {}",
                 acceptor_.address(),
                 options_.connections_max);
@@ -76,6 +110,9 @@ class HttpServer::Body {
 
   rt::Task<Status> Serve(int fd) {
     OwnedFd owned(fd);
+    const std::unique_ptr<Census::Entry> of_address =
+        by_address_.Add(HostOf(PeerAddress(owned.get())), options_.connections_per_address_max);
+    if (of_address == nullptr) co_return OkStatus();
     rt::ChildContext child(co_await rt::CurrentContext());
     Live live{.context = &child};
     const auto place = live_.insert(live_.end(), &live);
@@ -100,9 +137,11 @@ class HttpServer::Body {
     if (options_.tls == nullptr) {
       co_return std::unique_ptr<Stream>(std::make_unique<PlainStream>(loop_, fd->Release()));
     }
-    CO_TRY(const rt::Gate::Permit permit, co_await handshakes_.Enter());
-    co_return co_await TlsStream::Accept(
-        &loop_, fd->Release(), options_.tls, options_.handshake_timeout);
+    ++handshaking_;
+    auto stream = co_await TlsStream::Accept(
+        &loop_, fd->Release(), options_.tls, options_.handshake_timeout, &lane_);
+    --handshaking_;
+    co_return stream;
   }
 
   std::string_view Date() {
@@ -120,7 +159,9 @@ class HttpServer::Body {
   HttpShared shared_;
   std::string date_;
   int64_t date_second_ = -1;
-  rt::Gate handshakes_;
+  HandshakeLane lane_;
+  size_t handshaking_ = 0;
+  Census by_address_;
   bool stopped_ = false;
   std::list<Live*> live_;
   rt::TaskScope connections_;

@@ -26,8 +26,12 @@ struct HttpServerOptions {
   HttpLimits limits;
   // 10,000 connections * about 20 KB = 200 MB, twice the fleet of 5,000 poollets.
   size_t connections_max = 10'000;
-  // A handshake costs about 1.5 ms of CPU: 64 in flight are 0.1 s of work at most ahead of anybody.
-  size_t handshakes_max = 64;
+  // When there are more, the connection that has been idle for longest is given up for the newest.
+  // Many clients may be behind one address, but not all places are for one.
+  size_t connections_per_address_max = 8'000;
+  // Handshakes that are not done; when there are more, the oldest is given up for the newest, so
+  // that peers that say nothing keep nobody out.
+  size_t handshakes_max = 2'000;
   Duration handshake_timeout = Duration::Seconds(10);
   Duration header_timeout = Duration::Seconds(10);  // from the first byte to the end of the head
   Duration body_timeout = Duration::Seconds(60);

@@ -349,21 +349,42 @@ TEST(HttpServer, CancelsAnIdleStreamWhenItsClientIsGone) {
 }
 
 rt::Task<Status> TooMany(World* world) {
-  CO_TRY(auto first, co_await RawClient::Connect(&world->loop, world->server->port()));
-  CO_TRY(auto second, co_await RawClient::Connect(&world->loop, world->server->port()));
-  CO_TRY_STATUS(co_await second->Write("GET /2 HTTP/1.1\r\nHost: a\r\n\r\n"));
-  CO_TRY(const std::string answer, co_await second->ReadUntil("GET /2 "));
+  CO_TRY(auto idle, co_await RawClient::Connect(&world->loop, world->server->port()));
+  CO_TRY(auto stream, co_await RawClient::Connect(&world->loop, world->server->port()));
+  CO_TRY_STATUS(co_await stream->Write("GET /forever HTTP/1.1\r\nHost: a\r\n\r\n"));
+  CO_TRY(const std::string answer, co_await stream->ReadUntil("first"));
+  // Whoever does nothing gives way to the third one, which is served.
   CO_TRY(auto third, co_await RawClient::Connect(&world->loop, world->server->port()));
-  const Result<std::string> nothing = co_await third->ReadAll();
+  CO_TRY_STATUS(co_await third->Write("GET /forever HTTP/1.1\r\nHost: a\r\n\r\n"));
+  CO_TRY(const std::string again, co_await third->ReadUntil("first"));
+  const Result<std::string> nothing = co_await idle->ReadAll();
   EXPECT_EQ(nothing.ok() ? *nothing : "", "");
-  first.reset();
-  while (world->server->connections() > 1) CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(1)));
+  // Now nobody is idle.
+  while (world->server->connections() > 2) CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(1)));
   CO_TRY(auto fourth, co_await RawClient::Connect(&world->loop, world->server->port()));
-  CO_TRY_STATUS(co_await fourth->Write("GET /4 HTTP/1.1\r\nHost: a\r\n\r\n"));
-  CO_TRY(const std::string again, co_await fourth->ReadUntil("GET /4 "));
+  const Result<std::string> refused = co_await fourth->ReadAll();
+  EXPECT_EQ(refused.ok() ? *refused : "", "");
   co_return OkStatus();
 }
 TEST(HttpServer, TakesNoMoreConnectionsThanAllowed) { Serve(TooMany, {.connections_max = 2}); }
+
+rt::Task<Status> TooManyOfOneAddress(World* world) {
+  CO_TRY(auto first, co_await RawClient::Connect(&world->loop, world->server->port()));
+  CO_TRY_STATUS(co_await first->Write("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n"));
+  CO_TRY(const std::string answer, co_await first->ReadUntil("GET /1 "));
+  CO_TRY(auto second, co_await RawClient::Connect(&world->loop, world->server->port()));
+  const Result<std::string> nothing = co_await second->ReadAll();
+  EXPECT_EQ(nothing.ok() ? *nothing : "", "");
+  first.reset();
+  while (world->server->connections() > 0) CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(1)));
+  CO_TRY(auto third, co_await RawClient::Connect(&world->loop, world->server->port()));
+  CO_TRY_STATUS(co_await third->Write("GET /3 HTTP/1.1\r\nHost: a\r\n\r\n"));
+  CO_TRY(const std::string again, co_await third->ReadUntil("GET /3 "));
+  co_return OkStatus();
+}
+TEST(HttpServer, TakesNoMoreConnectionsOfOneAddressThanAllowed) {
+  Serve(TooManyOfOneAddress, {.connections_per_address_max = 1});
+}
 
 rt::Task<Status> StopServer(World* world) { co_return co_await world->server->Stop(); }
 

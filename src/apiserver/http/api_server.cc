@@ -48,6 +48,27 @@ std::string AuditedBody(const net::HttpResponse& response) {
   return whole;
 }
 
+// How long an answer that is being sent keeps others from being worked on: as long as the largest
+// list takes to be encoded.
+constexpr Duration kSendingMax = Duration::Seconds(1);
+
+// A seat that is given back after kSendingMax, or before.
+class SeatForAWhile {
+ public:
+  SeatForAWhile(rt::Loop& loop, RequestGate::Seat seat)
+      : loop_(loop),
+        seat_(std::move(seat)),
+        timer_(loop.After("api.sending", kSendingMax, [this] { seat_.Leave(); })) {}
+  ~SeatForAWhile() { loop_.CancelTimer(timer_); }
+  SeatForAWhile(const SeatForAWhile&) = delete;
+  SeatForAWhile& operator=(const SeatForAWhile&) = delete;
+
+ private:
+  rt::Loop& loop_;
+  RequestGate::Seat seat_;
+  rt::TimerId timer_;
+};
+
 }  // namespace
 
 ApiServer::ApiServer(Deps deps)
@@ -56,6 +77,7 @@ ApiServer::ApiServer(Deps deps)
       authenticator_(deps.authenticator),
       authorizer_(deps.authorizer),
       limiter_(deps.limiter),
+      gate_(deps.gate),
       audit_(deps.audit),
       metrics_(deps.metrics),
       readiness_(std::move(deps.readiness)),
@@ -116,14 +138,18 @@ rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
   if (!call->info.is_resource) co_return DispatchPath(*call);
   const bool is_long = call->info.verb == "watch" || GuestStreams::Serves(call->info);
   const auto length = is_long ? RequestLength::kStream : RequestLength::kShort;
+  const PriorityLevel level = LevelOf(call->identity, call->info);
+  CO_TRY(RequestGate::Seat seat, co_await gate_.Enter(level, call->identity.user));
   CO_TRY(auto ticket, limiter_.Enter(call->identity.user, length));
   auto held = std::make_shared<RequestLimiter::Ticket>(std::move(ticket));
   CO_TRY(auto response, co_await DispatchResource(call));
   if (response.stream) {
-    // A stream holds its place for as long as it runs.
-    response.stream = [held, stream = std::move(response.stream)](net::BodyWriter& body) {
-      return stream(body);
-    };
+    // A stream is counted for as long as it runs. Its seat is for the beginning, or for as long as
+    // it takes to send something large to somebody who reads.
+    std::shared_ptr<SeatForAWhile> sent_from;
+    if (!is_long) sent_from = std::make_shared<SeatForAWhile>(loop_, std::move(seat));
+    response.stream = [held, sent_from, stream = std::move(response.stream)](
+                          net::BodyWriter& body) { return stream(body); };
   }
   if (response.websocket) {
     response.websocket = [held, talk = std::move(response.websocket)](net::WebSocket& socket) {

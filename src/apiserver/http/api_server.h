@@ -11,6 +11,7 @@
 #include "apiserver/authn/authenticator.h"
 #include "apiserver/authn/request_limiter.h"
 #include "apiserver/authz/authorizer.h"
+#include "apiserver/fairness/request_gate.h"
 #include "apiserver/http/call.h"
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/guest_streams.h"
@@ -41,6 +42,7 @@ class ApiServer {
     Authenticator& authenticator;
     Authorizer& authorizer;
     RequestLimiter& limiter;
+    RequestGate& gate;
     AuditLog& audit;
     metrics::Registry& metrics;
     // Ok while the server can take writes; otherwise why not.
@@ -70,6 +72,7 @@ class ApiServer {
   Authenticator& authenticator_;
   Authorizer& authorizer_;
   RequestLimiter& limiter_;
+  RequestGate& gate_;
   AuditLog& audit_;
   metrics::Registry& metrics_;
   std::function<Status()> readiness_;

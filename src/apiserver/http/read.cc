@@ -6,6 +6,7 @@
 #include "apiserver/http/answers.h"
 #include "apiserver/http/handlers.h"
 #include "base/strings.h"
+#include "rt/sleep.h"
 
 namespace berth::apiserver {
 namespace {
@@ -113,6 +114,8 @@ rt::Task<Status> Handlers::StreamList(CallPtr /*call*/,
     parts.emplace_back(piece);
     CO_TRY_STATUS(co_await body->Write(std::move(parts)));
     piece.clear();
+    // A client that reads as fast as we write must not have the loop to itself.
+    CO_TRY_STATUS(co_await rt::Yield());
   }
   piece += writer.ListTail();
   std::vector<Bytes> parts;

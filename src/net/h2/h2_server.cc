@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <list>
-#include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "net/call/call_service.h"
+#include "net/census.h"
 #include "net/h2/h2_connection.h"
 #include "net/socket.h"
 #include "net/stream.h"
@@ -23,35 +23,6 @@ namespace {
 constexpr std::string_view kAlpn = "h2";
 // Handlers of calls that were reset are still ending when the next calls come.
 constexpr size_t kHandlersPerStream = 2;
-
-// Counts how many of something there are per key, up to a limit.
-class Census {
- public:
-  // One more; counted until it is destroyed. Null if there are too many.
-  class Entry {
-   public:
-    Entry(Census& census, std::map<std::string, size_t>::iterator place)
-        : census_(census), place_(place) {}
-    ~Entry() {
-      if (--place_->second == 0) census_.counts_.erase(place_);
-    }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-
-   private:
-    Census& census_;
-    std::map<std::string, size_t>::iterator place_;
-  };
-  std::unique_ptr<Entry> Add(const std::string& key, size_t limit) {
-    const auto place = counts_.try_emplace(key, 0).first;
-    if (place->second >= limit) return nullptr;
-    ++place->second;
-    return std::make_unique<Entry>(*this, place);
-  }
-
- private:
-  std::map<std::string, size_t> counts_;
-};
 
 // One connection and the handlers of its calls.
 class Session {
@@ -84,8 +55,6 @@ class Session {
   H2Connection connection_;
   CallService service_;
 };
-
-std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 }  // namespace
 

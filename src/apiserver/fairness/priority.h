@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The priority levels, and which of them a request belongs to.
+//
+//   exempt    system:masters. Whoever has to repair the server is never made to wait.
+//   system    hosts, pools and the server's own certificates; elections (Leases) of anybody.
+//   Without
+//             these everything else stops.
+//   object    a read or a write of one object.
+//   listing   lists, deletions of collections, and the beginning of watches: one of them costs as
+//             much as a thousand of the others.
+//   outside   whoever was not authenticated.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "apiserver/fairness/fair_seats.h"
+#include "apiserver/identity.h"
+
+namespace berth::apiserver {
+
+enum class PriorityLevel : uint8_t { kExempt, kSystem, kObject, kListing, kOutside };
+inline constexpr size_t kPriorityLevels = 5;
+
+std::string_view NameOf(PriorityLevel level);
+PriorityLevel LevelOf(const Identity& identity, const RequestInfo& request);
+
+// Seats are requests that are worked on at once. 128 writes fill a commit; 16 lists of any size
+// keep a processor busy and hold 16 * 256 KiB. Who waits holds its body, at most 3 MiB and usually
+// a few KiB: 1,024 of them.
+struct LevelLimits {
+  std::array<FairSeats::Limits, kPriorityLevels> levels = {{
+      {.seats = 1'024, .queue_per_flow = 0, .queue_total = 0},
+      {.seats = 128, .queue_per_flow = 64, .queue_total = 1'024},
+      {.seats = 128, .queue_per_flow = 128, .queue_total = 1'024},
+      {.seats = 16, .queue_per_flow = 64, .queue_total = 1'024},
+      {.seats = 4, .queue_per_flow = 8, .queue_total = 32},
+  }};
+  const FairSeats::Limits& Of(PriorityLevel level) const {
+    return levels[static_cast<size_t>(level)];
+  }
+};
+
+}  // namespace berth::apiserver
