@@ -12,6 +12,7 @@
 #include <functional>
 #include <ostream>
 
+#include "app/bench/abuse_bench.h"
 #include "app/bench/api_bench.h"
 #include "app/bench/boot_bench.h"
 #include "app/bench/cluster_bench.h"
@@ -66,6 +67,16 @@ constexpr std::array kFlags = {
 };
 constexpr std::span kWithHosts = std::span(kFlags).first<4>();
 constexpr std::span kWithoutHosts = std::span(kFlags).first<3>();
+constexpr std::array kAbuseFlags = {
+    kFlags[0],
+    kFlags[1],
+    kFlags[2],
+    Flag{.name = "watchers",
+         .kind = FlagKind::kNumber,
+         .value_name = "N",
+         .help = "A smaller or larger world: N watchers, and all else in proportion.",
+         .fallback = "2000"},
+};
 constexpr std::array kBootFlags = {
     kFlags[0],
     kFlags[1],
@@ -83,6 +94,8 @@ constexpr std::array kBootFlags = {
          .values = kAccelerations},
 };
 constexpr int64_t kGuestsMax = 100;
+constexpr int64_t kWatchersMin = 8;
+constexpr int64_t kWatchersMax = 7'000;  // the places of one address, with those for the others
 constexpr int64_t kHostsMin = 4;
 constexpr int64_t kHostsMax = 20'000;
 
@@ -131,6 +144,27 @@ void Print(Session& session,
 // A step that begins is told at once.
 std::function<void(std::string_view)> TellTo(Session& session) {
   return [&session](std::string_view what) { session.err() << "bench: " << what << std::endl; };
+}
+
+Status RunAbuse(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  RaiseOpenFiles();
+  AbuseBenchOptions options;
+  options.dir = folder.path();
+  const int64_t watchers = arguments.Number("watchers");
+  if (watchers < kWatchersMin || watchers > kWatchersMax) {
+    return BadRequest("--watchers " + std::to_string(watchers) + ": expected " +
+                      std::to_string(kWatchersMin) + " to " + std::to_string(kWatchersMax));
+  }
+  options.counts.watchers = static_cast<int>(watchers);
+  options.counts.silent = options.counts.watchers / 4;
+  options.counts.stalled = std::max(1, options.counts.watchers / 64);
+  options.machines = static_cast<size_t>(watchers) * 5;
+  if (arguments.Switch("quick")) options.duration = Duration::Seconds(8);
+  options.progress = TellTo(session);
+  TRY(const auto figures, RunAbuseBench(options));
+  Print(session, arguments, "abuse", figures);
+  return OkStatus();
 }
 
 Status RunApi(Session& session, const Arguments& arguments) {
@@ -261,7 +295,18 @@ Status RunRecovery(Session& session, const Arguments& arguments) {
 }  // namespace
 
 cli::Command BenchCommand() {
-  static const auto* const kChildren = new std::array<cli::Command, 7>{
+  static const auto* const kChildren = new std::array<cli::Command, 8>{
+      cli::Command{
+          .name = "abuse",
+          .summary = "What others notice of 2,000 watchers and clients that behave badly",
+          .details =
+              "A server of its own with 10,000 machines, and a process full of clients: 2,000\n"
+              "watch, one lists everything in a loop, 500 connect and say nothing, 31 ask for\n"
+              "everything and never read. The time of other clients' requests, alone and\n"
+              "beside them.",
+          .examples = "berth bench abuse --quick\nberth bench abuse -o json",
+          .flags = kAbuseFlags,
+          .run = &RunAbuse},
       cli::Command{
           .name = "api",
           .summary = "The whole server over TLS: creates, lists, watches, starts, memory",
@@ -319,7 +364,7 @@ cli::Command BenchCommand() {
                    .run = &RunRpc}};
   return {.name = "bench",
           .group = "Server",
-          .usage = "api|boot|cluster|recovery|rpc|scheduler|store",
+          .usage = "abuse|api|boot|cluster|recovery|rpc|scheduler|store",
           .summary = "Measure speed and memory on this machine",
           .details = "Prints figures, never verdicts: machines are noisy. Compare within one run.",
           .examples = "berth bench api --quick",

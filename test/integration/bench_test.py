@@ -28,6 +28,16 @@ class Bench(unittest.TestCase):
             self.assertGreater(line['value'], 0, line)
         return lines
 
+    def test_abuse_prints_what_others_notice(self):
+        lines = {line['metric']: line for line in self.figures('abuse', '--watchers', '40')}
+        self.assertEqual(set(lines), {'idle_p99_ms', 'rss_idle_mb', 'abuse_p99_ms', 'rss_abuse_mb', 'abuse_ratio'})
+        seen = lines['abuse_ratio']['params']
+        self.assertEqual(seen['watchers'], '40')
+        self.assertGreater(int(seen['lists']), 0)
+        self.assertGreater(int(seen['events']), 0)
+        for phase in ('idle', 'abuse'):
+            self.assertEqual(lines[f'{phase}_p99_ms']['params']['refused'], '0')
+
     def test_cluster_prints_every_figure_with_what_it_depends_on(self):
         lines = self.figures('cluster', '--hosts', HOSTS)
         self.assertEqual({line['metric'] for line in lines},

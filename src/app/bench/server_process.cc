@@ -13,6 +13,7 @@
 
 #include "base/strings.h"
 #include "cli/kubeconfig/connection.h"
+#include "net/url.h"
 #include "rt/sleep.h"
 
 namespace berth::app {
@@ -81,13 +82,19 @@ Status ServerProcess::Connect() {
   return OkStatus();
 }
 
-Result<std::unique_ptr<net::HttpClient>> ServerProcess::NewClient(size_t connections) const {
+Result<uint16_t> ServerProcess::port() const {
+  TRY(const auto url, net::ParseUrl(url_));
+  return url.port;
+}
+
+Result<std::unique_ptr<net::HttpClient>> ServerProcess::NewClientOn(rt::AsioLoop& loop,
+                                                                    size_t connections) const {
   net::HttpClientOptions options;
   options.url = url_;
   options.tls = tls_;
   options.idle_max = connections;
   options.connections_max = connections;
-  return net::HttpClient::New(loop_, std::move(options));
+  return net::HttpClient::New(loop, std::move(options));
 }
 
 Result<uint16_t> FindFreePort() {

@@ -30,7 +30,13 @@ class ServerProcess {
   Result<double> OwnRssMb() const { return process_.OwnRssMb(); }
   Result<double> CpuSeconds() const { return process_.CpuSeconds(); }
   // A client with the administrator's certificate; at most `connections` at once.
-  Result<std::unique_ptr<net::HttpClient>> NewClient(size_t connections) const;
+  Result<std::unique_ptr<net::HttpClient>> NewClient(size_t connections) const {
+    return NewClientOn(loop_, connections);
+  }
+  Result<std::unique_ptr<net::HttpClient>> NewClientOn(rt::AsioLoop& loop,
+                                                       size_t connections) const;
+  // Where it serves HTTPS, on 127.0.0.1.
+  Result<uint16_t> port() const;
   // The certificate of its authority.
   const std::string& authority_pem() const { return authority_pem_; }
   // SIGTERM and wait.

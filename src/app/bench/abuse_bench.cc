@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bench/abuse_bench.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "app/bench/machine_template.h"
+#include "app/bench/prefill.h"
+#include "app/bench/server_process.h"
+#include "rt/scope.h"
+#include "rt/sleep.h"
+
+namespace berth::app {
+namespace {
+
+constexpr Duration kThink = Duration::Millis(10);    // between two requests of one client
+constexpr Duration kBegin = Duration::Minutes(2);    // for all abusers to be there
+constexpr Duration kEvents = Duration::Millis(500);  // between two changes that are watched
+constexpr std::string_view kConfigMaps = "/api/v1/namespaces/default/configmaps";
+constexpr std::string_view kWatched = "/api/v1/namespaces/watched/configmaps";
+constexpr std::string_view kMachines = "/apis/compute.ironcore.dev/v1alpha1/machines";
+constexpr std::string_view kBinding =
+    R"({"metadata":{"name":"bench"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+    R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[)"
+    R"({"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"bench"}]})";
+
+net::HttpClientRequest Post(std::string_view target, std::string body) {
+  net::HttpClientRequest request;
+  request.method = "POST";
+  request.target = target;
+  request.headers.Set("Content-Type", "application/json");
+  request.body.emplace_back(body);
+  return request;
+}
+
+std::string ConfigMap(const std::string& name) {
+  return R"({"metadata":{"name":")" + name + R"("},"data":{"k":"v"}})";
+}
+
+rt::Task<Status> Make(net::HttpClient* client, std::string target, std::string body) {
+  CO_TRY(const auto answer, co_await client->Send(Post(target, std::move(body))));
+  if (answer.status != 201) co_return Internal("POST " + target + ": " + answer.body);
+  co_return OkStatus();
+}
+
+// Clients that behave: each creates an object and reads it, one request at a time, with pauses.
+struct Others {
+  net::HttpClient& client;
+  Time end;
+  int next = 0;
+  std::vector<double> latencies_ms;
+  int refused = 0;
+
+  rt::Task<Status> Timed(net::HttpClientRequest request, std::string user) {
+    rt::Loop& loop = (co_await rt::CurrentContext{}).loop();
+    request.headers.Set("Impersonate-User", std::move(user));
+    request.headers.Set("Impersonate-Group", "bench");
+    const Time start = loop.Now();
+    CO_TRY(const auto answer, co_await client.Send(std::move(request)));
+    latencies_ms.push_back((loop.Now() - start).to_seconds() * 1e3);
+    if (answer.status == 429) {
+      ++refused;
+    } else if (answer.status / 100 != 2) {
+      co_return Internal(fmt::format("{} {}", answer.status, answer.body));
+    }
+    co_return OkStatus();
+  }
+
+  rt::Task<Status> RunOne(std::string user) {
+    rt::Loop& loop = (co_await rt::CurrentContext{}).loop();
+    while (loop.Now() < end) {
+      const std::string name = fmt::format("{}-{}-{}", user, loop.Now().nanos(), next++);
+      CO_TRY_STATUS(co_await Timed(Post(kConfigMaps, ConfigMap(name)), user));
+      CO_TRY_STATUS(co_await rt::Sleep(kThink));
+      net::HttpClientRequest read;
+      read.target = std::string(kConfigMaps) + "/" + name;
+      CO_TRY_STATUS(co_await Timed(std::move(read), user));
+      CO_TRY_STATUS(co_await rt::Sleep(kThink));
+    }
+    co_return OkStatus();
+  }
+};
+
+struct Run {
+  rt::AsioLoop& loop;
+  const AbuseBenchOptions& options;
+  ServerProcess& server;
+  net::HttpClient& client;
+  std::vector<Figure> figures;
+
+  void Add(std::string metric, double value, std::string unit) {
+    figures.push_back(
+        {.metric = std::move(metric), .value = value, .unit = std::move(unit), .params = {}});
+  }
+};
+
+// Something happens in front of the watchers, in both measurements.
+rt::Task<Status> Change(Run* run, bool* is_over) {
+  for (int i = 0; !*is_over; ++i) {
+    const std::string name = fmt::format("e-{}-{}", run->loop.Now().nanos(), i);
+    CO_TRY_STATUS(co_await Make(&run->client, std::string(kWatched), ConfigMap(name)));
+    CO_TRY_STATUS(co_await rt::Sleep(kEvents));
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Result<double>> Measure(Run* run, std::string phase) {
+  Others others{.client = run->client, .end = run->loop.Now() + run->options.duration};
+  bool is_over = false;
+  rt::TaskScope changes(run->loop);
+  changes.Spawn("bench.change", Change(run, &is_over));
+  rt::TaskScope scope(run->loop);
+  for (int i = 0; i < run->options.clients; ++i) {
+    scope.Spawn("bench.other", others.RunOne("other-" + std::to_string(i)));
+  }
+  CO_TRY_STATUS(co_await scope.Join());
+  is_over = true;
+  CO_TRY_STATUS(co_await changes.Join());
+  const double p99 = Percentile(others.latencies_ms, 0.99);
+  run->figures.push_back(
+      {.metric = phase + "_p99_ms",
+       .value = p99,
+       .unit = "ms",
+       .params = {{"clients", std::to_string(run->options.clients)},
+                  {"requests", std::to_string(others.latencies_ms.size())},
+                  {"refused", std::to_string(others.refused)},
+                  {"p50_ms", fmt::format("{:.2f}", Median(others.latencies_ms))},
+                  {"max_ms", fmt::format("{:.1f}", std::ranges::max(others.latencies_ms))}}});
+  CO_TRY(const double rss, run->server.RssMb());
+  run->Add("rss_" + phase + "_mb", rss, "MB");
+  co_return p99;
+}
+
+rt::Task<Status> WaitForAbusers(Run* run, const AbuseBoard* board) {
+  const Time end = run->loop.Now() + kBegin;
+  while (!board->has_begun) {
+    if (run->loop.Now() >= end) {
+      co_return Timeout(fmt::format(
+          "{} of {} watchers are there", board->watching.load(), run->options.counts.watchers));
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(10)));
+  }
+  // What is never read has filled what the kernel holds, and the first lists are through.
+  co_return co_await rt::Sleep(Duration::Seconds(2));
+}
+
+rt::Task<Status> MeasureBoth(Run* run) {
+  CO_TRY_STATUS(co_await Make(&run->client,
+                              "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                              std::string(kBinding)));
+  CO_TRY_STATUS(
+      co_await Make(&run->client, "/api/v1/namespaces", R"({"metadata":{"name":"watched"}})"));
+  run->options.progress("clients alone");
+  CO_TRY(const double idle, co_await Measure(run, "idle"));
+  run->options.progress(fmt::format("{} watchers, {} lister, {} silent and {} that never read",
+                                    run->options.counts.watchers,
+                                    run->options.counts.listers,
+                                    run->options.counts.silent,
+                                    run->options.counts.stalled));
+  CO_TRY(const uint16_t port, run->server.port());
+  const AbuseProcess::Options abuse{
+      .counts = run->options.counts,
+      .port = port,
+      .all = std::string(kMachines),
+      .watched = std::string(kWatched) + "?watch=true&timeoutSeconds=3600",
+      .new_client = [run](rt::AsioLoop& loop, size_t most) {
+        return run->server.NewClientOn(loop, most);
+      }};
+  CO_TRY(const auto abusers, AbuseProcess::Start(abuse));
+  const AbuseBoard& board = abusers->board();
+  CO_TRY_STATUS(co_await WaitForAbusers(run, &board));
+  const int64_t lists = board.lists;
+  CO_TRY(const double abused, co_await Measure(run, "abuse"));
+  run->figures.push_back({.metric = "abuse_ratio",
+                          .value = abused / idle,
+                          .unit = "",
+                          .params = {{"watchers", std::to_string(board.watching.load())},
+                                     {"silent", std::to_string(board.silent.load())},
+                                     {"stalled", std::to_string(board.stalled.load())},
+                                     {"lists", std::to_string(board.lists.load() - lists)},
+                                     {"machines", std::to_string(run->options.machines)},
+                                     {"events", std::to_string(board.events.load())},
+                                     {"refused", std::to_string(board.refused.load())}}});
+  co_return OkStatus();
+}
+
+rt::Task<Status> MeasureAll(rt::AsioLoop* loop,
+                            const AbuseBenchOptions* options,
+                            const MachineTemplate* machine,
+                            std::vector<Figure>* figures) {
+  const std::string folder = options->dir + "/abuse";
+  CO_TRY_STATUS(co_await Prefill(*loop, folder, *machine, options->machines));
+  CO_TRY(const auto server, co_await ServerProcess::Start(*loop, folder));
+  CO_TRY(const auto client, server->NewClient(static_cast<size_t>(options->clients) + 2));
+  Run run{.loop = *loop, .options = *options, .server = *server, .client = *client, .figures = {}};
+  CO_TRY_STATUS(co_await MeasureBoth(&run));
+  *figures = std::move(run.figures);
+  co_return server->Stop();
+}
+
+}  // namespace
+
+Result<std::vector<Figure>> RunAbuseBench(const AbuseBenchOptions& options) {
+  TRY(const auto machine, MachineTemplate::Load());
+  options.progress("making machines to list");
+  rt::AsioLoop loop("bench");
+  std::vector<Figure> figures;
+  TRY_STATUS(rt::RunTask(loop, MeasureAll(&loop, &options, &machine, &figures)));
+  return figures;
+}
+
+}  // namespace berth::app
