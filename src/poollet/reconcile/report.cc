@@ -147,8 +147,8 @@ ReportCondition MachineReady(const iri::Machine& machine, const Progress& progre
       const std::string why = WhyNotRunning(machine);
       return HeldUp(progress, why.empty() ? "Pending" : "RuntimeError", why);
     }
-    case iri::MachineState::kStopped:
-    case iri::MachineState::kSuspended: return HeldUp(progress, "Shutdown", {});
+    case iri::MachineState::kStopped: return HeldUp(progress, "Shutdown", {});
+    case iri::MachineState::kSuspended: return HeldUp(progress, "Paused", WhyNotRunning(machine));
     case iri::MachineState::kUnknown: break;
   }
   return HeldUp(progress, "StateUnknown", "the runtime reports a state that we do not know");

@@ -350,6 +350,17 @@ TEST(Report, C12_TheTextOfAnErrorReachesTheCondition) {
   EXPECT_EQ(report.conditions.back().message, "no such image");
 }
 
+TEST(Report, C12_AGuestThatIsPausedSaysWhy) {
+  std::vector<iri::Machine> machines = {Made(MachineAssign(), iri::MachineState::kSuspended)};
+  machines[0].status.conditions = {
+      {.type = "Running", .status = "False", .reason = "Paused", .message = "its disk is full"}};
+  const auto report = ReportMachine(Parse(MachineAssign()), machines, {});
+  EXPECT_EQ(report.state, "Shutdown");
+  EXPECT_FALSE(report.conditions.back().is_true);
+  EXPECT_EQ(report.conditions.back().reason, "Paused");
+  EXPECT_EQ(report.conditions.back().message, "its disk is full");
+}
+
 TEST(Report, TheRuntimesWordOnAnImageIsACondition) {
   const Progress progress;
   std::vector<iri::Machine> machines = {Made(MachineAssign(), iri::MachineState::kPending)};

@@ -157,7 +157,10 @@ class FakeHypervisor final : public Hypervisor {
     event.kind = kind;
     event.name = name;
     event.reason = reason;
-    loop_.Post("fake.event", [this, event] {
+    Tell(std::move(event));
+  }
+  void Tell(DomainEvent event) {
+    loop_.Post("fake.event", [this, event = std::move(event)] {
       if (listener_) listener_(event);
     });
   }

@@ -148,6 +148,13 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
          .message = is_there ? std::string() : entry.error,
          .last_transition = {}});
   }
+  if (shown.status.state == MachineState::kSuspended) {
+    shown.status.conditions.push_back({.type = "Running",
+                                       .status = "False",
+                                       .reason = "Paused",
+                                       .message = "the guest is paused: " + entry.paused.why,
+                                       .last_transition = entry.paused.since});
+  }
   const GuestEnd& end = entry.record.end;
   if (end.kind == GuestEnd::Kind::kFailed || !entry.error.empty()) {
     const bool failed = !entry.error.empty();

@@ -176,6 +176,7 @@ void MachineHost::OnEvent(const DomainEvent& event) {
     case Kind::kResumed: Observe(*entry, {.state = GuestState::kRunning}); break;
     case Kind::kPaused:
       Observe(*entry, {.state = GuestState::kPaused});
+      entry->paused = {.since = deps_.loop.WallNow(), .why = event.detail};
       Say(entry->record.object.metadata,
           iri::EventType::kWarning,
           "Paused",

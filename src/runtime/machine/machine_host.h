@@ -122,6 +122,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     bool Shows(const std::string& device) const {
       return !live.has_value() || live->contains(device);
     }
+    struct {
+      WallTime since;
+      std::string why;
+    } paused;            // the last time
     rt::Gate saving{1};  // whoever changes the record or the guest's devices
     bool is_gone = false;
     bool is_tended = false;  // its task runs

@@ -429,6 +429,23 @@ TEST(MachineHost, P3_3_AGuestThatMayMoveStartsHeld) {
             Reason::kMethodNotSupported);
 }
 
+TEST(MachineHost, AGuestThatIsPausedSaysWhy) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  DomainEvent paused;
+  paused.kind = DomainEvent::Kind::kPaused;
+  paused.name = DomainNameOf(id);
+  paused.detail = "its disk is full";
+  world.hypervisor.Tell(paused);
+  ASSERT_TRUE(world.Becomes(id, MachineState::kSuspended));
+  EXPECT_EQ(world.ReasonOf(id), "Paused");
+  EXPECT_EQ(world.Get(id).status.conditions[0].message, "the guest is paused: its disk is full");
+  EXPECT_NE(world.Events().find("its disk is full"), std::string::npos);
+  world.hypervisor.Tell(paused.name, DomainEvent::Kind::kResumed);
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  EXPECT_EQ(world.ReasonOf(id), "");
+}
+
 TEST(MachineHost, AGuestThatDoesNotLetGoKeepsItsDisk) {
   MachineWorld world;
   const std::string id = iri::Running(world, "u-1").metadata.id;
