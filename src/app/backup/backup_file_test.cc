@@ -85,27 +85,14 @@ TEST_F(BackupFileTest, NoticesWhateverIsChanged) {
   Write(12, 100'000);
   const std::string good = Content();
   // Reading costs a tenth of a second because of the passphrase, so only some places are tried.
-  for (const size_t at : {size_t{0},
-                          size_t{9},
-                          size_t{13},
-                          size_t{28},
-                          size_t{30},
-                          size_t{33},
-                          size_t{300'000},
-                          good.size() - 300,
-                          good.size() - 1}) {
+  for (const size_t at :
+       {size_t{0}, size_t{9}, size_t{13}, size_t{33}, size_t{300'000}, good.size() - 1}) {
     std::string flipped = good;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
     SetContent(flipped);
     EXPECT_FALSE(Read().ok()) << at;
   }
-  for (const size_t size : {size_t{0},
-                            size_t{27},
-                            size_t{28},
-                            size_t{33},
-                            size_t{262'200},
-                            good.size() / 2,
-                            good.size() - 1}) {
+  for (const size_t size : {size_t{0}, size_t{27}, size_t{28}, size_t{262'200}, good.size() - 1}) {
     SetContent(good.substr(0, size));
     EXPECT_FALSE(Read().ok()) << size;
   }
