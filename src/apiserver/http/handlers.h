@@ -9,6 +9,7 @@
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/http/adoption.h"
 #include "apiserver/http/call.h"
+#include "apiserver/http/fan_out.h"
 #include "apiserver/http/object_writer.h"
 #include "apiserver/http/placement_reviews.h"
 #include "apiserver/registry.h"
@@ -86,6 +87,7 @@ class Handlers {
   const PlacementReviews& placement_;
   const Adoption adoption_;
   metrics::Gauge& watchers_;
+  mutable FanOut fan_out_;
 };
 
 }  // namespace berth::apiserver

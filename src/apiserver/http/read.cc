@@ -33,7 +33,8 @@ Handlers::Handlers(Deps deps)
       authorizer_(deps.authorizer),
       placement_(deps.placement),
       adoption_({.registry = deps.registry, .authorizer = deps.authorizer, .fleet = deps.fleet}),
-      watchers_(deps.metrics.GetGauge("berth_apiserver_watchers", "Watches being served.")) {}
+      watchers_(deps.metrics.GetGauge("berth_apiserver_watchers", "Watches being served.")),
+      fan_out_(deps.loop) {}
 
 std::string Handlers::ServedApiVersion(const Call& call) const {
   return meta::JoinApiVersion(scheme_.ServedSpelling(call.info.requested_group), call.info.version);

@@ -113,6 +113,7 @@ rt::Task<Status> Handlers::StreamWatch(CallPtr /*call*/,
       parts.emplace_back(writer.ErrorLine(events.status()));
       co_return co_await body->Write(std::move(parts));
     }
+    CO_TRY_STATUS(co_await fan_out_.Next());
     for (const auto& event : *events) {
       CO_TRY_STATUS(AppendLine(writer, event, is_first, parts));
       is_first = false;
