@@ -18,13 +18,16 @@ INIT = '''#!/bin/busybox sh
 export PATH=/bin
 /bin/busybox --install -s /bin
 mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
-for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover net_failover virtio_net; do
-insmod /$m.ko; done
+for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover net_failover virtio_net virtio_blk cdrom \
+isofs; do insmod /$m.ko; done
 stty -F /dev/ttyS0 -echo
 ifconfig lo 127.0.0.1 up
 echo hello from the guest
 while read word rest; do case $word in
 dhcp) ifconfig $rest up; udhcpc -i $rest -n -q -t 20 -T 1 -s /dhcp -x hostname:'$(reboot);`id`' >/dev/null 2>&1 || echo told nothing;;
+six) for d in /sys/block/vd*; do [ "$(cat $d/serial)" = cidata ] && mount -t iso9660 -o ro /dev/${d##*/} /seed; done
+a=$(sed -n 's/.*addresses: \\["\\([^"]*\\)".*/\\1/p' /seed/network-config); umount /seed; ifconfig $rest up
+ip -6 address add $a dev $rest && echo configured $a end;;
 ping) ping -c 1 -W 2 $rest >/dev/null 2>&1 && echo reached || echo not reached;;
 do) eval "$rest"; echo done;;
 esac; done </dev/ttyS0
@@ -41,12 +44,13 @@ def make_image(folder):
     kernel = sorted(glob.glob('/boot/vmlinuz-*-cloud-amd64'))[-1]
     version = os.path.basename(kernel).removeprefix('vmlinuz-')
     archive = machines.Archive()
-    for name in ('bin', 'dev', 'proc', 'sys'):
+    for name in ('bin', 'dev', 'proc', 'seed', 'sys'):
         archive.add(name, stat.S_IFDIR | 0o755)
     archive.add('bin/busybox', stat.S_IFREG | 0o755, machines.read('/bin/busybox'))
     for name in ('drivers/virtio/virtio', 'drivers/virtio/virtio_ring', 'drivers/virtio/virtio_pci_modern_dev',
                  'drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'net/core/failover',
-                 'drivers/net/net_failover', 'drivers/net/virtio_net'):
+                 'drivers/net/net_failover', 'drivers/net/virtio_net', 'drivers/block/virtio_blk', 'drivers/cdrom/cdrom',
+                 'fs/isofs/isofs'):
         archive.add(os.path.basename(name) + '.ko', stat.S_IFREG | 0o644,
                     machines.read(f'/lib/modules/{version}/kernel/{name}.ko'))
     archive.add('dhcp', stat.S_IFREG | 0o755, DHCP.encode())

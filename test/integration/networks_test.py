@@ -138,6 +138,7 @@ class NetworksTest(unittest.TestCase):
         self.assertFalse(self.reaches(b1, '10.1.0.1'))
         self.assertFalse(self.reaches(a1, '10.1.0.3'))
 
+        self.speak_the_newer_protocol()
         self.spoofs(a1)
         self.tries_the_host(a1)
         self.gets_a_second_interface(a1, b1)
@@ -150,6 +151,17 @@ class NetworksTest(unittest.TestCase):
         # Nothing that guests said of themselves is in the log.
         self.assertNotIn('reboot', machines.read(self.runtime.log_path).decode(errors='replace'))
         self.runtime.stop()
+
+    def speak_the_newer_protocol(self):
+        """IPv6 addresses are told by the disk with the first configuration."""
+        guests = {address: self.create(f'u-{address}', 'net-c', address) for address in ('fd00::1', 'fd00::2')}
+        for address, machine in guests.items():
+            self.says(machine, ['hello from the guest'])
+            self.ask(machine, 'six eth0', f'configured {address}/64 end')
+        self.must_reach(guests['fd00::1'], 'fd00::2')
+        for machine in guests.values():
+            self.iri('delete', machine)
+        berth_fixture.eventually(DEADLINE_S, lambda: len(self.listed()) == 3, 'both are gone')
 
     def spoofs(self, guest):
         """Another address, then another MAC."""

@@ -107,9 +107,15 @@ rt::Task<Status> MachineHost::PutSecrets(Pointer entry) {
   const bool is_cloud_init = IsCloudInit(data);
   if (!is_cloud_init) content.ignition = data;
   const iri::Machine& machine = entry->record.object;
-  content.seed = SeedDisk(
-      kSeedLabel,
-      NoCloudFiles(machine.metadata.id, HostnameOf(machine), is_cloud_init ? data : std::string()));
+  std::vector<SeedFile> files =
+      NoCloudFiles(machine.metadata.id, HostnameOf(machine), is_cloud_init ? data : std::string());
+  std::vector<SeedNic> nics;
+  for (const iri::MachineNic& nic : machine.spec.nics) {
+    const Result<DomainNic> described = deps_.networks.Describe(machine.metadata.id, nic);
+    if (described.ok()) nics.push_back({.mac = described->mac, .ips = nic.ips});
+  }
+  if (auto network = NetworkConfig(nics)) files.push_back(*std::move(network));
+  content.seed = SeedDisk(kSeedLabel, files);
   co_return co_await deps_.folders.Prepare(machine.metadata.id, std::move(content));
 }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/machine/seed_disk.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "base/check.h"
+#include "meta/ip.h"
 #include "meta/json.h"
 
 namespace berth::runtime {
@@ -21,6 +25,8 @@ constexpr size_t kJolietRoot = 24;
 constexpr size_t kFirstFile = 25;
 constexpr size_t kFilesMax = 16;
 constexpr size_t kRootRecordBytes = 34;
+// Whoever shares this much of an IPv6 address is on the same link.
+constexpr int kIp6LinkLength = 64;
 constexpr size_t kPathTableBytes = 10;
 
 enum class Names : uint8_t { kShort, kJoliet };
@@ -189,6 +195,27 @@ std::vector<SeedFile> NoCloudFiles(std::string_view id,
   }
   const std::string data = user_data.empty() ? "#cloud-config\n" : std::string(user_data);
   return {{.name = "meta-data", .content = meta}, {.name = "user-data", .content = data}};
+}
+
+std::optional<SeedFile> NetworkConfig(const std::vector<SeedNic>& nics) {
+  bool is_needed = false;
+  std::string text = "version: 2\nethernets:\n";
+  for (size_t i = 0; i < nics.size(); ++i) {
+    std::string addresses;
+    bool has_ip4 = false;
+    for (const std::string& ip : nics[i].ips) {
+      const std::optional<meta::IpAddress> address = meta::IpAddress::Parse(ip);
+      has_ip4 = has_ip4 || (address && address->family() == meta::IpFamily::kV4);
+      if (!address || address->family() != meta::IpFamily::kV6) continue;
+      addresses += fmt::format("{}\"{}/{}\"", addresses.empty() ? "" : ", ", ip, kIp6LinkLength);
+    }
+    is_needed = is_needed || !addresses.empty();
+    text += fmt::format(
+        "  nic{}:\n    match: {{macaddress: \"{}\"}}\n    dhcp4: {}\n", i, nics[i].mac, has_ip4);
+    if (!addresses.empty()) text += fmt::format("    addresses: [{}]\n", addresses);
+  }
+  if (!is_needed) return std::nullopt;
+  return SeedFile{.name = "network-config", .content = std::move(text)};
 }
 
 bool IsCloudInit(std::string_view data) {

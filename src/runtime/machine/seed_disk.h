@@ -3,6 +3,7 @@
 // it: ISO 9660 with Joliet names, volume "cidata". Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,14 @@ std::string SeedDisk(std::string_view label, const std::vector<SeedFile>& files)
 std::vector<SeedFile> NoCloudFiles(std::string_view id,
                                    std::string_view hostname,
                                    std::string_view user_data);
+
+struct SeedNic {
+  std::string mac;
+  std::vector<std::string> ips;
+};
+// network-config, version 2: how interfaces learn their IPv6 addresses, which no DHCP tells.
+// Nullopt if there are none; DHCP does for the others.
+std::optional<SeedFile> NetworkConfig(const std::vector<SeedNic>& nics);
 
 // Whether the data is for cloud-init; else it is for ignition.
 bool IsCloudInit(std::string_view data);

@@ -65,6 +65,25 @@ TEST(SeedDisk, HasItsFilesUnderBothKindsOfNames) {
   EXPECT_EQ(short_names.at("FILEB.;1"), large);
 }
 
+TEST(NetworkConfig, TellsWhatNoDhcpTells) {
+  EXPECT_FALSE(NetworkConfig({}).has_value());
+  EXPECT_FALSE(NetworkConfig({{.mac = "52:54:00:00:00:01", .ips = {"10.0.0.1"}}}).has_value());
+  const auto file = NetworkConfig({{.mac = "52:54:00:00:00:01", .ips = {"10.0.0.1"}},
+                                   {.mac = "52:54:00:00:00:02", .ips = {"fd00::2", "fd00:1::2"}}});
+  ASSERT_TRUE(file.has_value());
+  EXPECT_EQ(file->name, "network-config");
+  EXPECT_EQ(file->content,
+            "version: 2\n"
+            "ethernets:\n"
+            "  nic0:\n"
+            "    match: {macaddress: \"52:54:00:00:00:01\"}\n"
+            "    dhcp4: true\n"
+            "  nic1:\n"
+            "    match: {macaddress: \"52:54:00:00:00:02\"}\n"
+            "    dhcp4: false\n"
+            "    addresses: [\"fd00::2/64\", \"fd00:1::2/64\"]\n");
+}
+
 TEST(NoCloudFiles, SayWhoTheGuestIsWhateverItsNameIs) {
   const auto files = NoCloudFiles("m-1", "web", "#cloud-config\nx: 1\n");
   ASSERT_EQ(files.size(), 2U);
