@@ -221,7 +221,9 @@ void AppendJsonDouble(double value, std::string& out) {
     return;
   }
   const double magnitude = std::abs(value);
-  const bool fixed = magnitude == 0 || (magnitude >= 1e-6 && magnitude < 1e21);
+  // Go goes on to 1e21, but digits without an exponent are an integer to whoever reads them, and
+  // one beyond 64 bits is refused.
+  const bool fixed = magnitude == 0 || (magnitude >= 1e-6 && magnitude < 0x1p64);
   std::array<char, 64> buffer;
   const auto [end, error] =
       std::to_chars(buffer.data(),

@@ -166,6 +166,9 @@ Status Http1Parser::Fail(int status, std::string message) {
 Result<size_t> Http1Parser::Feed(std::string_view data) {
   if (!head_done()) return FeedHead(data);
   if (data.empty() || done()) return size_t{0};
+  // A last chunk that is the only one, cut here: shown this and then four bytes, Beast asserts.
+  // There is more to come in any case.
+  if (parser_->sink.head.chunked && data == "0\r\n") return size_t{0};
   error_code ec;
   const size_t taken = parser_->Visit(
       [&](auto& parser) { return parser.put(boost::asio::buffer(data.data(), data.size()), ec); });

@@ -59,6 +59,7 @@ TEST(Http1Parser, DoesNotDependOnHowBytesAreCut) {
       "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
       "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
       "3\r\nhel\r\n2;x=\"y\"\r\nlo\r\n0\r\nTrailer: z\r\n\r\n",
+      "POST /d HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
   };
   for (const std::string& message : messages) {
     for (uint64_t seed = 0; seed < 100; ++seed) {
@@ -68,7 +69,7 @@ TEST(Http1Parser, DoesNotDependOnHowBytesAreCut) {
       ASSERT_TRUE(parsed.error.ok()) << parsed.error;
       EXPECT_TRUE(parsed.done);
       EXPECT_EQ(parsed.used, message.size()) << "what follows belongs to the next request";
-      EXPECT_EQ(parsed.body, message.starts_with("GET") ? "" : "hello");
+      EXPECT_EQ(parsed.body, message.contains("lo") ? "hello" : "");
       EXPECT_EQ(parsed.target, message.substr(message.find('/'), 2));
     }
   }

@@ -270,6 +270,21 @@ class Malformed(berth_fixture.ServerTestCase):
                     failures.append(f'grpc/{name}: expected {expected}, got {seen}')
         return failures
 
+    def test_a_chunked_body_in_single_bytes_is_a_body(self):
+        for body, status in ((b'0\r\n\r\n', 400), (b'0\r\nA: b\r\n\r\n', 400), (b'0;a=b\r\n\r\n', 400),
+                             (b'1\r\n{\r\n0\r\n\r\n', 400)):
+            sender = Sender(self.server)
+            connection = sender.open()
+            case = malformed.Case('chunks', 'bytewise', status, 'BadRequest', headers=(('Transfer-Encoding', 'chunked'),))
+            connection.sendall(sender.compose(case))
+            for at in range(len(body)):
+                connection.sendall(body[at:at + 1])
+                time.sleep(0.005)  # so that the server sees each by itself, most of the time
+            response = http.client.HTTPResponse(connection, method='POST')
+            response.begin()
+            self.assertEqual(response.status, status, body)
+            sender.close()
+
     def test_each_gets_its_answer_and_leaves_nothing(self):
         cases = list(malformed.all_cases())
         self.assertEqual(len({case.id for case in cases}), len(cases), 'two cases have one name')
