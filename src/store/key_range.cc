@@ -14,6 +14,8 @@ namespace {
 // What a condition or an operation adds to a request of etcd beside its key and value: tags,
 // lengths, revisions and a lease.
 constexpr size_t kTxnKeyBytes = 48;
+// A leader's own condition (store/fenced) comes on top of what others may have.
+constexpr size_t kFences = 1;
 
 Status ValidateKey(std::string_view key) {
   if (key.empty()) return BadRequest("key is empty");
@@ -67,7 +69,7 @@ bool InRange(std::string_view key, std::string_view start, std::string_view end)
 
 Status ValidateTxn(const Txn& txn) {
   const size_t keys = txn.conditions.size() + txn.ops.size();
-  if (keys > kMaxTxnKeys) {
+  if (txn.ops.size() > kMaxTxnKeys || keys > kMaxTxnKeys + kFences) {
     return BadRequest(fmt::format(
         "transaction has {} conditions and {} operations, at most {} together are allowed",
         txn.conditions.size(),
