@@ -9,33 +9,23 @@
 #include "rt/sleep.h"
 
 namespace berth::client {
-namespace {
-
-// Attempts that fail, or find another leader, are made this often.
-constexpr Duration kTryAgain = Duration::Millis(500);
-
-}  // namespace
 
 rt::Task<Status> LeaderLease::Run() {
   for (;;) {
-    const Time started = loop_.Now();
-    // An attempt that hangs must not outlast what it is to renew.
-    Result<bool> held = co_await rt::WithDeadline(TryHold(), options_.renew_every);
+    attempted_ = loop_.Now();
+    Result<bool> held = co_await rt::WithDeadline(TryHold(), options_.attempt_limit);
     if (held.status().Is(Reason::kCancelled)) co_return held.status();
-    if (held.ok() && *held) {
-      held_until_ = started + options_.duration;
-    } else {
-      if (!held.ok()) {
-        LOG_DEBUG("lease {}/{}: {}",
-                  options_.lease.namespace_,
-                  options_.lease.name,
-                  held.status().ToString());
-      }
-      // Whoever leads may fail to renew for a while: the lease is ours until it is over.
-      const bool other = held.ok();
-      if (term_ && (other || loop_.Now() >= held_until_)) SetTerm(std::nullopt);
+    const bool is_mine = held.ok() && *held;
+    if (!held.ok()) {
+      LOG_DEBUG("lease {}/{}: {}",
+                options_.lease.namespace_,
+                options_.lease.name,
+                held.status().ToString());
     }
-    Duration pause = held.ok() && *held ? options_.renew_every : kTryAgain;
+    // Whoever leads may fail to renew for a while: the lease is ours until it is over.
+    const bool is_others = held.ok() && !is_mine;
+    if (term_ && (is_others || loop_.Now() >= held_until_)) SetTerm(std::nullopt);
+    Duration pause = is_mine ? options_.renew_every : options_.try_again;
     if (term_) pause = std::min(pause, std::max(held_until_ - loop_.Now(), Duration::Millis(1)));
     CO_TRY_STATUS(co_await rt::Sleep(pause));
     if (term_ && loop_.Now() >= held_until_) SetTerm(std::nullopt);
@@ -48,29 +38,50 @@ rt::Task<Result<bool>> LeaderLease::TryHold() {
     apis::k8s::Lease lease;
     lease.metadata.namespace_ = options_.lease.namespace_;
     lease.metadata.name = options_.lease.name;
+    lease.metadata.annotations = options_.annotations;
     lease.spec = Mine({});
     const int32_t term = *lease.spec.lease_transitions;
     const WriteOptions options;
     CO_TRY_STATUS(co_await client_.Create(meta::Object::Of(apis::k8s::kLeaseKind, std::move(lease)),
                                           options));
-    SetTerm(term);
+    Held(term);
     co_return true;
   }
   CO_TRY_STATUS(found);
   auto& lease = found->as<apis::k8s::Lease>();
-  if (lease.spec.holder_identity != options_.holder && !MayTake(lease.spec)) co_return false;
+  if (lease.spec.holder_identity != options_.holder && !MayTake(lease.spec)) {
+    if (options_.on_other) options_.on_other(lease.metadata.annotations);
+    co_return false;
+  }
   lease.spec = Mine(lease.spec);
+  for (const auto& [key, value] : options_.annotations) lease.metadata.annotations[key] = value;
   const int32_t term = *lease.spec.lease_transitions;
   // Conditioned on the state read: of two that try at the same time one gets a Conflict.
   const WriteOptions options;
   CO_TRY_STATUS(co_await client_.Update(*std::move(found), options));
-  SetTerm(term);
+  Held(term);
   co_return true;
+}
+
+void LeaderLease::Held(int64_t term) {
+  held_until_ = attempted_ + options_.duration;
+  SetTerm(term);
+}
+
+rt::Task<Status> LeaderLease::Release() {
+  CO_TRY(meta::Object found, co_await client_.Get(apis::k8s::kLeaseKind, options_.lease));
+  auto& spec = found.as<apis::k8s::Lease>().spec;
+  if (spec.holder_identity != options_.holder) co_return OkStatus();
+  spec.holder_identity.reset();
+  const WriteOptions options;
+  const Result<meta::Object> updated = co_await client_.Update(std::move(found), options);
+  co_return updated.status();
 }
 
 bool LeaderLease::MayTake(const apis::k8s::LeaseSpec& spec) {
   const bool is_free = !spec.holder_identity || spec.holder_identity->empty();
   if (is_free || options_.take_over == TakeOver::kAtOnce) return true;
+  if (options_.is_dead && options_.is_dead(*spec.holder_identity)) return true;
   const Time now = loop_.Now();
   if (!seen_since_ || seen_ != spec) {
     seen_ = spec;

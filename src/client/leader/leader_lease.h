@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -29,7 +30,17 @@ struct LeaderOptions {
   std::string holder;  // different for every process, restarts included
   Duration duration = Duration::Seconds(8);
   Duration renew_every = Duration::Seconds(2);
+  // Attempts that fail, or find another leader, are made this often.
+  Duration try_again = Duration::Millis(500);
+  // An attempt that takes longer has failed; it must not outlast what it is to renew.
+  Duration attempt_limit = Duration::Seconds(2);
   TakeOver take_over = TakeOver::kWhenExpired;
+  // Whether this holder is known to be dead; empty: nobody is.
+  std::function<bool(const std::string& holder)> is_dead = {};
+  // Shown to people and servers who look for the leader.
+  std::map<std::string, std::string> annotations = {};
+  // Another one holds the lease: its annotations.
+  std::function<void(const std::map<std::string, std::string>&)> on_other = {};
 };
 
 class LeaderLease {
@@ -45,17 +56,22 @@ class LeaderLease {
         options_(std::move(options)),
         on_change_(std::move(on_change)) {}
 
-  // Tries to lead until it is cancelled; the lease is then left to expire.
+  // Tries to lead until it is cancelled; the lease is then left to expire, or released.
   rt::Task<Status> Run();
+  // Gives the lease back, so that nobody has to wait for its end. REQUIRES: Run() has ended.
+  rt::Task<Status> Release();
   // The term while this server leads.
   std::optional<int64_t> term() const { return term_; }
   const std::string& holder() const { return options_.holder; }
+  // Whether the lease is ours at this moment, by our clock: false at once for who was paused.
+  bool is_held() const { return term_.has_value() && loop_.Now() < held_until_; }
 
  private:
   // One attempt to get or to keep the lease; false if another one has it.
   rt::Task<Result<bool>> TryHold();
   bool MayTake(const apis::k8s::LeaseSpec& spec);
   apis::k8s::LeaseSpec Mine(const apis::k8s::LeaseSpec& before) const;
+  void Held(int64_t term);
   void SetTerm(std::optional<int64_t> term);
 
   rt::Loop& loop_;
@@ -63,6 +79,7 @@ class LeaderLease {
   const LeaderOptions options_;
   std::function<void(std::optional<int64_t>)> on_change_;
   std::optional<int64_t> term_;
+  Time attempted_;                  // when the attempt in progress began
   Time held_until_;                 // by our clock, counted from before the renewal was sent
   apis::k8s::LeaseSpec seen_;       // the last state of another holder
   std::optional<Time> seen_since_;  // when it was first seen so
