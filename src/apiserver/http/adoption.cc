@@ -44,12 +44,12 @@ rt::Task<Status> Adoption::Admit(CallPtr call, meta::Object* object, WriteContex
   const std::string name = chosen->name;
   CO_TRY_STATUS(
       deps_.authorizer.Check(call->identity, AdoptRequest(deps_.authorizer, pool_kind, name)));
-  if (deps_.fleet == nullptr) co_return Unavailable("this server has no hosts to adopt from");
+  if (deps_.hosts.fleet == nullptr) co_return deps_.hosts.Missing();
   const ObjectKey key{.namespace_ = "", .name = name};
   CO_TRY(const StoredObject stored, co_await deps_.registry.Get(pool_kind, key, std::string()));
   CO_TRY(const meta::Object pool, Decode(pool_kind, stored));
   const meta::ObjectMeta& metadata = object->metadata();
-  const std::vector<fleet::Orphan> orphans = deps_.fleet->OrphansOf(pool.metadata().uid);
+  const std::vector<fleet::Orphan> orphans = deps_.hosts.fleet->OrphansOf(pool.metadata().uid);
   const bool is_there = std::ranges::any_of(orphans, [&](const fleet::Orphan& orphan) {
     return orphan.uid == uid && orphan.kind == kind.kind && orphan.name == metadata.name &&
            orphan.namespace_ == metadata.namespace_;

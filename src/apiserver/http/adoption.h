@@ -5,9 +5,9 @@
 
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/http/call.h"
+#include "apiserver/http/hosts.h"
 #include "apiserver/registry.h"
 #include "base/status.h"
-#include "fleet/fleet.h"
 #include "meta/object.h"
 #include "rt/task.h"
 
@@ -18,7 +18,7 @@ class Adoption {
   struct Deps {
     Registry& registry;
     const Authorizer& authorizer;
-    const fleet::Fleet* fleet = nullptr;  // null: no host talks to this server
+    const Hosts& hosts;
   };
   explicit Adoption(Deps deps) : deps_(deps) {}
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "apiserver/audit/audit_log.h"
 #include "apiserver/authn/authenticator.h"
@@ -16,6 +17,7 @@
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/guest_streams.h"
 #include "apiserver/http/handlers.h"
+#include "apiserver/http/hosts.h"
 #include "apiserver/http/openapi_documents.h"
 #include "apiserver/http/placement_reviews.h"
 #include "apiserver/http/request_metrics.h"
@@ -23,9 +25,6 @@
 #include "apiserver/http/usage_reads.h"
 #include "apiserver/registry.h"
 #include "base/metrics.h"
-#include "client/advice/placement_advice.h"
-#include "client/advice/pool_rooms.h"
-#include "fleet/fleet.h"
 #include "meta/scheme.h"
 #include "net/http.h"
 #include "rt/loop.h"
@@ -47,16 +46,15 @@ class ApiServer {
     metrics::Registry& metrics;
     // Ok while the server can take writes; otherwise why not.
     std::function<Status()> readiness;
-    // Answers where things would be placed; null on a server that places nothing.
-    client::PlacementAdvice* advice = nullptr;
-    // How much of each pool is promised, and what its host measures; null where there is none.
-    const client::PoolRooms* rooms = nullptr;
-    fleet::Fleet* fleet = nullptr;
+    // What it has of hosts at first.
+    Hosts hosts = {};
   };
   explicit ApiServer(Deps deps);
 
   // Never fails: every error becomes an answer. Runs on the loop.
   rt::Task<net::HttpResponse> Handle(net::HttpRequest request);
+  // From the next request on. Hosts that are there stay until the last request has ended.
+  void UseHosts(Hosts hosts) { hosts_ = std::move(hosts); }
 
  private:
   // Fills in the call from the request (query, info, identity) and checks its rights.
@@ -76,6 +74,7 @@ class ApiServer {
   AuditLog& audit_;
   metrics::Registry& metrics_;
   std::function<Status()> readiness_;
+  Hosts hosts_;
   PlacementReviews placement_reviews_;
   UsageReads usage_reads_;
   Handlers handlers_;

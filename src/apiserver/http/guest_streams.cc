@@ -152,12 +152,12 @@ rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> GuestStreams::Open(CallPtr call
   if (!placement || placement->pool_uid.empty()) {
     co_return BadRequest(subject + " is not placed on any pool");
   }
-  if (deps_.fleet == nullptr) co_return Unavailable("this server has no hosts");
-  auto tunnel = co_await deps_.fleet->OpenTunnel(placement->pool_uid,
-                                                 machine.metadata().uid,
-                                                 static_cast<uint64_t>(placement->epoch),
-                                                 std::move(what),
-                                                 std::move(options));
+  if (deps_.hosts.fleet == nullptr) co_return deps_.hosts.Missing();
+  auto tunnel = co_await deps_.hosts.fleet->OpenTunnel(placement->pool_uid,
+                                                       machine.metadata().uid,
+                                                       static_cast<uint64_t>(placement->epoch),
+                                                       std::move(what),
+                                                       std::move(options));
   if (tunnel.status().Is(Reason::kNotFound)) {
     co_return Unavailable(subject + ": the host of pool " + Quote(placement->pool) +
                           " is not connected, or has not taken it yet");

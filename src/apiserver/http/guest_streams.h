@@ -10,6 +10,7 @@
 
 #include "apiserver/audit/audit_log.h"
 #include "apiserver/http/call.h"
+#include "apiserver/http/hosts.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
 #include "fleet/fleet.h"
@@ -25,7 +26,7 @@ class GuestStreams {
     rt::Loop& loop;
     Registry& registry;
     AuditLog& audit;
-    fleet::Fleet* fleet = nullptr;  // null: no host talks to this server
+    const Hosts& hosts;
   };
   explicit GuestStreams(Deps deps) : deps_(deps) {}
 

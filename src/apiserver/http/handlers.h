@@ -10,13 +10,13 @@
 #include "apiserver/http/adoption.h"
 #include "apiserver/http/call.h"
 #include "apiserver/http/fan_out.h"
+#include "apiserver/http/hosts.h"
 #include "apiserver/http/object_writer.h"
 #include "apiserver/http/placement_reviews.h"
 #include "apiserver/registry.h"
 #include "apiserver/registry/field_ownership.h"
 #include "base/metrics.h"
 #include "client/binder.h"
-#include "fleet/fleet.h"
 #include "meta/object.h"
 #include "meta/scheme.h"
 #include "net/http.h"
@@ -34,7 +34,7 @@ class Handlers {
     const Authorizer& authorizer;
     metrics::Registry& metrics;
     const PlacementReviews& placement;
-    const fleet::Fleet* fleet = nullptr;  // null: no host talks to this server
+    const Hosts& hosts;
   };
   explicit Handlers(Deps deps);
 

@@ -107,17 +107,17 @@ rt::Task<Result<net::HttpResponse>> PlacementReviews::Answer(CallPtr call) const
   } else {
     CO_TRY(object, DecodeDraft(*call, spec.object));
   }
-  if (deps_.advice == nullptr) co_return Unavailable("this server places nothing");
+  if (deps_.hosts.advice == nullptr) co_return deps_.hosts.Missing();
   CO_TRY(review.as<dev::PlacementReview>().status,
-         deps_.advice->Review(object, spec.copies.value_or(dev::kCopiesCounted)));
+         deps_.hosts.advice->Review(object, spec.copies.value_or(dev::kCopiesCounted)));
   co_return ReviewAnswer(*call, review);
 }
 
 void PlacementReviews::WarnOfPlace(Call& call, const meta::Object& object) const {
   const bool has_place =
       apis::IsPlaceable(object.kind()) || &object.kind() == &dev::kMachineSetKind;
-  if (deps_.advice == nullptr || !has_place) return;
-  const auto answer = deps_.advice->Review(object, dev::kCopiesCounted);
+  if (deps_.hosts.advice == nullptr || !has_place) return;
+  const auto answer = deps_.hosts.advice->Review(object, dev::kCopiesCounted);
   if (!answer.ok()) {
     call.warnings.push_back("dry run: its place is not known: " +
                             std::string(answer.status().message()));

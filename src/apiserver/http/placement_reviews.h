@@ -6,9 +6,9 @@
 #include "apis/berth/placement_review.h"
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/http/call.h"
+#include "apiserver/http/hosts.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
-#include "client/advice/placement_advice.h"
 #include "meta/object.h"
 #include "meta/scheme.h"
 #include "net/http.h"
@@ -22,7 +22,7 @@ class PlacementReviews {
     const meta::Scheme& scheme;
     Registry& registry;
     const Authorizer& authorizer;
-    client::PlacementAdvice* advice = nullptr;  // null: this server places nothing
+    const Hosts& hosts;
   };
   explicit PlacementReviews(Deps deps) : deps_(deps) {}
 

@@ -32,7 +32,7 @@ Handlers::Handlers(Deps deps)
       registry_(deps.registry),
       authorizer_(deps.authorizer),
       placement_(deps.placement),
-      adoption_({.registry = deps.registry, .authorizer = deps.authorizer, .fleet = deps.fleet}),
+      adoption_({.registry = deps.registry, .authorizer = deps.authorizer, .hosts = deps.hosts}),
       watchers_(deps.metrics.GetGauge("berth_apiserver_watchers", "Watches being served.")),
       fan_out_(deps.loop) {}
 

@@ -96,18 +96,18 @@ v1::Usage UsageReads::OfPool(const meta::Object& pool) const {
     ReadPool<apis::storage::BucketPool>(pool, usage);
   }
   const meta::ObjectMeta& metadata = pool.metadata();
-  if (deps_.rooms != nullptr) {
-    if (auto room = deps_.rooms->RoomOf(pool.kind(), metadata.name)) {
+  if (deps_.hosts.rooms != nullptr) {
+    if (auto room = deps_.hosts.rooms->RoomOf(pool.kind(), metadata.name)) {
       usage.objects = room->objects;
       usage.capacity = std::move(room->capacity);
       usage.allocated = std::move(room->allocated);
       usage.free = std::move(room->free);
     }
   }
-  if (deps_.fleet != nullptr) {
-    ReadHealth(*deps_.fleet, metadata.uid, deps_.loop.Now(), usage);
-    ReadMeasured(*deps_.fleet, metadata.uid, "", usage);
-    for (fleet::Orphan& orphan : deps_.fleet->OrphansOf(metadata.uid)) {
+  if (deps_.hosts.fleet != nullptr) {
+    ReadHealth(*deps_.hosts.fleet, metadata.uid, deps_.loop.Now(), usage);
+    ReadMeasured(*deps_.hosts.fleet, metadata.uid, "", usage);
+    for (fleet::Orphan& orphan : deps_.hosts.fleet->OrphansOf(metadata.uid)) {
       usage.orphans.push_back({.kind = std::move(orphan.kind),
                                .namespace_ = std::move(orphan.namespace_),
                                .name = std::move(orphan.name),
@@ -123,13 +123,15 @@ v1::Usage UsageReads::OfMachine(const meta::Object& object) const {
   const auto& placement = apis::PlacementOf(object);
   if (!placement || placement->pool_uid.empty()) return usage;
   usage.pool = placement->pool;
-  if (deps_.fleet != nullptr) {
-    ReadMeasured(*deps_.fleet, placement->pool_uid, object.metadata().uid, usage);
+  if (deps_.hosts.fleet != nullptr) {
+    ReadMeasured(*deps_.hosts.fleet, placement->pool_uid, object.metadata().uid, usage);
   }
   return usage;
 }
 
 rt::Task<Result<net::HttpResponse>> UsageReads::Answer(CallPtr call) const {
+  const bool is_elsewhere = deps_.hosts.fleet == nullptr && !deps_.hosts.leader.empty();
+  if (is_elsewhere) co_return deps_.hosts.Missing();
   const meta::KindInfo& kind = *call->info.kind;
   ObjectKey key{.namespace_ = call->info.namespace_, .name = call->info.name};
   if (kind.scope == meta::Scope::kCluster) key.namespace_.clear();

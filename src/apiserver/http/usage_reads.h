@@ -6,10 +6,9 @@
 
 #include "apis/meta_v1/usage.h"
 #include "apiserver/http/call.h"
+#include "apiserver/http/hosts.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
-#include "client/advice/pool_rooms.h"
-#include "fleet/fleet.h"
 #include "meta/object.h"
 #include "net/http.h"
 #include "rt/loop.h"
@@ -22,8 +21,7 @@ class UsageReads {
   struct Deps {
     rt::Loop& loop;
     Registry& registry;
-    const client::PoolRooms* rooms = nullptr;  // null: this server places nothing
-    const fleet::Fleet* fleet = nullptr;       // null: no host talks to it
+    const Hosts& hosts;
   };
   explicit UsageReads(Deps deps) : deps_(deps) {}
 
