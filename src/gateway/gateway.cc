@@ -16,26 +16,32 @@ constexpr size_t kTunnelBytesMax = 256 * 1024;
 }  // namespace
 
 Gateway::Gateway(Deps deps, client::ClusterIdentity cluster, GatewayOptions options)
-    : deps_(deps),
+    : deps_(std::move(deps)),
       cluster_(std::move(cluster)),
       options_(std::move(options)),
-      health_(deps.loop.Now(), options_.cores),
+      health_(deps_.loop.Now(), options_.cores),
       admission_(kAdmissionsMax),
-      proof_key_(deps.authority.DeriveSecret("berth placement proof")),
-      events_(deps.loop, deps.client, deps.scheme, "berth-gateway"),
-      revocations_(deps.loop, deps.client, [this] { OnRevocations(); }),
-      pool_feed_(deps.loop,
-                 deps.client,
+      proof_key_(deps_.authority.DeriveSecret("berth placement proof")),
+      events_(deps_.loop, deps_.client, deps_.scheme, "berth-gateway"),
+      revocations_(deps_.loop, deps_.client, [this] { OnRevocations(); }),
+      pool_feed_(deps_.loop,
+                 deps_.client,
                  [this](const PoolFace* before, const PoolFace* now) { OnPool(before, now); }),
-      index_(deps.loop, deps.client, *this),
-      enrolment_({deps.loop, deps.client, deps.authority, events_, revocations_.revocations()},
+      index_(deps_.loop, deps_.client, *this),
+      enrolment_({deps_.loop,
+                  deps_.client,
+                  deps_.authority,
+                  events_,
+                  revocations_.revocations(),
+                  deps_.leads},
                  cluster_,
                  options_.servers),
-      statuses_(deps.loop, deps.client, cluster_.incarnation),
-      releases_(deps.binder, [this](const client::UnbindRequest& request) { OnReleased(request); }),
-      pools_(deps.loop, deps.client),
-      tunnels_(deps.entropy),
-      scope_(deps.loop) {}
+      statuses_(deps_.loop, deps_.client, cluster_.incarnation),
+      releases_(deps_.binder,
+                [this](const client::UnbindRequest& request) { OnReleased(request); }),
+      pools_(deps_.loop, deps_.client),
+      tunnels_(deps_.entropy),
+      scope_(deps_.loop) {}
 
 Gateway::~Gateway() { deps_.loop.CancelTimer(asks_timer_); }
 

@@ -54,6 +54,7 @@
 #include "gateway/rules/ask_book.h"
 #include "gateway/rules/copied_body.h"
 #include "gateway/rules/health_book.h"
+#include "gateway/rules/limits.h"
 #include "gateway/rules/resync.h"
 #include "gateway/rules/settlement.h"
 #include "gateway/session.h"
@@ -74,6 +75,8 @@ namespace berth::gateway {
 struct GatewayOptions {
   std::vector<std::string> servers;  // "host:port" of every gateway, for the hosts to remember
   size_t cores = 2;                  // of this server
+  // Hosts with few companions are asked for more: they notice sooner that a server is gone.
+  Duration heartbeat = kHeartbeat;
 };
 
 class Gateway final : public fleet::Fleet, private DesiredListener {
@@ -88,6 +91,9 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
     const meta::Scheme& scheme;
     const pki::CertificateAuthority& authority;
     pki::Entropy& entropy;
+    // Whether this server leads at this moment (3.3.6); empty: always. One that does not grants
+    // nothing, signs nothing and welcomes nobody: its hosts look for another one.
+    std::function<bool()> leads = {};
   };
   // `cluster` counts this start already.
   Gateway(Deps deps, client::ClusterIdentity cluster, GatewayOptions options);
@@ -133,6 +139,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
 
  private:
   using Turn = std::pair<std::string, uint64_t>;  // uid, placement
+
+  bool Leads() const { return !deps_.leads || deps_.leads(); }
 
   // gateway_connect.cc: from the first byte to the end of a session.
   rt::Task<Status> Connect(net::RpcCall call, net::MessageStream& stream);

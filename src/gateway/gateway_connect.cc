@@ -47,10 +47,10 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
                                                deps_.loop.WallNow());
   if (!verdict.identity) co_return Refuse(stream, verdict.refusal);
   const HostIdentity identity = *verdict.identity;
-  if (closing_ || !synced()) {
+  if (closing_ || !synced() || !Leads()) {
     co_return Refuse(stream,
                      {.reason = std::string(kUnavailable),
-                      .message = "the server is starting or stopping",
+                      .message = "the server is starting or stopping, or does not lead",
                       .retry_after = Duration::Millis(50)});
   }
   const auto hello = co_await ReadHello(stream);
@@ -162,7 +162,8 @@ void Gateway::Welcome(Session& session, uint32_t version) {
   welcome.set_incarnation(cluster_.incarnation);
   welcome.set_cluster_id(cluster_.id);
   welcome.set_lease_ms(static_cast<uint64_t>(lease.millis()));
-  welcome.set_heartbeat_ms(static_cast<uint64_t>(kHeartbeat.millis()));
+  welcome.set_heartbeat_ms(
+      static_cast<uint64_t>(HeartbeatFor(health_.hosts(), options_.heartbeat).millis()));
   for (const std::string& server : options_.servers) welcome.add_servers(server);
   welcome.mutable_limits()->set_message_bytes(kMessageBytesMax);
   welcome.mutable_limits()->set_status_per_second(static_cast<uint32_t>(kStatusesPerSecond));

@@ -55,6 +55,8 @@ void Gateway::OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat) {
     return session.End(
         {.reason = std::string(kProtocol), .message = "a heartbeat of another session"});
   }
+  // Another server may lead, and have fenced this host already.
+  if (!Leads()) return;
   if (!health_.Grant(session.host(), deps_.loop.Now())) {
     return session.End({.reason = std::string(kFenced),
                         .message = "this session gets no more grants: connect again"});

@@ -21,15 +21,18 @@ FleetParts::FleetParts(Deps deps, const client::ClusterIdentity& cluster, FleetP
                                       .rewound = deps.rewound,
                                       .scheme = deps.scheme,
                                       .authority = deps.authority,
-                                      .entropy = deps.entropy},
+                                      .entropy = deps.entropy,
+                                      .leads = deps.leads},
                cluster,
-               {.servers = std::move(options.servers), .cores = options.cores}),
+               {.servers = std::move(options.servers),
+                .cores = options.cores,
+                .heartbeat = options.heartbeat}),
       scope_(deps.loop) {
   gateway_.Start();
   fleet::Fleet& fleet = deps.view ? deps.view(gateway_) : gateway_;
   scheduler::SchedulerOptions scheduler_options;
   scheduler_options.holder = cluster.id + '-' + std::to_string(cluster.start);
-  // The store is this process' own: whoever led before is dead.
+  // This server leads, or is the only one: whoever led before is dead, or writes nothing any more.
   scheduler_options.take_over = client::TakeOver::kAtOnce;
   scheduler_options.seed = options.scheduler_seed;
   scheduler_ =

@@ -37,6 +37,7 @@ struct FleetPartsOptions {
   std::vector<std::string> servers;  // "host:port" of every gateway, for hosts to remember
   size_t cores = 2;                  // of this server
   uint64_t scheduler_seed = 1;       // breaks ties between equal pools
+  Duration heartbeat = gateway::kHeartbeat;
 };
 
 class FleetParts {
@@ -54,6 +55,8 @@ class FleetParts {
     metrics::Registry& metrics;
     // What scheduler and controllers see of the fleet, made from the gateway; empty: the gateway.
     std::function<fleet::Fleet&(fleet::Fleet& gateway)> view;
+    // Of the gateway (gateway/gateway.h); empty: this server always leads.
+    std::function<bool()> leads = {};
   };
   // `cluster` counts this start already. Everything runs when it returns; nothing is served yet.
   FleetParts(Deps deps, const client::ClusterIdentity& cluster, FleetPartsOptions options);

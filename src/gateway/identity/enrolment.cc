@@ -157,6 +157,7 @@ rt::Task<Status> Enrolment::Remember(Ask ask, pki::JoinGrant grant) {
 }
 
 Result<std::string> Enrolment::Sign(const std::string& host, const std::string& csr_pem) const {
+  if (deps_.leads && !deps_.leads()) return Unavailable("this server does not lead");
   const pki::ClientSubject subject{.user = std::string(client::kHostUserPrefix) + host,
                                    .groups = {std::string(client::kHostGroup)},
                                    .lifetime = kHostCertificateLifetime};

@@ -32,6 +32,7 @@ class Enrolment {
     const pki::CertificateAuthority& authority;
     client::EventRecorder& events;
     const client::Revocations& revocations;
+    std::function<bool()> leads = {};  // empty: always. Who does not lead signs nothing.
   };
   Enrolment(Deps deps, client::ClusterIdentity cluster, std::vector<std::string> servers);
   // What those who join are told from now on.

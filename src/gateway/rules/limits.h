@@ -19,6 +19,11 @@ inline constexpr Duration kChallenge = Duration::Seconds(2);
 inline constexpr Duration kHelloLimit = Duration::Seconds(10);
 inline constexpr Duration kTunnelLimit = Duration::Seconds(10);
 
+// H as it is announced: `least`, unless that would be more than 500 heartbeats a second from all.
+inline Duration HeartbeatFor(size_t hosts, Duration least) {
+  const Duration work = Duration::Millis(2 * static_cast<int64_t>(hosts));
+  return std::min(kHeartbeat, std::max(least, work));
+}
 // L: every pool must be able to come back before its lease ends, at 4 ms of one core each.
 inline Duration LeaseFor(size_t pools, size_t cores) {
   const auto work = Duration::Millis(8 * static_cast<int64_t>(pools)) /
