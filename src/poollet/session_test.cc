@@ -102,6 +102,34 @@ TEST(Poollet, Session_ARedirectIsFollowed) {
   world.host.Kill();
 }
 
+TEST(Poollet, Session_OfSeveralServersTheOneThatLetsItInIsFoundAtOnce) {
+  World world;
+  FakeGateway second(world.loop, world.network, "second");
+  FakeGateway third(world.loop, world.network, "third");
+  second.Down();
+  third.Down();
+  world.host.options.host.servers = {"server:7443", "second:7443", "third:7443"};
+  world.StartAndSync();
+  third.Up();
+  world.server.Down();
+  EXPECT_TRUE(world.Until([&] { return third.is_synced(); }, Duration::Millis(200)));
+  world.host.Kill();
+}
+
+TEST(Poollet, Session_ASilentServerIsLeftForAnother) {
+  World world;
+  FakeGateway other(world.loop, world.network, "other");
+  world.host.options.host.servers = {"server:7443", "other:7443"};
+  world.StartAndSync();
+  world.server.grants = false;
+  EXPECT_TRUE(world.Until([&] { return other.is_synced(); }, Duration::Seconds(10)));
+  // It is passed over for a while, and asked again when nobody else is there.
+  world.server.grants = true;
+  other.Down();
+  EXPECT_TRUE(world.Until([&] { return world.server.is_synced(); }, Duration::Seconds(15)));
+  world.host.Kill();
+}
+
 TEST(Poollet, Session_ManyWordsOfOneTurnAreFewMessages) {
   World world;
   world.StartAndSync();

@@ -119,7 +119,7 @@ rt::Task<Status> Identity::Join() {
   Status last = Unavailable("no server is named");
   for (const std::string& server : Servers()) {
     last = co_await JoinAt(server, request, parts.ca_pin);
-    if (last.ok() || !last.Is(Reason::kUnavailable)) break;
+    if (last.ok() || !(last.Is(Reason::kUnavailable) || last.Is(Reason::kTimeout))) break;
   }
   co_return last;
 }

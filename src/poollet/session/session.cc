@@ -81,24 +81,47 @@ std::string Session::NextServer() {
   }
   const auto servers = peer_.Servers();
   if (servers.empty()) return "";
+  const Time now = loop_.Now();
+  std::erase_if(silent_until_, [now](const auto& entry) { return entry.second <= now; });
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const std::string& server = servers[next_server_++ % servers.size()];
+    ++tried_;
+    if (!silent_until_.contains(server)) return server;
+  }
   return servers[next_server_++ % servers.size()];
+}
+
+size_t Session::UntriedServers() const {
+  const size_t servers = peer_.Servers().size();
+  return servers > tried_ ? servers - tried_ : 0;
 }
 
 Duration Session::PauseAfter(const Status& status) {
   if (!redirected_.empty()) return Duration();
+  // One of several servers leads and lets hosts in: the others are asked before there is a pause.
+  if (UntriedServers() > 0) return Duration();
+  tried_ = 0;
   Duration pause = backoff_.Next(loop_.random());
   if (status.retry_after().has_value()) pause = std::max(pause, *status.retry_after());
   return pause;
 }
 
+// Whether the server was there and said nothing, rather than no.
+bool Session::IsSilence(const Status& status, Duration took) const {
+  if (welcomed_) return status.Is(Reason::kTimeout);
+  return took >= options_.dial_limit_of_many;
+}
+
 rt::Task<Status> Session::Run() {
   while (!leaving_) {
     const std::string server = NextServer();
+    const Time began = loop_.Now();
     const Status status = co_await RunOnce(server);
     stream_ = nullptr;
     const bool was_synced = synced_;
     synced_ = false;
     may_speak_.Reset();
+    const bool was_silent = IsSilence(status, loop_.Now() - began);
     if (welcomed_) peer_.Ended(status);
     welcomed_ = false;
     if (status.Is(Reason::kCancelled)) co_return status;
@@ -108,7 +131,11 @@ rt::Task<Status> Session::Run() {
     }
     last_error_ = status.message();
     if (leaving_) break;
-    if (was_synced) backoff_.Reset();
+    if (was_silent) silent_until_[server] = loop_.Now() + options_.silent_pause;
+    if (was_synced) {
+      backoff_.Reset();
+      tried_ = 1;  // the one that was lost; the others are asked at once
+    }
     CO_TRY_STATUS(co_await rt::Sleep(PauseAfter(status)));
   }
   farewell_.Set();
@@ -118,7 +145,9 @@ rt::Task<Status> Session::Run() {
 rt::Task<Status> Session::RunOnce(std::string address) {
   if (address.empty()) co_return Unavailable("no server is known");
   CO_TRY(auto credentials, co_await credentials_.Current());
-  auto dialled = co_await dialer_.Dial(address, std::move(credentials), options_.dial_limit);
+  const Duration limit =
+      peer_.Servers().size() > 1 ? options_.dial_limit_of_many : options_.dial_limit;
+  auto dialled = co_await dialer_.Dial(address, std::move(credentials), limit);
   if (!dialled.ok()) {
     if (dialled.status().Is(Reason::kUnauthorized)) credentials_.Rejected(dialled.status());
     co_return dialled.status().Wrap("dial " + address);
@@ -294,7 +323,8 @@ rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
   while (true) {
     const Duration silence = loop_.Now() - last_word_;
     if (silence > heartbeat_every_ * kSilentHeartbeats) {
-      stream->Abort(Unavailable("the server has been silent for " + FormatDuration(silence)));
+      stream->Abort(
+          {Reason::kTimeout, "the server has been silent for " + FormatDuration(silence)});
       co_return OkStatus();
     }
     const auto is_due = [this] { return loop_.Now() - last_heartbeat_ >= heartbeat_every_; };

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,6 +100,10 @@ class SessionPeer {
 
 struct SessionOptions {
   Duration dial_limit = Duration::Seconds(5);
+  // With several servers: one that is there and says nothing must not keep a host from the others.
+  Duration dial_limit_of_many = Duration::Seconds(2);
+  // How long a server that was silent is passed over while there are others.
+  Duration silent_pause = Duration::Seconds(10);
   Duration welcome_limit = Duration::Seconds(15);
   Duration coalesce = Duration::Millis(50);
   Duration batch_pause = Duration::Millis(10);  // between batches that follow each other
@@ -150,6 +155,9 @@ class Session {
   bool SayGoodbye(LeaveMode mode);
   rt::Task<Status> RunTunnel(agent::v1::TunnelRequest request);
   std::string NextServer();
+  // Servers that are tried before the next pause.
+  size_t UntriedServers() const;
+  bool IsSilence(const Status& status, Duration took) const;
   Duration PauseAfter(const Status& status);
 
   rt::Loop& loop_;
@@ -172,7 +180,9 @@ class Session {
   Time last_word_;  // of the server
   std::string last_error_;
   size_t next_server_ = 0;
-  std::vector<std::string> redirected_;  // tried first
+  size_t tried_ = 0;                          // of the servers, since the last pause
+  std::map<std::string, Time> silent_until_;  // servers that are passed over
+  std::vector<std::string> redirected_;       // tried first
   std::optional<Duration> retry_after_;
   rt::Backoff backoff_;
   rt::Event soon_;
