@@ -67,6 +67,7 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
   CO_TRY(net::H2ServerOptions server_options, ServerOptions());
   FleetPartsOptions parts_options;
   parts_options.cores = std::max(1U, std::thread::hardware_concurrency());
+  parts_options.heartbeat = options.heartbeat;
   fleet = std::make_unique<FleetParts>(FleetParts::Deps{.loop = deps.loop,
                                                         .client = deps.client,
                                                         .binder = deps.client,
@@ -76,7 +77,8 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
                                                         .authority = deps.authority,
                                                         .entropy = pki::SystemEntropy(),
                                                         .metrics = deps.metrics,
-                                                        .view = {}},
+                                                        .view = {},
+                                                        .leads = options.leads},
                                        cluster,
                                        std::move(parts_options));
   net::RpcRoutes routes = fleet->routes();
@@ -140,6 +142,9 @@ rt::Task<Status> FleetServer::Stop() { co_return co_await parts_->StopAll(); }
 const std::string& FleetServer::address() const { return parts_->address; }
 rt::Event& FleetServer::placing() { return parts_->placing; }
 fleet::Fleet& FleetServer::fleet() { return parts_->fleet->gateway(); }
+void FleetServer::SetServers(std::vector<std::string> servers) {
+  parts_->fleet->gateway().SetServers(std::move(servers));
+}
 client::BulkCreator& FleetServer::bulk() { return parts_->fleet->scheduler().bulk(); }
 client::PlacementAdvice& FleetServer::advice() { return parts_->fleet->scheduler().advice(); }
 const client::PoolRooms& FleetServer::rooms() const { return parts_->fleet->scheduler().rooms(); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "apiserver/scheduling/scheduling_service.h"
 #include "base/metrics.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "client/advice/placement_advice.h"
 #include "client/advice/pool_rooms.h"
 #include "client/bulk_creator.h"
@@ -34,6 +36,9 @@ struct FleetServerOptions {
   std::string certificate_pem;  // of the server; the authority's is added
   std::string key_pem;
   std::vector<std::string> names;  // by which hosts reach the server, the first is shown
+  // Of the gateway (gateway/gateway.h).
+  std::function<bool()> leads = {};
+  Duration heartbeat = Duration::Seconds(2);
 };
 
 class FleetServer {
@@ -62,6 +67,8 @@ class FleetServer {
   // Set when hosts are let in and the scheduler leads, or has had enough time to.
   rt::Event& placing();
   fleet::Fleet& fleet();
+  // Hosts that join or connect are told from now on.
+  void SetServers(std::vector<std::string> servers);
   // Creates copies bound. Valid until this is destroyed, of use until Stop().
   client::BulkCreator& bulk();
   client::PlacementAdvice& advice();

@@ -8,6 +8,7 @@
 #include "apis/k8s/secret.h"
 #include "apiserver/cache/keys.h"
 #include "app/backup/state_copy.h"
+#include "app/leading/shared_authority.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "pki/private_file.h"
@@ -33,6 +34,7 @@ class SealedServerStore final : public ServerStore {
         handle_(below_, keys_, ServerSealedKeys()) {}
 
   store::Store& handle() override { return handle_; }
+  std::string id() const override { return inner_->id(); }
   Status health() const override { return inner_->health(); }
   rt::Task<Status> Upkeep() override {
     std::vector<rt::Task<Status>> tasks;
@@ -125,7 +127,9 @@ rt::Task<Result<std::unique_ptr<ServerStore>>> Seal(std::unique_ptr<ServerStore>
 
 const store::SealedKeys& ServerSealedKeys() {
   static const store::SealedKeys keys{
-      .prefixes = {apiserver::KeyPrefix(apis::k8s::kSecretKind), std::string(kMarkKey)}};
+      .prefixes = {apiserver::KeyPrefix(apis::k8s::kSecretKind),
+                   std::string(kMarkKey),
+                   std::string(kAuthorityKey)}};
   return keys;
 }
 

@@ -11,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "apis/k8s/certificate_signing_request.h"
 #include "apis/registry.h"
 #include "apiserver/audit/audit_log.h"
 #include "apiserver/authn/authenticator.h"
@@ -24,20 +23,18 @@
 #include "apiserver/policy/bootstrap.h"
 #include "apiserver/policy/policy_feed.h"
 #include "apiserver/registry/cached_pool_objects.h"
-#include "apiserver/registry/cluster_identity.h"
-#include "apiserver/registry/compactor.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
-#include "apiserver/scheduling/scheduling_service.h"
 #include "app/commit_trace.h"
-#include "app/fleet_server.h"
+#include "app/leader_parts.h"
+#include "app/leading/candidacy.h"
+#include "app/leading/server_list.h"
+#include "app/leading/shared_authority.h"
 #include "app/server_store.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/uid.h"
 #include "cli/files.h"
-#include "client/certificates/signers.h"
-#include "controller/builtin/builtin_controllers.h"
-#include "controller/certificates/certificate_signer.h"
 #include "meta/scheme.h"
 #include "net/http_server.h"
 #include "net/owned_fd.h"
@@ -46,7 +43,7 @@
 #include "net/url.h"
 #include "pki/certificate_authority.h"
 #include "pki/kubeconfig.h"
-#include "rt/join_all.h"
+#include "rt/deadline.h"
 #include "rt/scope.h"
 #include "rt/sleep.h"
 #include "rt/thread_pool.h"
@@ -69,8 +66,11 @@ std::string HostName() {
                                                         : std::string("localhost");
 }
 
-// What controllers leave to the first hosts and the first placements after a start.
-constexpr Duration kControllersPause = Duration::Millis(300);
+// Of servers that share a store: hosts notice a silent one after three of these.
+constexpr Duration kSharedHeartbeat = Duration::Millis(500);
+// How often hosts get the present list of servers to remember.
+constexpr Duration kListEvery = Duration::Seconds(10);
+constexpr Duration kLeaveLimit = Duration::Seconds(2);
 
 bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
@@ -130,38 +130,54 @@ struct Server::Parts {
   apiserver::RequestGate gate;
   std::unique_ptr<apiserver::AuditLog> audit;
   std::unique_ptr<apiserver::PolicyFeed> policy;
-  std::unique_ptr<apiserver::LoopbackClient> client;
-  std::unique_ptr<controller::BuiltinControllers> controllers;
-  std::unique_ptr<controller::CertificateSigner> signer;
-  std::unique_ptr<apiserver::Compactor> compactor;
-  std::unique_ptr<apiserver::SchedulingService> scheduling;
-  std::unique_ptr<FleetServer> fleet;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::HttpServer> http;
-  rt::TaskScope scope;  // controllers
+  // With a store that others use too.
+  std::unique_ptr<apiserver::LoopbackClient> client;
+  std::unique_ptr<ServerList> list;
+  std::unique_ptr<Candidacy> candidacy;
+  std::unique_ptr<LeaderParts> leader;  // while this server leads; it does so once
+  rt::TaskScope scope;                  // upkeep, candidacy
 
+  std::string gateway_address;
+
+  bool is_shared() const { return options.etcd.has_value(); }
   Status ListenForHosts();
   rt::Task<Status> OpenStore();
   rt::Task<Status> StartRegistry();
   rt::Task<Status> StartPolicy();
-  void StartControllers();
-  rt::Task<Status> RunControllers();
-  bool MayBootstrap(const apis::k8s::CertificateSigningRequestSpec& request,
-                    const client::PoolSubject& pool) const;
-  Status StartHttp();
-  Status LoadAuthority();
+  Status StartHttp(apiserver::Hosts hosts);
+  rt::Task<Status> LoadAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
-  rt::Task<Status> StartFleet();
+  std::vector<std::string> Gateways() const;
+  rt::Task<Status> StartLeading(std::optional<Reign> reign);
+  void StartCandidacy();
+  rt::Task<Status> Lead();
   rt::Task<Status> StartAll();
+  rt::Task<Status> LeaveOthers();
   rt::Task<Status> StopAll();
 };
 
 // First of all: a thousand hosts that are refused try again every few milliseconds, while those who
-// are connected wait.
+// are connected wait. Of several servers only the one that leads lets hosts in: there it is good
+// that the others refuse them.
 Status Server::Parts::ListenForHosts() {
-  TRY(const int fd, net::ListenTcp(options.gateway_host, options.gateway_port));
+  TRY(const int fd, net::BindTcp(options.gateway_host, options.gateway_port));
   gateway_listener = std::make_shared<net::OwnedFd>(fd);
+  if (!is_shared()) TRY_STATUS(net::Listen(fd));
+  gateway_address = Gateways().front();
   return OkStatus();
+}
+
+// "host:port" of this server, under all its names.
+std::vector<std::string> Server::Parts::Gateways() const {
+  const auto bound = net::ParseHostPort(net::LocalAddress(gateway_listener->get()), 0);
+  const uint16_t port = bound.ok() ? bound->port : options.gateway_port;
+  std::vector<std::string> hosts = options.names;
+  if (hosts.empty() && IsWildcard(options.gateway_host)) hosts = pki::HostAddresses();
+  if (hosts.empty()) hosts.push_back(options.gateway_host);
+  for (std::string& host : hosts) host = net::FormatHostPort(host, port);
+  return hosts;
 }
 
 rt::Task<Status> Server::Parts::OpenStore() {
@@ -196,55 +212,19 @@ rt::Task<Status> Server::Parts::StartPolicy() {
   co_return OkStatus();
 }
 
-void Server::Parts::StartControllers() {
-  const apiserver::Identity identity{
-      .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
-  client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
-  controllers = std::make_unique<controller::BuiltinControllers>(loop, *client, scheme);
-  signer = std::make_unique<controller::CertificateSigner>(
-      loop, *client, *authority, [this](const auto& request, const client::PoolSubject& pool) {
-        return MayBootstrap(request, pool);
-      });
-  compactor = std::make_unique<apiserver::Compactor>(store->handle());
-  scope.Spawn("compactor", compactor->Run());
-  scope.Spawn("store.upkeep", store->Upkeep());
-}
-
-// They read everything too, which can wait until the first hosts are back.
-rt::Task<Status> Server::Parts::RunControllers() {
-  CO_TRY_STATUS(co_await fleet->placing().Wait());
-  CO_TRY_STATUS(co_await rt::Sleep(kControllersPause));
-  std::vector<rt::Task<Status>> tasks;
-  tasks.push_back(controllers->Run());
-  tasks.push_back(signer->Run());
-  const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
-  co_return ends.front();
-}
-
-bool Server::Parts::MayBootstrap(const apis::k8s::CertificateSigningRequestSpec& request,
-                                 const client::PoolSubject& pool) const {
-  const meta::KindInfo& kind = apis::k8s::kCertificateSigningRequestKind;
-  return authorizer.AllowsByRoles({.user = request.username, .groups = request.groups},
-                                  {.is_resource = true,
-                                   .verb = "create",
-                                   .group = std::string(kind.group),
-                                   .version = std::string(kind.version),
-                                   .resource = std::string(kind.plural),
-                                   .subresource = std::string(pool.subresource),
-                                   .name = pool.pool});
-}
-
-Status Server::Parts::LoadAuthority() {
+rt::Task<Status> Server::Parts::LoadAuthority() {
   const WallTime now = loop.WallNow();
-  TRY(authority, pki::CertificateAuthority::LoadOrCreate(options.data_dir + "/pki", now));
+  const std::string folder = options.data_dir + "/pki";
+  if (is_shared()) CO_TRY_STATUS(co_await ShareAuthority(&store->handle(), folder, now));
+  CO_TRY(authority, pki::CertificateAuthority::LoadOrCreate(folder, now));
   std::vector<std::string> names = options.names;
   if (IsWildcard(options.host) || IsWildcard(options.gateway_host)) {
     for (auto& address : pki::HostAddresses()) names.push_back(std::move(address));
   }
   if (!IsWildcard(options.gateway_host)) names.push_back(options.gateway_host);
-  TRY(credentials,
-      authority->ServerCredentials(pki::ServerNamesFor(options.host, HostName(), names), now));
-  return OkStatus();
+  CO_TRY(credentials,
+         authority->ServerCredentials(pki::ServerNamesFor(options.host, HostName(), names), now));
+  co_return OkStatus();
 }
 
 Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
@@ -256,39 +236,75 @@ Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
   return net::TlsContext::NewServer(tls);
 }
 
-rt::Task<Status> Server::Parts::StartFleet() {
-  CO_TRY(auto cluster, co_await apiserver::CountStart(loop, store->handle()));
-  FleetServerOptions fleet_options;
-  fleet_options.host = options.gateway_host;
-  fleet_options.port = options.gateway_port;
-  fleet_options.listener = gateway_listener;
-  fleet_options.certificate_pem = credentials.certificate_pem;
-  fleet_options.key_pem = credentials.key_pem;
-  fleet_options.names = options.names;
-  if (fleet_options.names.empty() && IsWildcard(options.gateway_host)) {
-    fleet_options.names = pki::HostAddresses();
-  }
-  scheduling = std::make_unique<apiserver::SchedulingService>(apiserver::SchedulingService::Deps{
-      .loop = loop,
-      .scheme = scheme,
-      .registry = *registry,
-      .authenticator = authenticator,
-      .authorizer = authorizer,
-      .audit = [this](const apiserver::AuditRecord& record) { audit->Record(record); },
-      .metrics = metrics});
-  const FleetServer::Deps deps{.loop = loop,
-                               .client = *client,
+rt::Task<Status> Server::Parts::StartLeading(std::optional<Reign> reign) {
+  FleetServerOptions fleet;
+  fleet.host = options.gateway_host;
+  fleet.port = options.gateway_port;
+  fleet.listener = gateway_listener;
+  fleet.certificate_pem = credentials.certificate_pem;
+  fleet.key_pem = credentials.key_pem;
+  fleet.names = options.names;
+  if (fleet.names.empty() && IsWildcard(options.gateway_host)) fleet.names = pki::HostAddresses();
+  if (is_shared()) fleet.heartbeat = kSharedHeartbeat;
+  const LeaderParts::Deps deps{.loop = loop,
+                               .store = store->handle(),
+                               .cache = *cache,
+                               .registry = *registry,
                                .scheme = scheme,
+                               .authenticator = authenticator,
+                               .authorizer = authorizer,
+                               .audit = *audit,
                                .authority = *authority,
-                               .metrics = metrics,
-                               .scheduling = *scheduling};
-  CO_TRY(fleet, co_await FleetServer::Start(deps, std::move(cluster), std::move(fleet_options)));
-  controllers->UseBulk(&fleet->bulk());
-  scope.Spawn("controllers", RunControllers());
+                               .metrics = metrics};
+  CO_TRY(leader, co_await LeaderParts::Start(deps, std::move(fleet), std::move(reign)));
   co_return OkStatus();
 }
 
-Status Server::Parts::StartHttp() {
+void Server::Parts::StartCandidacy() {
+  const apiserver::Identity identity{
+      .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
+  client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
+  ServerPlace place{.id = store->id(), .url = url, .gateways = Gateways()};
+  list = std::make_unique<ServerList>(loop, *client, std::move(place));
+  CandidacyOptions wish{.id = store->id(),
+                        .run = NewUid(loop.random()),
+                        .url = url,
+                        .on_leader =
+                            [this](const std::string& other) {
+                              if (leader == nullptr) api->UseHosts({.leader = other});
+                            },
+                        .on_deposed = options.on_deposed};
+  candidacy = std::make_unique<Candidacy>(
+      Candidacy::Deps{.loop = loop, .store = store->handle(), .client = *client}, std::move(wish));
+  scope.Spawn("server.list", list->Run());
+  scope.Spawn("server.candidacy", candidacy->Run());
+  scope.Spawn("server.lead", Lead());
+}
+
+// From the election on. Whatever goes wrong here is somebody else's chance.
+rt::Task<Status> Server::Parts::Lead() {
+  const auto fence = co_await candidacy->Elected();
+  if (!fence.ok()) co_return fence.status();
+  Reign reign{.fence = *fence,
+              .leads = [this] { return candidacy->leads(); },
+              .on_deposed = [this] { candidacy->Depose(); }};
+  Status started = net::Listen(gateway_listener->get());
+  if (started.ok()) started = co_await StartLeading(std::move(reign));
+  if (started.Is(Reason::kCancelled)) co_return started;
+  if (!started.ok()) {
+    LOG_ERROR("leading: {}", started.message());
+    candidacy->Depose();
+    co_return started;
+  }
+  api->UseHosts(leader->hosts());
+  for (;;) {
+    auto gateways = co_await list->Gateways();
+    if (gateways.ok()) leader->SetServers(*std::move(gateways));
+    CO_TRY_STATUS(co_await rt::Sleep(kListEvery));
+  }
+}
+
+Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
   api = std::make_unique<apiserver::ApiServer>(
       apiserver::ApiServer::Deps{.loop = loop,
                                  .scheme = scheme,
@@ -300,9 +316,7 @@ Status Server::Parts::StartHttp() {
                                  .audit = *audit,
                                  .metrics = metrics,
                                  .readiness = [this] { return store->health(); },
-                                 .advice = &fleet->advice(),
-                                 .rooms = &fleet->rooms(),
-                                 .fleet = &fleet->fleet()});
+                                 .hosts = std::move(hosts)});
   net::HttpServerOptions http_options;
   http_options.address = options.host;
   http_options.port = options.port;
@@ -321,17 +335,32 @@ rt::Task<Status> Server::Parts::StartAll() {
   CO_TRY_STATUS(co_await OpenStore());
   CO_TRY_STATUS(co_await StartRegistry());
   CO_TRY_STATUS(co_await StartPolicy());
-  CO_TRY_STATUS(LoadAuthority());
-  StartControllers();
-  CO_TRY_STATUS(co_await StartFleet());
-  co_return StartHttp();
+  CO_TRY_STATUS(co_await LoadAuthority());
+  scope.Spawn("store.upkeep", store->Upkeep());
+  if (!is_shared()) {
+    CO_TRY_STATUS(co_await StartLeading(std::nullopt));
+    co_return StartHttp(leader->hosts());
+  }
+  CO_TRY_STATUS(StartHttp({}));
+  StartCandidacy();
+  co_return OkStatus();
+}
+
+// The next leader need not wait for the lease to end. The store may be gone: then it has to.
+rt::Task<Status> Server::Parts::LeaveOthers() {
+  const Status left = co_await rt::WithDeadline(candidacy->Leave(), kLeaveLimit);
+  if (!left.ok()) LOG_WARNING("leaving: {}", left.message());
+  const Status gone = co_await rt::WithDeadline(list->Leave(), kLeaveLimit);
+  if (!gone.ok()) LOG_WARNING("leaving: {}", gone.message());
+  co_return OkStatus();
 }
 
 rt::Task<Status> Server::Parts::StopAll() {
   // Each step has nothing above it that still uses it.
   if (http != nullptr) CO_TRY_STATUS(co_await http->Stop());
-  if (fleet != nullptr) CO_TRY_STATUS(co_await fleet->Stop());
   CO_TRY_STATUS(co_await scope.Close());
+  if (leader != nullptr) CO_TRY_STATUS(co_await leader->Stop());
+  if (candidacy != nullptr) CO_TRY_STATUS(co_await LeaveOthers());
   if (policy != nullptr) CO_TRY_STATUS(co_await policy->Close());
   if (audit != nullptr) CO_TRY_STATUS(co_await audit->Close());
   if (cache != nullptr) CO_TRY_STATUS(co_await cache->Close());
@@ -355,7 +384,12 @@ Server::~Server() = default;
 
 rt::Task<Status> Server::Stop() { co_return co_await parts_->StopAll(); }
 const std::string& Server::url() const { return parts_->url; }
-const std::string& Server::gateway_address() const { return parts_->fleet->address(); }
+const std::string& Server::gateway_address() const { return parts_->gateway_address; }
+uint16_t Server::port() const { return parts_->http->port(); }
+uint16_t Server::gateway_port() const {
+  const auto address = net::ParseHostPort(parts_->gateway_address, 0);
+  return address.ok() ? address->port : 0;
+}
 const std::string& Server::kubeconfig_path() const { return parts_->kubeconfig_path; }
 
 }  // namespace berth::app

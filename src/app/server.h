@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Server is the whole control plane in one process: store, cache, registry, policy, controllers
-// and the HTTPS front. This is the place where they are put together; everything else gets what it
-// needs handed in.
+// A Server is the whole control plane in one process: store, cache, registry, policy, the HTTPS
+// front, and while it leads, which it always does on a store of its own, what hosts need. This is
+// the place where they are put together; everything else gets what it needs handed in.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,8 @@ class Server {
   const std::string& url() const;              // "https://127.0.0.1:7443"
   const std::string& gateway_address() const;  // "127.0.0.1:7444"
   const std::string& kubeconfig_path() const;  // of the administrator
+  uint16_t port() const;
+  uint16_t gateway_port() const;
 
  private:
   struct Parts;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ struct ServerOptions {
   std::optional<store::EtcdOptions> etcd;  // none: the store is in the data folder
   std::string key_file;      // of what is encrypted at rest; made if missing. "": DefaultKeyFile
   std::string audit_policy;  // a file that says what the audit log tells; "": the usual
+  // With etcd: this server has led, and another one does now. Stop it, and start another one.
+  std::function<void()> on_deposed = {};
   // Not empty: a file of 16 bytes that is told when commits begin and end, for crash tests.
   std::string commit_trace;
 };

@@ -5,28 +5,21 @@
 #include <sys/file.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <string>
 #include <utility>
 
-#include "app/poollet/hardware.h"
 #include "app/sealed_server_store.h"
-#include "app/sole/sole_server.h"
-#include "base/log.h"
 #include "base/uid.h"
 #include "net/owned_fd.h"
 #include "pki/private_file.h"
-#include "rt/deadline.h"
 #include "store/etcd/etcd_store.h"
 #include "store/rocks/auto_recovery.h"
 #include "store/rocks/rocks_store.h"
 
 namespace berth::app {
 namespace {
-
-constexpr Duration kLeaveLimit = Duration::Seconds(2);
 
 class EmbeddedStore final : public ServerStore {
  public:
@@ -48,39 +41,28 @@ class EmbeddedStore final : public ServerStore {
 
 class SharedStore final : public ServerStore {
  public:
-  SharedStore(std::unique_ptr<net::OwnedFd> lock, std::unique_ptr<store::EtcdStore> store)
-      : lock_(std::move(lock)), store_(std::move(store)), handle_(store_->NewHandle()) {}
-
-  rt::Task<Status> TakePlace(rt::Loop* loop, SoleServerOptions options) {
-    CO_TRY(place_, co_await SoleServer::Take(*loop, *handle_, std::move(options)));
-    co_return OkStatus();
-  }
+  SharedStore(std::unique_ptr<net::OwnedFd> lock,
+              std::string id,
+              std::unique_ptr<store::EtcdStore> store)
+      : lock_(std::move(lock)),
+        id_(std::move(id)),
+        store_(std::move(store)),
+        handle_(store_->NewHandle()) {}
 
   store::Store& handle() override { return *handle_; }
+  std::string id() const override { return id_; }
   Status health() const override { return store_->health(); }
-  rt::Task<Status> Upkeep() override {
-    const Status kept = co_await place_->Keep();
-    if (!kept.Is(Reason::kConflict)) co_return kept;
-    LOG_ERROR("{}; this server stops", kept.message());
-    std::raise(SIGTERM);
-    co_return OkStatus();
-  }
+  rt::Task<Status> Upkeep() override { co_return OkStatus(); }
   rt::Task<Status> Close() override {
-    if (place_ != nullptr) {
-      // etcd may be gone; then the lease ends by itself.
-      const Status left = co_await rt::WithDeadline(place_->Leave(), kLeaveLimit);
-      if (!left.ok()) LOG_WARNING("etcd: leaving: {}", left.message());
-      place_.reset();
-    }
     handle_.reset();
     co_return co_await store_->Close();
   }
 
  private:
   const std::unique_ptr<net::OwnedFd> lock_;
+  const std::string id_;
   std::unique_ptr<store::EtcdStore> store_;
   std::unique_ptr<store::Store> handle_;
-  std::unique_ptr<SoleServer> place_;
 };
 
 // Held as long as the process lives, however it ends.
@@ -109,14 +91,10 @@ Result<std::string> FolderId(rt::Loop& loop, const std::string& folder) {
 
 rt::Task<Result<std::unique_ptr<ServerStore>>> OpenEtcd(rt::AsioLoop* loop, ServerOptions options) {
   CO_TRY(std::unique_ptr<net::OwnedFd> lock, LockFolder(options.data_dir));
-  CO_TRY(const std::string id, FolderId(*loop, options.data_dir));
+  CO_TRY(std::string id, FolderId(*loop, options.data_dir));
   CO_TRY(auto etcd, co_await store::EtcdStore::Open(*loop, *std::move(options.etcd)));
-  auto shared = std::make_unique<SharedStore>(std::move(lock), std::move(etcd));
-  SoleServerOptions place{.id = id, .name = Hostname() + ":" + options.data_dir};
-  const Status taken = co_await shared->TakePlace(loop, std::move(place));
-  if (taken.ok()) co_return std::unique_ptr<ServerStore>(std::move(shared));
-  CO_TRY_STATUS(co_await shared->Close());
-  co_return taken;
+  co_return std::unique_ptr<ServerStore>(
+      std::make_unique<SharedStore>(std::move(lock), std::move(id), std::move(etcd)));
 }
 
 Result<std::unique_ptr<ServerStore>> OpenEmbedded(rt::AsioLoop& loop,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "app/server_options.h"
 #include "base/result.h"
@@ -26,6 +27,8 @@ class ServerStore {
   virtual ~ServerStore() = default;
 
   virtual store::Store& handle() = 0;
+  // What the data folder is known by among those who use the store; "" if nobody else does.
+  virtual std::string id() const { return ""; }
   // Ok, or why the store does not take writes.
   virtual Status health() const = 0;
   // What the store needs while it is used; runs until it is cancelled.

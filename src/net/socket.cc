@@ -263,6 +263,18 @@ rt::Task<Result<int>> ConnectUnix(rt::AsioLoop* loop, std::string path) {
 }
 
 Result<int> ListenTcp(const std::string& address, uint16_t port) {
+  TRY(const int bound, BindTcp(address, port));
+  OwnedFd fd(bound);
+  TRY_STATUS(Listen(fd.get()));
+  return fd.Release();
+}
+
+Status Listen(int fd) {
+  if (::listen(fd, kListenBacklog) == 0) return OkStatus();
+  return Unavailable("listen on " + LocalAddress(fd) + ": " + ErrnoText(errno));
+}
+
+Result<int> BindTcp(const std::string& address, uint16_t port) {
   const std::string where = FormatHostPort(address, port);
   boost::system::error_code error;
   const auto parsed = asio::ip::make_address(address, error);
@@ -272,8 +284,7 @@ Result<int> ListenTcp(const std::string& address, uint16_t port) {
   if (fd.get() < 0) return Unavailable("listen on " + where + ": " + ErrnoText(errno));
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(fd.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
-      ::listen(fd.get(), kListenBacklog) != 0) {
+  if (::bind(fd.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0) {
     return Unavailable("listen on " + where + ": " + ErrnoText(errno));
   }
   return fd.Release();

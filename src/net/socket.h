@@ -73,6 +73,9 @@ rt::Task<Result<int>> ConnectUnix(rt::AsioLoop* loop, std::string path);
 
 // A listening TCP socket on a numeric address; port 0 lets the kernel choose.
 Result<int> ListenTcp(const std::string& address, uint16_t port);
+// The same in two steps: between them the port is taken, and who knocks is refused.
+Result<int> BindTcp(const std::string& address, uint16_t port);
+Status Listen(int fd);
 // What every TCP connection of ours has: no Nagle delay, and probes that notice a silent peer
 // within about a minute.
 void ConfigureTcp(int fd);

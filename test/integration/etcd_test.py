@@ -260,35 +260,6 @@ class KillTest(EtcdTestCase):
         server.stop()
 
 
-class OneServerTest(EtcdTestCase):
-
-    def test_a_second_server_is_refused_with_the_name_of_the_first(self):
-        server = self.start().start()
-        second = berth_fixture.Server('--store', self.etcd.url)
-        self.addCleanup(second.close)
-        second.start(wait=False)
-        self.assertNotEqual(second.process.wait(DEADLINE_S), 0)
-        self.assertIn(f'{server.data_dir} serves from this store: stop it first', second.log())
-        self.assertEqual(server.client().get('/readyz').status, 200)
-        server.stop()
-
-    def test_the_next_server_need_not_wait_for_one_that_stopped(self):
-        self.start().start()
-        self.server.stop()
-        second = berth_fixture.Server('--store', self.etcd.url)
-        self.addCleanup(second.close)
-        # Without the first one's authority and keys it is refused.
-        second.start(wait=False)
-        self.assertNotEqual(second.process.wait(DEADLINE_S), 0)
-        self.assertIn('"/guard/encryption" is encrypted with key ', second.log())
-        second.process = None
-        shutil.rmtree(second.data_dir)
-        shutil.copytree(os.path.join(self.server.data_dir, 'pki'), os.path.join(second.data_dir, 'pki'))
-        second.start()
-        self.assertNotIn('waiting for its end', second.log())
-        second.stop()
-
-
 class FlagsTest(unittest.TestCase):
 
     def test_mistakes_are_named(self):

@@ -74,7 +74,8 @@ def gateway_address(server):
 class Host:
     """One host: `berth runtime fake` and `berth poollet`, with the pools NAME and NAME-disks."""
 
-    def __init__(self, server, name, *, cpu=8, memory='32Gi', boot_time='200ms', runtime=(), poollet=(), labels=()):
+    def __init__(self, server, name, *, cpu=8, memory='32Gi', boot_time='200ms', runtime=(), poollet=(), labels=(), gateway=None):
+        """`gateway`: where the poollet connects, if not to `server`; several are separated by commas."""
         self.server, self.name = server, name
         self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
         self.socket = os.path.join(self.home, 'runtime.sock')
@@ -86,7 +87,7 @@ class Host:
                                '--cpu', str(cpu), '--memory', memory, '--boot-time', boot_time,
                                '--shutdown-time', '100ms', '--state-file', os.path.join(self.home, 'state.json'),
                                *runtime)
-        self.poollet = Process('poollet', self.home, 'poollet', '--server', gateway_address(server),
+        self.poollet = Process('poollet', self.home, 'poollet', '--server', gateway or gateway_address(server),
                                '--token-file', self.token_file, '--data-dir', os.path.join(self.home, 'data'),
                                '--name', name, '--machine-pool', name, '--volume-pool', f'{name}-disks',
                                '--machine-runtime', f'unix:{self.socket}', '--volume-runtime', f'unix:{self.socket}',

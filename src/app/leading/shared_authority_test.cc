@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/leading/shared_authority.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "pki/certificate_authority.h"
+#include "pki/private_file.h"
+#include "rt/sim/run_task.h"
+#include "rt/sim/sim_loop.h"
+#include "store/memory/memory_store.h"
+
+namespace berth::app {
+namespace {
+
+class SharedAuthorityTest : public testing::Test {
+ protected:
+  SharedAuthorityTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "berth_test_XXXXXX").string();
+    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  ~SharedAuthorityTest() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  std::string Folder(const std::string& name) const { return folder_ + "/" + name; }
+  Status Share(const std::string& name) {
+    return rt::RunTask(loop_, ShareAuthority(store_.get(), Folder(name), loop_.WallNow()));
+  }
+  std::string KeyOf(const std::string& name) const {
+    const Result<std::string> key = pki::ReadPrivateFile(Folder(name) + "/ca.pem");
+    return key.ok() ? *key : "";
+  }
+
+  rt::SimLoop loop_{1};
+  std::unique_ptr<store::MemoryStore> memory_ = store::MemoryStore::Open(loop_);
+  std::unique_ptr<store::Store> store_ = memory_->NewHandle();
+  std::string folder_;
+};
+
+TEST_F(SharedAuthorityTest, TheFirstMakesItAndTheOthersTakeIt) {
+  ASSERT_TRUE(Share("a").ok());
+  ASSERT_TRUE(Share("b").ok());
+  EXPECT_FALSE(KeyOf("a").empty());
+  EXPECT_EQ(KeyOf("a"), KeyOf("b"));
+  struct stat status{};
+  ASSERT_EQ(::stat((Folder("b") + "/ca.pem").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  // At every start.
+  EXPECT_TRUE(Share("a").ok());
+  EXPECT_TRUE(Share("b").ok());
+}
+
+TEST_F(SharedAuthorityTest, AnAuthorityOfAnotherClusterIsLeftAlone) {
+  ASSERT_TRUE(pki::CertificateAuthority::LoadOrCreate(Folder("other"), loop_.WallNow()).ok());
+  const std::string before = KeyOf("other");
+  ASSERT_TRUE(Share("a").ok());
+  const Status refused = Share("other");
+  EXPECT_EQ(refused.reason(), Reason::kConflict);
+  EXPECT_NE(refused.message().find("other/ca.pem"), std::string_view::npos) << refused;
+  EXPECT_EQ(KeyOf("other"), before);
+  EXPECT_NE(KeyOf("a"), before);
+}
+
+}  // namespace
+}  // namespace berth::app

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Three servers on one etcd, and hosts that follow whoever leads. The leader is killed and paused under creates: nothing
+acknowledged is lost, nothing is placed twice, and one that wakes up again does nothing of what leaders do."""
+
+import json
+import os
+import stat
+import threading
+import unittest
+
+import berth_fixture
+import etcd_test
+import fleet_fixture
+import fleet_test
+
+DEADLINE_S = 60
+MACHINES = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
+LEADER = '/apis/coordination.k8s.io/v1/namespaces/berth-system/leases/leader'
+
+
+def machine(name):
+    return {'apiVersion': 'compute.ironcore.dev/v1alpha1', 'kind': 'Machine', 'metadata': {'name': name},
+            'spec': {'machineClassRef': {'name': 'small'}}}
+
+
+def keys_of(server):
+    return os.path.join(server.data_dir, 'pki', 'encryption-keys')
+
+
+class Creator(threading.Thread):
+    """Creates machines through one server after the other, and remembers which were acknowledged."""
+
+    def __init__(self, servers):
+        super().__init__(daemon=True)
+        self.servers, self.stopping, self.acknowledged = servers, threading.Event(), []
+
+    def run(self):
+        for number in range(1, 10_000):
+            name, server = f'm-{number}', self.servers[number % len(self.servers)]
+            if self.stopping.wait(0.1):
+                return
+            try:
+                with server.client(timeout=3) as client:
+                    if client.post(MACHINES, machine(name)).status == 201:
+                        self.acknowledged.append(name)
+            except etcd_test.LOST:
+                pass  # a server that is killed or paused
+
+    def stop(self):
+        self.stopping.set()
+        self.join(DEADLINE_S)
+
+
+class SeveralServersTest(unittest.TestCase):
+
+    def setUp(self):
+        self.etcd = etcd_test.Etcd().start()
+        self.addCleanup(self.etcd.close)
+        first = berth_fixture.Server('--store', self.etcd.url)
+        self.addCleanup(first.close)
+        first.start()
+        self.servers = [first]
+        for _ in range(2):
+            server = berth_fixture.Server('--store', self.etcd.url, '--encryption-keys', keys_of(first))
+            self.addCleanup(server.close)
+            self.servers.append(server)
+            server.start(wait=False)
+        for server in self.servers:
+            server.wait_ready()
+
+    def run(self, result=None):
+        before = (len(result.failures), len(result.errors))
+        super().run(result)
+        if (len(result.failures), len(result.errors)) != before:
+            for server in getattr(self, 'last_logs', []):
+                print(server, flush=True)
+
+    def tearDown(self):
+        self.last_logs = [f'--- {server.home} ---\n{server.log_tail(60)}' for server in self.servers]
+
+    def leader(self, asked=None):
+        """The server that leads, as `asked` knows it; None while nobody does."""
+        answer = (asked or self.servers[0]).client(timeout=5).get(LEADER)
+        if answer.status != 200:
+            return None
+        lease = answer.json()
+        url = lease['metadata'].get('annotations', {}).get('berth.dev/url')
+        found = [server for server in self.servers if server.url == url]
+        return found[0] if found and lease['spec'].get('holderIdentity') else None
+
+    def others(self, leader):
+        return [server for server in self.servers if server is not leader]
+
+    def wait_leader(self, asked, *, but=None):
+        found = []
+
+        def leads():
+            found[:] = [self.leader(asked)]
+            return found[0] is not None and found[0] is not but
+        berth_fixture.eventually(DEADLINE_S, leads, 'a leader')
+        return found[0]
+
+    def start_hosts(self, *names):
+        gateways = ','.join(fleet_fixture.gateway_address(server) for server in self.servers)
+        hosts = []
+        for name in names:
+            host = fleet_fixture.Host(self.servers[0], name, cpu=400, memory='400Gi', boot_time='50ms', gateway=gateways)
+            self.addCleanup(host.close)
+            hosts.append(host.start())
+        for host in hosts:
+            berth_fixture.eventually(DEADLINE_S, host.is_ready, f'host {host.name}\n{host.logs()}')
+        return hosts
+
+    def is_bound(self, server, name):
+        answer = server.client(timeout=5).get(f'{MACHINES}/{name}')
+        return answer.status == 200 and bool(answer.json().get('status', {}).get('placement', {}).get('pool'))
+
+    def place_one(self, server, name):
+        def created():
+            return server.client(timeout=5).post(MACHINES, machine(name)).status in (201, 409)
+        berth_fixture.eventually(DEADLINE_S, created, f'machine {name}')
+        berth_fixture.eventually(DEADLINE_S, lambda: self.is_bound(server, name), f'a place for {name}')
+
+    def test_the_leader_is_killed_and_paused_under_creates(self):
+        self.servers[0].kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
+        hosts = self.start_hosts('alpha', 'beta')
+        creator = Creator(self.servers)
+        creator.start()
+        self.addCleanup(creator.stop)
+        for turn in range(2):
+            leader = self.wait_leader(self.servers[0])
+            leader.kill()
+            other = self.others(leader)[0]
+            self.wait_leader(other, but=leader)
+            self.place_one(other, f'killed-{turn}')
+            leader.start()
+        paused = self.wait_leader(self.servers[0])
+        os.kill(paused.pid, berth_fixture.signal.SIGSTOP)
+        other = self.others(paused)[0]
+        self.wait_leader(other, but=paused)
+        self.place_one(other, 'paused')
+        os.kill(paused.pid, berth_fixture.signal.SIGCONT)
+        berth_fixture.eventually(DEADLINE_S, lambda: 'beginning anew' in paused.log(), 'that it notices')
+        berth_fixture.eventually(DEADLINE_S, lambda: paused.client(timeout=5).get('/readyz').status == 200, 'readiness')
+        self.assertIsNot(self.leader(other), paused)
+        creator.stop()
+        self.check(hosts, creator.acknowledged)
+        for server in self.servers:
+            server.stop()
+
+    def check(self, hosts, acknowledged):
+        listed = []
+
+        def all_run():
+            listed[:] = self.servers[1].client().get(MACHINES).json()['items']
+            return all(item.get('status', {}).get('state') == 'Running' for item in listed)
+        berth_fixture.eventually(DEADLINE_S, all_run, 'that all machines run')
+        names = {item['metadata']['name'] for item in listed}
+        self.assertLessEqual(set(acknowledged), names, 'an acknowledged machine is lost')
+        self.assertGreater(len(acknowledged), 10)
+        # Bound once each, and there once each.
+        self.assertEqual({item['status']['placement']['epoch'] for item in listed}, {1})
+        there = sorted(uid for host in hosts for uid in host.machine_uids())
+        self.assertEqual(there, sorted(item['metadata']['uid'] for item in listed))
+
+    def test_those_who_wait_serve_the_api_and_name_the_leader(self):
+        leader = self.wait_leader(self.servers[0])
+        first, second = self.others(leader)
+        first.kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
+        self.start_hosts('alpha')
+        self.place_one(first, 'one')
+        # What one has written the others read at once.
+        self.assertEqual(second.client().get(f'{MACHINES}/one').status, 200)
+        refused = second.client().get('/apis/compute.ironcore.dev/v1alpha1/machinepools/alpha/usage')
+        self.assertEqual(refused.status, 503)
+        self.assertIn(leader.url, refused.json()['message'])
+        # One authority, kept from others.
+        authorities = set()
+        for server in self.servers:
+            path = os.path.join(server.data_dir, 'pki', 'ca.pem')
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+            with open(path, encoding='ascii') as file:
+                authorities.add(file.read())
+        self.assertEqual(len(authorities), 1)
+        # A leader that stops does not let the others wait.
+        leader.stop()
+        self.wait_leader(first, but=leader)
+        self.place_one(first, 'two')
+        leases = json.loads(first.kubectl('get', 'leases', '-n', 'berth-system', '-o', 'json').stdout)['items']
+        servers = [lease for lease in leases if lease['metadata']['name'].startswith('server-')]
+        self.assertEqual(len(servers), 2)
+        for server in (first, second):
+            server.stop()
+
+
+class ForeignFolderTest(unittest.TestCase):
+
+    def check_refused(self, text, *arguments, data_dir=None):
+        server = berth_fixture.Server(*arguments, data_dir=data_dir)
+        self.addCleanup(server.close)
+        server.start(wait=False)
+        self.assertNotEqual(server.process.wait(DEADLINE_S), 0)
+        self.assertIn(text, server.log())
+
+    def test_a_server_with_other_keys_or_another_authority_is_refused(self):
+        etcd = etcd_test.Etcd().start()
+        self.addCleanup(etcd.close)
+        other = berth_fixture.Server()
+        self.addCleanup(other.close)
+        other.start()
+        other.stop()
+        with berth_fixture.Server('--store', etcd.url) as first:
+            self.check_refused('"/guard/encryption" is encrypted with key ', '--store', etcd.url)
+            self.check_refused('is not the authority of this store', '--store', etcd.url, '--encryption-keys', keys_of(first),
+                               data_dir=other.data_dir)
+            # Nobody who reads the etcd has the authority's key.
+            self.assertNotIn('PRIVATE KEY', etcd.control('get', '/guard/authority').stdout)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
