@@ -16,6 +16,7 @@
 #include "app/bench/api_bench.h"
 #include "app/bench/boot_bench.h"
 #include "app/bench/cluster_bench.h"
+#include "app/bench/failover_bench.h"
 #include "app/bench/figures.h"
 #include "app/bench/recovery_bench.h"
 #include "app/bench/rpc_bench.h"
@@ -292,10 +293,22 @@ Status RunRecovery(Session& session, const Arguments& arguments) {
   return OkStatus();
 }
 
+Status RunFailover(Session& session, const Arguments& arguments) {
+  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
+  RaiseOpenFiles();
+  FailoverBenchOptions options;
+  options.dir = folder.path();
+  if (arguments.Switch("quick")) options.failovers = 4;
+  options.progress = TellTo(session);
+  TRY(const auto figures, RunFailoverBench(options));
+  Print(session, arguments, "failover", figures);
+  return OkStatus();
+}
+
 }  // namespace
 
 cli::Command BenchCommand() {
-  static const auto* const kChildren = new std::array<cli::Command, 8>{
+  static const auto* const kChildren = new std::array<cli::Command, 9>{
       cli::Command{
           .name = "abuse",
           .summary = "What others notice of 2,000 watchers and clients that behave badly",
@@ -333,6 +346,15 @@ cli::Command BenchCommand() {
           .examples = "berth bench cluster --quick\nberth bench cluster --only set,memory -o json",
           .flags = kFlags,
           .run = &RunCluster},
+      cli::Command{
+          .name = "failover",
+          .summary = "Three servers on three members of etcd: the leader is killed and cut off",
+          .details =
+              "50 hosts that follow whoever leads, and machines that are created meanwhile.\n"
+              "The clock runs from the leader's end to the first new placement.",
+          .examples = "berth bench failover --quick\nberth bench failover -o json",
+          .flags = kWithoutHosts,
+          .run = &RunFailover},
       cli::Command{.name = "recovery",
                    .summary = "A killed server and silent hosts: how long until all is well again",
                    .details =
@@ -364,7 +386,7 @@ cli::Command BenchCommand() {
                    .run = &RunRpc}};
   return {.name = "bench",
           .group = "Server",
-          .usage = "abuse|api|boot|cluster|recovery|rpc|scheduler|store",
+          .usage = "abuse|api|boot|cluster|failover|recovery|rpc|scheduler|store",
           .summary = "Measure speed and memory on this machine",
           .details = "Prints figures, never verdicts: machines are noisy. Compare within one run.",
           .examples = "berth bench api --quick",

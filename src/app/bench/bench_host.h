@@ -50,8 +50,8 @@ inline constexpr int64_t kBenchMachinesPerHost = 256;
 class BenchHost final : public poollet::SessionPeer {
  public:
   struct Options {
-    std::string name;    // of the host and of its pool
-    std::string server;  // "host:port"
+    std::string name;                  // of the host and of its pool
+    std::vector<std::string> servers;  // "host:port"
     net::RpcCredentials credentials;
   };
   // Loop and board outlive the host.
@@ -76,7 +76,7 @@ class BenchHost final : public poollet::SessionPeer {
   std::optional<std::string> TakeBatch() override;
   void Ended(const Status& why) override;
   rt::Task<Status> Tunnel(agent::v1::TunnelRequest request, net::MessageStream* stream) override;
-  std::vector<std::string> Servers() const override { return {options_.server}; }
+  std::vector<std::string> Servers() const override { return options_.servers; }
 
  private:
   struct Known {

@@ -30,6 +30,12 @@ std::string PlacementJson(const std::string& policy, const std::string& on_pool_
   return json + '}';
 }
 
+std::string NameOf(const CreateRun& run, size_t number) {
+  return run.prefix + '-' + std::to_string(number);
+}
+
+}  // namespace
+
 std::string MachineJson(const std::string& name, const CreateRun& run) {
   return R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":")" +
          name +
@@ -37,12 +43,6 @@ std::string MachineJson(const std::string& name, const CreateRun& run) {
          R"("spec":{"machineClassRef":{"name":")" +
          kBenchClass + R"("},"power":"On",)" + PlacementJson(run.policy, run.on_pool_loss) + "}}";
 }
-
-std::string NameOf(const CreateRun& run, size_t number) {
-  return run.prefix + '-' + std::to_string(number);
-}
-
-}  // namespace
 
 std::string BuildType() {
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) || \
@@ -161,23 +161,25 @@ rt::Task<Status> BenchWorld::Watch(std::string name) {
   co_return OkStatus();
 }
 
-// What `berth pool join-token` and a join leave behind; the certificates come from the authority.
+std::string HostRecordJson(const std::string& host, WallTime now) {
+  client::HostRecord record;
+  record.joined = now;
+  meta::Value metadata = meta::Value::Object();
+  metadata.Set("name", client::HostRecordName(host));
+  meta::Value data = meta::Value::Object();
+  for (const auto& [name, value] : client::FormatHostRecord(record)) data.Set(name, value);
+  meta::Value object = meta::Value::Object();
+  object.Set("apiVersion", "v1");
+  object.Set("kind", "ConfigMap");
+  object.Set("metadata", std::move(metadata));
+  object.Set("data", std::move(data));
+  return meta::WriteJson(object);
+}
+
 rt::Task<Status> BenchWorld::WriteHostRecords(int first, int count, int* next) {
   while (*next < count) {
     const std::string host = BenchHostName(first + (*next)++);
-    client::HostRecord record;
-    record.joined = loop_.WallNow();
-    meta::Value metadata = meta::Value::Object();
-    metadata.Set("name", client::HostRecordName(host));
-    meta::Value data = meta::Value::Object();
-    for (const auto& [name, value] : client::FormatHostRecord(record)) data.Set(name, value);
-    meta::Value object = meta::Value::Object();
-    object.Set("apiVersion", "v1");
-    object.Set("kind", "ConfigMap");
-    object.Set("metadata", std::move(metadata));
-    object.Set("data", std::move(data));
-    CO_TRY_STATUS(
-        co_await Post("/api/v1/namespaces/berth-system/configmaps", meta::WriteJson(object)));
+    CO_TRY_STATUS(co_await Post(std::string(kHostRecords), HostRecordJson(host, loop_.WallNow())));
   }
   co_return OkStatus();
 }

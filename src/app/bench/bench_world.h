@@ -99,6 +99,13 @@ std::vector<double> LatenciesMs(const CreateRun& run, const MachineWatch& watch)
 // From the start of the run to when its last machine was seen bound.
 Duration TimeToBind(const CreateRun& run, const MachineWatch& watch);
 
+// What `berth pool join-token` and a join leave behind of a host; its certificate comes from the
+// authority.
+inline constexpr std::string_view kHostRecords = "/api/v1/namespaces/berth-system/configmaps";
+std::string HostRecordJson(const std::string& host, WallTime now);
+// A machine of the benches' class.
+std::string MachineJson(const std::string& name, const CreateRun& run);
+
 // How this program was built: a figure of a debug build says nothing.
 std::string BuildType();
 

@@ -64,6 +64,14 @@ void ChildProcess::Kill() {
   waitpid(std::exchange(pid_, 0), nullptr, 0);
 }
 
+void ChildProcess::Pause() {
+  if (pid_ != 0) kill(pid_, SIGSTOP);
+}
+
+void ChildProcess::Resume() {
+  if (pid_ != 0) kill(pid_, SIGCONT);
+}
+
 Result<double> ChildProcess::RssMb() const {
   std::ifstream file("/proc/" + std::to_string(pid_) + "/statm");
   long total = 0;

@@ -29,6 +29,9 @@ class ChildProcess {
   Status Stop();
   // SIGKILL and wait. Idempotent.
   void Kill();
+  // As if all packets from and to it were dropped, until it is resumed.
+  void Pause();
+  void Resume();
   // Resident memory now.
   Result<double> RssMb() const;
   // The part of it that is no file's: what it has allocated.

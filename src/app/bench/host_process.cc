@@ -90,7 +90,9 @@ class Hosts {
     TRY(const pki::Credentials issued, authority.IssueClient(subject, loop_.WallNow()));
     BenchHost::Options options;
     options.name = std::move(name);
-    options.server = plan_.server;
+    for (const std::string_view server : Split(plan_.server, ',')) {
+      options.servers.emplace_back(server);
+    }
     options.credentials.ca_pem = authority.certificate_pem();
     options.credentials.certificate_pem = issued.certificate_pem;
     options.credentials.key_pem = issued.key_pem;

@@ -14,7 +14,7 @@ namespace berth::app {
 
 // Which hosts a process shall be.
 struct HostPlan {
-  std::string server;     // "host:port" of the gateway
+  std::string server;     // "host:port" of the gateway; several are separated by commas
   std::string authority;  // folder of the server's certificate authority
   int first = 0;
   int count = 0;

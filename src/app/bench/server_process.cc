@@ -37,13 +37,14 @@ std::vector<std::string> Words(const std::string& folder, uint16_t gateway_port)
 
 }  // namespace
 
-rt::Task<Result<std::unique_ptr<ServerProcess>>> ServerProcess::Start(rt::AsioLoop& loop,
-                                                                      std::string folder,
-                                                                      uint16_t gateway_port) {
+rt::Task<Result<std::unique_ptr<ServerProcess>>> ServerProcess::Start(
+    rt::AsioLoop& loop, std::string folder, uint16_t gateway_port, std::vector<std::string> more) {
   std::error_code ignored;
   std::filesystem::remove(folder + "/kubeconfig", ignored);  // of an earlier start, on another port
   const Time start = loop.Now();
-  CO_TRY(ChildProcess process, ChildProcess::Start(Words(folder, gateway_port)));
+  std::vector<std::string> words = Words(folder, gateway_port);
+  words.insert(words.end(), more.begin(), more.end());
+  CO_TRY(ChildProcess process, ChildProcess::Start(std::move(words)));
   std::unique_ptr<ServerProcess> server(
       new ServerProcess(loop, std::move(folder), std::move(process)));
   server->started_ = start;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/bench/child_process.h"
 #include "base/result.h"
@@ -18,10 +20,12 @@ namespace berth::app {
 class ServerProcess {
  public:
   // Starts `berth server` on the folder and returns once it is ready; `ready_ms` is how long that
-  // took. Poollets find it at `gateway_port` of 127.0.0.1; 0: somewhere.
+  // took. Poollets find it at `gateway_port` of 127.0.0.1; 0: somewhere. `more` are further
+  // arguments.
   static rt::Task<Result<std::unique_ptr<ServerProcess>>> Start(rt::AsioLoop& loop,
                                                                 std::string folder,
-                                                                uint16_t gateway_port = 0);
+                                                                uint16_t gateway_port = 0,
+                                                                std::vector<std::string> more = {});
 
   Time started() const { return started_; }
   double ready_ms() const { return ready_ms_; }
@@ -43,6 +47,9 @@ class ServerProcess {
   Status Stop() { return process_.Stop(); }
   // SIGKILL and wait.
   void Kill() { process_.Kill(); }
+  void Pause() { process_.Pause(); }
+  void Resume() { process_.Resume(); }
+  const std::string& url() const { return url_; }
 
  private:
   ServerProcess(rt::AsioLoop& loop, std::string folder, ChildProcess process)
