@@ -46,7 +46,7 @@ rt::Task<Result<bool>> AwaitTurn(rt::AsioLoop* loop, Turn* turn) {
   const Status stopped = co_await turn->event.Wait();
   loop->CancelTimer(trim);
   CO_TRY_STATUS(stopped);
-  LOG_INFO(turn->is_end ? "stopping" : "beginning anew");
+  LOG_INFO("{}", turn->is_end ? "stopping" : "beginning anew");
   co_return turn->is_end;
 }
 
