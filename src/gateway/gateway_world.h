@@ -38,7 +38,8 @@ class GatewayWorld : public apiserver::PlacementWorld {
                              registry().rewound(),
                              scheme(),
                              authority_.get(),
-                             pki::SystemEntropy()};
+                             pki::SystemEntropy(),
+                             [this] { return leads; }};
     gateway_.emplace(deps, identity_, GatewayOptions{.servers = {"server:7443"}, .cores = 2});
     gateway_->Start();
     net::RpcRoutes routes;
@@ -107,6 +108,7 @@ class GatewayWorld : public apiserver::PlacementWorld {
   }
   void Pass(Duration duration) { loop().RunFor(duration); }
 
+  bool leads = true;
   Gateway& gateway() { return *gateway_; }
   net::SimNetwork& network() { return network_; }
   const pki::CertificateAuthority& authority() const { return authority_.get(); }

@@ -132,6 +132,22 @@ TEST_F(HealthTest, R3_3_6_ANewServerCountsFromItsOwnStart) {
   EXPECT_EQ(world_.Condition("pool", "Ready"), "Unknown Silent");
 }
 
+TEST_F(HealthTest, R3_3_6_AServerThatDoesNotLeadGrantsNothingAndWelcomesNobody) {
+  const std::string pool = host_.Join("pool");
+  world_.Pass(Duration::Seconds(3));
+  world_.leads = false;
+  const size_t granted = host_.grants();
+  world_.Pass(Duration::Seconds(10));
+  EXPECT_EQ(host_.grants(), granted);
+  host_.Leave();
+  EXPECT_FALSE(host_.Connect());
+  EXPECT_EQ(host_.refused(), kUnavailable);
+  world_.leads = true;
+  EXPECT_EQ(host_.Join("pool"), pool);
+  world_.Pass(Duration::Seconds(3));
+  EXPECT_GT(host_.grants(), 0);
+}
+
 TEST_F(HealthTest, CutEndsTheSessionWithItsReason) {
   ASSERT_NE(host_.Join("pool"), "");
   world_.gateway().Cut("a", "Isolated");

@@ -78,7 +78,13 @@ class EnrolmentTest : public testing::Test {
   TempAuthority authority_{world_.loop().WallNow()};
   client::EventRecorder events_{world_.loop(), world_.client(), world_.scheme(), "berth-gateway"};
   client::Revocations revocations_;
-  Enrolment enrolment_{{world_.loop(), world_.client(), authority_.get(), events_, revocations_},
+  bool leads_ = true;
+  Enrolment enrolment_{{world_.loop(),
+                        world_.client(),
+                        authority_.get(),
+                        events_,
+                        revocations_,
+                        [this] { return leads_; }},
                        {.id = "6a2b7c1e-0f63-4a36-9d21-3b2f8d1f7a10", .incarnation = 1},
                        {"berth-1:7443"}};
 };
@@ -175,6 +181,20 @@ TEST_F(EnrolmentTest, ACertificateIsRenewedWithTheSameOrANewKey) {
   EXPECT_EQ(pki::ParseCertificatePem(same->certificate_pem())->common_name, "berth:host:a");
   const auto fresh = Renew(joined->certificate_pem(), pki::MakeRequest()->request_pem);
   EXPECT_TRUE(fresh.ok()) << fresh.status();
+}
+
+TEST_F(EnrolmentTest, AServerThatDoesNotLeadSignsNothing) {
+  const auto request = pki::MakeRequest();
+  const auto joined = Join(MakeToken(), "a", request->request_pem);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  leads_ = false;
+  const std::string token = MakeToken();
+  EXPECT_EQ(Join(token, "b", pki::MakeRequest()->request_pem).status().reason(),
+            Reason::kUnavailable);
+  EXPECT_EQ(Renew(joined->certificate_pem(), *pki::MakeRequestFor(request->key_pem))
+                .status()
+                .reason(),
+            Reason::kUnavailable);
 }
 
 TEST_F(EnrolmentTest, R9_1_LateRenewalWorksForThirtyDaysWithAKnownKeyOnly) {
