@@ -81,7 +81,11 @@ class FailoverRun {
   }
 
   rt::Task<Status> StartServer(Seat* seat) {
-    std::vector<std::string> more = {"--store", "etcd://" + Join(etcd_.endpoints(), ",")};
+    // All have the keys of the first.
+    std::vector<std::string> more = {"--store",
+                                     "etcd://" + Join(etcd_.endpoints(), ","),
+                                     "--encryption-keys",
+                                     options_.dir + "/keys/encryption-keys"};
     CO_TRY(seat->process,
            co_await ServerProcess::Start(loop_, seat->folder, seat->gateway_port, std::move(more)));
     CO_TRY(seat->client, seat->process->NewClient(kCreators + 2));
