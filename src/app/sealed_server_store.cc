@@ -126,10 +126,9 @@ rt::Task<Result<std::unique_ptr<ServerStore>>> Seal(std::unique_ptr<ServerStore>
 }  // namespace
 
 const store::SealedKeys& ServerSealedKeys() {
-  static const store::SealedKeys keys{
-      .prefixes = {apiserver::KeyPrefix(apis::k8s::kSecretKind),
-                   std::string(kMarkKey),
-                   std::string(kAuthorityKey)}};
+  static const store::SealedKeys keys{.prefixes = {apiserver::KeyPrefix(apis::k8s::kSecretKind),
+                                                   std::string(kMarkKey),
+                                                   std::string(kAuthorityKey)}};
   return keys;
 }
 

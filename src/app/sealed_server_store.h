@@ -14,7 +14,8 @@
 
 namespace berth::app {
 
-// Whose values are encrypted: Secrets, the authority of several servers, and a mark that shows whether a server has the right keys.
+// Whose values are encrypted: Secrets, the authority of several servers, and a mark that shows
+// whether a server has the right keys.
 const store::SealedKeys& ServerSealedKeys();
 
 // Makes the key file if it is not there. Refused, with the id of the key, if the store was written

@@ -10,16 +10,22 @@
 #include <string>
 #include <utility>
 
+#include "app/leading/presence.h"
+#include "app/poollet/hardware.h"
 #include "app/sealed_server_store.h"
+#include "base/log.h"
 #include "base/uid.h"
 #include "net/owned_fd.h"
 #include "pki/private_file.h"
+#include "rt/deadline.h"
 #include "store/etcd/etcd_store.h"
 #include "store/rocks/auto_recovery.h"
 #include "store/rocks/rocks_store.h"
 
 namespace berth::app {
 namespace {
+
+constexpr Duration kLeaveLimit = Duration::Seconds(2);
 
 class EmbeddedStore final : public ServerStore {
  public:
@@ -43,17 +49,24 @@ class SharedStore final : public ServerStore {
  public:
   SharedStore(std::unique_ptr<net::OwnedFd> lock,
               std::string id,
+              std::string name,
               std::unique_ptr<store::EtcdStore> store)
       : lock_(std::move(lock)),
         id_(std::move(id)),
         store_(std::move(store)),
-        handle_(store_->NewHandle()) {}
+        handle_(store_->NewHandle()),
+        presence_(std::make_unique<Presence>(*handle_, id_, std::move(name))) {}
+  rt::Task<Status> Mark() { return presence_->Mark(); }
 
   store::Store& handle() override { return *handle_; }
   std::string id() const override { return id_; }
   Status health() const override { return store_->health(); }
-  rt::Task<Status> Upkeep() override { co_return OkStatus(); }
+  rt::Task<Status> Upkeep() override { return presence_->Keep(); }
   rt::Task<Status> Close() override {
+    // etcd may be gone; then the mark goes by itself.
+    const Status left = co_await rt::WithDeadline(presence_->Leave(), kLeaveLimit);
+    if (!left.ok()) LOG_WARNING("etcd: leaving: {}", left.message());
+    presence_.reset();
     handle_.reset();
     co_return co_await store_->Close();
   }
@@ -63,6 +76,7 @@ class SharedStore final : public ServerStore {
   const std::string id_;
   std::unique_ptr<store::EtcdStore> store_;
   std::unique_ptr<store::Store> handle_;
+  std::unique_ptr<Presence> presence_;
 };
 
 // Held as long as the process lives, however it ends.
@@ -93,8 +107,12 @@ rt::Task<Result<std::unique_ptr<ServerStore>>> OpenEtcd(rt::AsioLoop* loop, Serv
   CO_TRY(std::unique_ptr<net::OwnedFd> lock, LockFolder(options.data_dir));
   CO_TRY(std::string id, FolderId(*loop, options.data_dir));
   CO_TRY(auto etcd, co_await store::EtcdStore::Open(*loop, *std::move(options.etcd)));
-  co_return std::unique_ptr<ServerStore>(
-      std::make_unique<SharedStore>(std::move(lock), std::move(id), std::move(etcd)));
+  auto shared = std::make_unique<SharedStore>(
+      std::move(lock), std::move(id), Hostname() + ":" + options.data_dir, std::move(etcd));
+  const Status marked = co_await shared->Mark();
+  if (marked.ok()) co_return std::unique_ptr<ServerStore>(std::move(shared));
+  CO_TRY_STATUS(co_await shared->Close());
+  co_return marked;
 }
 
 Result<std::unique_ptr<ServerStore>> OpenEmbedded(rt::AsioLoop& loop,

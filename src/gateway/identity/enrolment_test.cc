@@ -191,10 +191,9 @@ TEST_F(EnrolmentTest, AServerThatDoesNotLeadSignsNothing) {
   const std::string token = MakeToken();
   EXPECT_EQ(Join(token, "b", pki::MakeRequest()->request_pem).status().reason(),
             Reason::kUnavailable);
-  EXPECT_EQ(Renew(joined->certificate_pem(), *pki::MakeRequestFor(request->key_pem))
-                .status()
-                .reason(),
-            Reason::kUnavailable);
+  EXPECT_EQ(
+      Renew(joined->certificate_pem(), *pki::MakeRequestFor(request->key_pem)).status().reason(),
+      Reason::kUnavailable);
 }
 
 TEST_F(EnrolmentTest, R9_1_LateRenewalWorksForThirtyDaysWithAKnownKeyOnly) {
