@@ -60,10 +60,7 @@ class GatewayWorld : public apiserver::PlacementWorld {
     server_.reset();
     gateway_.reset();
   }
-  void RestartGateway() {
-    StopGateway();
-    StartGateway();
-  }
+  void RestartGateway() { StopGateway(), StartGateway(); }
 
   // The host has joined with what the grant says.
   void Enrol(const std::string& host, pki::JoinGrant grant = {}) {

@@ -107,14 +107,18 @@ class ApplyTest : public ::testing::Test {
   RegistryWorld world_{23};
   metrics::Registry metrics_;
   Authorizer authorizer_{world_.scheme()};
-  PlacementReviews placement_{
-      {.scheme = world_.scheme(), .registry = world_.registry(), .authorizer = authorizer_}};
+  const Hosts hosts_;
+  PlacementReviews placement_{{.scheme = world_.scheme(),
+                               .registry = world_.registry(),
+                               .authorizer = authorizer_,
+                               .hosts = hosts_}};
   Handlers handlers_{{.loop = world_.loop(),
                       .scheme = world_.scheme(),
                       .registry = world_.registry(),
                       .authorizer = authorizer_,
                       .metrics = metrics_,
-                      .placement = placement_}};
+                      .placement = placement_,
+                      .hosts = hosts_}};
 };
 
 constexpr std::string_view kSmall = R"("spec":{"machineClassRef":{"name":"small"}})";
