@@ -123,7 +123,7 @@ void LimitsAreEnforced(StoreUnderTest& under_test) {
     txn.ops.push_back(Op::Put(std::move(key), Bytes(std::string(bytes, 'x'))));
     return txn;
   };
-  ExpectBadRequest(store, TxnOf(64, 65), "128");
+  ExpectBadRequest(store, TxnOf(64, 66), "128");  // one more than with a fence (store/fenced)
   ExpectBadRequest(store, put("", 1), "empty");
   ExpectBadRequest(store, put(std::string(kMaxKeyBytes + 1, 'k'), 1), "1024");
   ExpectBadRequest(store, put("a", kMaxValueBytes + 1), std::to_string(kMaxValueBytes));
