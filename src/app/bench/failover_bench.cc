@@ -30,6 +30,7 @@ constexpr Duration kRequestLimit = Duration::Seconds(2);
 // Load: machines that others create meanwhile.
 constexpr int kCreators = 4;
 constexpr Duration kCreatePause = Duration::Millis(100);
+constexpr int kPage = 200;
 constexpr std::string_view kMachines =
     "/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines";
 constexpr std::string_view kClasses = "/apis/compute.ironcore.dev/v1alpha1/machineclasses";
@@ -258,29 +259,47 @@ class FailoverRun {
     co_return Timeout("a server was not ready within " + FormatDuration(kLimit));
   }
 
-  // Nothing lost, nothing placed twice.
-  rt::Task<Status> CheckAll() {
-    const Time end = loop_.Now() + kLimit;
-    std::set<std::string> missing;
-    size_t twice = 0;
+  // What is bound, each with its placement number: page by page.
+  rt::Task<Result<std::map<std::string, int64_t>>> ListBound() {
+    std::map<std::string, int64_t> bound;
+    std::string next;
     do {
       std::string body;
-      if (co_await Send(seats_[1].client, std::string(kMachines), "", &body) != 200) continue;
+      const std::string target =
+          fmt::format("{}?limit={}{}", kMachines, kPage, next.empty() ? "" : "&continue=" + next);
+      const int status = co_await Send(seats_[1].client, target, "", &body);
+      if (status != 200) co_return Unavailable("GET " + target + ": " + std::to_string(status));
       CO_TRY(const meta::Value list, meta::ParseJson(body));
-      missing = acknowledged_;
-      twice = 0;
       const meta::Value* items = list.Find("items");
       if (items == nullptr || !items->is_array()) co_return Internal("a list without items");
       for (const meta::Value& item : items->items()) {
         const meta::Value* epoch = item.Get({"status", "placement", "epoch"});
         if (item.GetString({"status", "placement", "pool"}).empty() || epoch == nullptr) continue;
-        missing.erase(std::string(item.GetString({"metadata", "name"})));
-        if (*epoch != meta::Value(int64_t{1})) ++twice;
+        bound[std::string(item.GetString({"metadata", "name"}))] = epoch->as_int();
+      }
+      next = list.GetString({"metadata", "continue"});
+    } while (!next.empty());
+    co_return bound;
+  }
+
+  // Nothing lost, nothing placed twice.
+  rt::Task<Status> CheckAll() {
+    const Time end = loop_.Now() + kLimit;
+    size_t missing = acknowledged_.size();
+    size_t twice = 0;
+    while (missing > 0 && loop_.Now() < end) {
+      const auto bound = co_await ListBound();
+      if (bound.status().Is(Reason::kCancelled)) co_return bound.status();
+      if (bound.ok()) {
+        missing = static_cast<size_t>(std::ranges::count_if(
+            acknowledged_, [&](const std::string& name) { return !bound->contains(name); }));
+        twice = static_cast<size_t>(
+            std::ranges::count_if(*bound, [](const auto& item) { return item.second != 1; }));
       }
       CO_TRY_STATUS(co_await rt::Sleep(kPoll * 20));
-    } while (!missing.empty() && loop_.Now() < end);
+    }
     Add("acknowledged", static_cast<double>(acknowledged_.size()), "machines");
-    Add("lost", static_cast<double>(missing.size()), "machines");
+    Add("lost", static_cast<double>(missing), "machines");
     Add("placed_twice", static_cast<double>(twice), "machines");
     co_return OkStatus();
   }
