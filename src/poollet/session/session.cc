@@ -82,11 +82,14 @@ std::string Session::NextServer() {
   const auto servers = peer_.Servers();
   if (servers.empty()) return "";
   const Time now = loop_.Now();
-  std::erase_if(silent_until_, [now](const auto& entry) { return entry.second <= now; });
+  std::erase_if(silent_, [&servers](const auto& entry) {
+    return std::ranges::find(servers, entry.first) == servers.end();
+  });
   for (size_t i = 0; i < servers.size(); ++i) {
     const std::string& server = servers[next_server_++ % servers.size()];
     ++tried_;
-    if (!silent_until_.contains(server)) return server;
+    const auto silence = silent_.find(server);
+    if (silence == silent_.end() || silence->second.until <= now) return server;
   }
   return servers[next_server_++ % servers.size()];
 }
@@ -112,6 +115,14 @@ bool Session::IsSilence(const Status& status, Duration took) const {
   return took >= options_.dial_limit_of_many;
 }
 
+void Session::NoteSilence(const std::string& server) {
+  Silence& silence = silent_[server];
+  silence.pause = silence.pause == Duration()
+                      ? options_.silent_pause
+                      : std::min(silence.pause * 2, options_.silent_pause_max);
+  silence.until = loop_.Now() + silence.pause;
+}
+
 rt::Task<Status> Session::Run() {
   while (!leaving_) {
     const std::string server = NextServer();
@@ -131,7 +142,11 @@ rt::Task<Status> Session::Run() {
     }
     last_error_ = status.message();
     if (leaving_) break;
-    if (was_silent) silent_until_[server] = loop_.Now() + options_.silent_pause;
+    if (was_silent) {
+      NoteSilence(server);
+    } else {
+      silent_.erase(server);
+    }
     if (was_synced) {
       backoff_.Reset();
       tried_ = 1;  // the one that was lost; the others are asked at once

@@ -102,8 +102,10 @@ struct SessionOptions {
   Duration dial_limit = Duration::Seconds(5);
   // With several servers: one that is there and says nothing must not keep a host from the others.
   Duration dial_limit_of_many = Duration::Seconds(2);
-  // How long a server that was silent is passed over while there are others.
-  Duration silent_pause = Duration::Seconds(10);
+  // How long a server that was silent is passed over while there are others: at first, since it may
+  // be the next one to lead, and at most, while it stays silent.
+  Duration silent_pause = Duration::Seconds(2);
+  Duration silent_pause_max = Duration::Seconds(16);
   Duration welcome_limit = Duration::Seconds(15);
   Duration coalesce = Duration::Millis(50);
   Duration batch_pause = Duration::Millis(10);  // between batches that follow each other
@@ -158,6 +160,7 @@ class Session {
   // Servers that are tried before the next pause.
   size_t UntriedServers() const;
   bool IsSilence(const Status& status, Duration took) const;
+  void NoteSilence(const std::string& server);
   Duration PauseAfter(const Status& status);
 
   rt::Loop& loop_;
@@ -180,9 +183,13 @@ class Session {
   Time last_word_;  // of the server
   std::string last_error_;
   size_t next_server_ = 0;
-  size_t tried_ = 0;                          // of the servers, since the last pause
-  std::map<std::string, Time> silent_until_;  // servers that are passed over
-  std::vector<std::string> redirected_;       // tried first
+  size_t tried_ = 0;  // of the servers, since the last pause
+  struct Silence {
+    Time until;  // it is passed over
+    Duration pause;
+  };
+  std::map<std::string, Silence> silent_;  // servers that said nothing when they were last asked
+  std::vector<std::string> redirected_;    // tried first
   std::optional<Duration> retry_after_;
   rt::Backoff backoff_;
   rt::Event soon_;
