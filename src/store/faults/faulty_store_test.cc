@@ -13,44 +13,19 @@
 #include "rt/sleep.h"
 #include "store/conformance/store_contract.h"
 #include "store/memory/memory_store.h"
+#include "store/memory/testing/memory_under_test.h"
 
 namespace berth::store {
 namespace {
 
-class FaultlessUnderTest final : public StoreUnderTest {
- public:
-  FaultlessUnderTest() { Open(); }
-  rt::Loop& loop() override { return loop_; }
-  Status Run(rt::Task<Status> task) override { return rt::RunTask(loop_, std::move(task)); }
-  void Pass(Duration duration) override { loop_.RunFor(duration); }
-  Store& first() override { return *first_; }
-  Store& second() override { return *second_; }
-  Status Close() override { return Run(store_->Close()); }
-  void Reopen() override {
-    CHECK(Close().ok());
-    Open();
-  }
-
- private:
-  void Open() {
-    store_ = MemoryStore::Open(loop_, disk_);
-    inner_ = store_->NewHandle();
-    first_ = std::make_unique<FaultyStore>(*inner_, 1, StoreFaults());
-    second_ = std::make_unique<FaultyStore>(*inner_, 2, StoreFaults());
-  }
-
-  rt::SimLoop loop_{1};
-  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::unique_ptr<MemoryStore> store_;
-  std::unique_ptr<Store> inner_;
-  std::unique_ptr<FaultyStore> first_;
-  std::unique_ptr<FaultyStore> second_;
-};
+std::unique_ptr<Store> WithoutFaults(Store& handle) {
+  return std::make_unique<FaultyStore>(handle, 1, StoreFaults());
+}
 
 TEST(FaultyStore, KeepsTheContractWithoutFaults) {
   for (const StoreContract& contract : StoreContracts()) {
     SCOPED_TRACE(contract.name);
-    RunStoreContract([] { return std::make_unique<FaultlessUnderTest>(); }, contract);
+    RunStoreContract([] { return std::make_unique<MemoryUnderTest>(1, &WithoutFaults); }, contract);
   }
 }
 

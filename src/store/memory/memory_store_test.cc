@@ -8,38 +8,10 @@
 #include "rt/sim/sim_loop.h"
 #include "store/conformance/blocking.h"
 #include "store/conformance/store_contract.h"
+#include "store/memory/testing/memory_under_test.h"
 
 namespace berth::store {
 namespace {
-
-class MemoryUnderTest final : public StoreUnderTest {
- public:
-  explicit MemoryUnderTest(uint64_t seed) : loop_(seed) { Open(); }
-
-  rt::Loop& loop() override { return loop_; }
-  Status Run(rt::Task<Status> task) override { return rt::RunTask(loop_, std::move(task)); }
-  void Pass(Duration duration) override { loop_.RunFor(duration); }
-  Store& first() override { return *first_; }
-  Store& second() override { return *second_; }
-  Status Close() override { return Run(store_->Close()); }
-  void Reopen() override {
-    CHECK(Close().ok());
-    Open();
-  }
-
- private:
-  void Open() {
-    store_ = MemoryStore::Open(loop_, disk_);
-    first_ = store_->NewHandle();
-    second_ = store_->NewHandle();
-  }
-
-  rt::SimLoop loop_;
-  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::unique_ptr<MemoryStore> store_;
-  std::unique_ptr<Store> first_;
-  std::unique_ptr<Store> second_;
-};
 
 class MemoryStoreContract : public testing::TestWithParam<StoreContract> {};
 

@@ -10,47 +10,19 @@
 #include "rt/sim/sim_loop.h"
 #include "store/conformance/store_contract.h"
 #include "store/memory/memory_store.h"
+#include "store/memory/testing/memory_under_test.h"
 
 namespace berth::store {
 namespace {
 
 constexpr int64_t kBase = 5'000'000'000;
 
-class RebasedUnderTest final : public StoreUnderTest {
- public:
-  explicit RebasedUnderTest(int64_t base) : base_(base) { Open(); }
-  rt::Loop& loop() override { return loop_; }
-  Status Run(rt::Task<Status> task) override { return rt::RunTask(loop_, std::move(task)); }
-  void Pass(Duration duration) override { loop_.RunFor(duration); }
-  Store& first() override { return *first_; }
-  Store& second() override { return *second_; }
-  Status Close() override { return Run(store_->Close()); }
-  void Reopen() override {
-    CHECK(Close().ok());
-    Open();
-  }
-
- private:
-  void Open() {
-    store_ = MemoryStore::Open(loop_, disk_);
-    inner_ = store_->NewHandle();
-    first_ = std::make_unique<RebasedStore>(*inner_, base_);
-    second_ = std::make_unique<RebasedStore>(*inner_, base_);
-  }
-
-  const int64_t base_;
-  rt::SimLoop loop_{1};
-  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::unique_ptr<MemoryStore> store_;
-  std::unique_ptr<Store> inner_;
-  std::unique_ptr<RebasedStore> first_;
-  std::unique_ptr<RebasedStore> second_;
-};
+std::unique_ptr<Store> FromZero(Store& handle) { return std::make_unique<RebasedStore>(handle, 0); }
 
 TEST(RebasedStore, KeepsTheContract) {
   for (const StoreContract& contract : StoreContracts()) {
     SCOPED_TRACE(contract.name);
-    RunStoreContract([] { return std::make_unique<RebasedUnderTest>(0); }, contract);
+    RunStoreContract([] { return std::make_unique<MemoryUnderTest>(1, &FromZero); }, contract);
   }
 }
 

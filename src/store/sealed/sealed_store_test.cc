@@ -17,6 +17,7 @@
 #include "rt/sleep.h"
 #include "store/conformance/store_contract.h"
 #include "store/memory/memory_store.h"
+#include "store/memory/testing/memory_under_test.h"
 
 namespace berth::store {
 namespace {
@@ -45,46 +46,19 @@ std::shared_ptr<KeyFile> OpenKeys(const Folder& folder) {
 
 const SealedKeys kSecrets{.prefixes = {"/secrets/", "/guard/encryption"}};
 
-class SealedUnderTest final : public StoreUnderTest {
- public:
-  SealedUnderTest() { Open(); }
-  rt::Loop& loop() override { return loop_; }
-  Status Run(rt::Task<Status> task) override { return rt::RunTask(loop_, std::move(task)); }
-  void Pass(Duration duration) override { loop_.RunFor(duration); }
-  Store& first() override { return *first_; }
-  Store& second() override { return *second_; }
-  Status Close() override { return Run(store_->Close()); }
-  void Reopen() override {
-    CHECK(Close().ok());
-    Open();
-  }
-
- private:
-  // Many of the keys of the contracts, not all. Not the one whose value is as large as can be.
-  void Open() {
-    store_ = MemoryStore::Open(loop_, disk_);
-    inner_ = store_->NewHandle();
-    SealedKeys sealed{.prefixes = {"/", "a", "b", "ke", "l", "p"}};
-    first_ = std::make_unique<SealedStore>(*inner_, OpenKeys(folder_), sealed);
-    second_ = std::make_unique<SealedStore>(*inner_, OpenKeys(folder_), sealed);
-  }
-
-  Folder folder_;
-  rt::SimLoop loop_{1};
-  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
-  std::unique_ptr<MemoryStore> store_;
-  std::unique_ptr<Store> inner_;
-  std::unique_ptr<SealedStore> first_;
-  std::unique_ptr<SealedStore> second_;
-};
-
 TEST(SealedStore, KeepsTheContract) {
+  const Folder folder;
+  // Many of the keys of the contracts, not all. Not the one whose value is as large as can be.
+  const SealedKeys sealed{.prefixes = {"/", "a", "b", "ke", "l", "p"}};
+  const MemoryUnderTest::Wrap seal = [&](Store& handle) {
+    return std::make_unique<SealedStore>(handle, OpenKeys(folder), sealed);
+  };
   for (const StoreContract& contract : StoreContracts()) {
     SCOPED_TRACE(contract.name);
-    RunStoreContract([] { return std::make_unique<SealedUnderTest>(); }, contract);
+    RunStoreContract([&] { return std::make_unique<MemoryUnderTest>(1, seal); }, contract);
   }
   for (uint64_t seed = 1; seed <= 10 && !testing::Test::HasFailure(); ++seed) {
-    SealedUnderTest under_test;
+    MemoryUnderTest under_test(1, seal);
     RandomOperationsMatchTheModel(under_test, seed, 100);
   }
 }
