@@ -17,25 +17,17 @@ namespace berth::app {
 namespace {
 
 using cli::Arguments;
-using cli::Flag;
-using cli::FlagKind;
 using cli::Session;
 
-constexpr std::array kFlags = {
-    Flag{.name = "passphrase-file",
-         .kind = FlagKind::kText,
-         .value_name = "FILE",
-         .help = "File with the passphrase that the backup is encrypted with, closed to others.",
-         .variable = "BERTH_PASSPHRASE_FILE",
-         .completion = cli::Completion::kFiles},
-    ServerFlag("data-dir"),
-    ServerFlag("encryption-keys"),
-    ServerFlag("store"),
-    ServerFlag("etcd-ca"),
-    ServerFlag("etcd-cert"),
-    ServerFlag("etcd-key"),
-    ServerFlag("etcd-user"),
-    ServerFlag("etcd-password-file")};
+constexpr std::array kFlags = {kPassphraseFlag,
+                               ServerFlag("data-dir"),
+                               ServerFlag("encryption-keys"),
+                               ServerFlag("store"),
+                               ServerFlag("etcd-ca"),
+                               ServerFlag("etcd-cert"),
+                               ServerFlag("etcd-key"),
+                               ServerFlag("etcd-user"),
+                               ServerFlag("etcd-password-file")};
 
 Status Run(Session& session, const Arguments& arguments) {
   if (arguments.words().size() != 1) return BadRequest("one FILE is needed: where to write it");

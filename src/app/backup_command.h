@@ -12,6 +12,14 @@
 
 namespace berth::app {
 
+inline constexpr cli::Flag kPassphraseFlag = {
+    .name = "passphrase-file",
+    .kind = cli::FlagKind::kText,
+    .value_name = "FILE",
+    .help = "File with the passphrase of the backup FILE, closed to others.",
+    .variable = "BERTH_PASSPHRASE_FILE",
+    .completion = cli::Completion::kFiles};
+
 cli::Command BackupCommand();
 
 // From --data-dir, --encryption-keys, --store and --etcd-....
