@@ -51,16 +51,6 @@ metadata: {name: late}
 capabilities: {cpu: 1, memory: 112Mi}
 '''
 
-ADDRESSES = '''
-apiVersion: networking.ironcore.dev/v1alpha1
-kind: Network
-metadata: {name: lan}
----
-apiVersion: ipam.ironcore.dev/v1alpha1
-kind: Prefix
-metadata: {name: narrow}
-spec: {prefix: 10.9.0.1/32}
-'''
 INTERFACE = '''
 apiVersion: networking.ironcore.dev/v1alpha1
 kind: NetworkInterface
@@ -226,7 +216,7 @@ class BadInput(guest_fixture.RealHostTestCase):
     def test_addresses_that_are_exhausted(self):
         def addresses(name):
             return [ip for ip in self.get('networkinterface', name).get('status', {}).get('ips', [])]
-        self.apply(ADDRESSES + '---' + INTERFACE.format(name='first'))
+        self.apply(guest_fixture.ONE_ADDRESS + '---' + INTERFACE.format(name='first'))
         berth_fixture.eventually(DEADLINE_S, lambda: addresses('first') == ['10.9.0.1'], 'the first has it')
         self.apply(INTERFACE.format(name='second') + '---' +
                    MACHINE.format(name='addressless', machine_class='tiny', image='demo') +

@@ -296,6 +296,19 @@ resizePolicy: ExpandOnly
 '''
 
 
+# A Network, and a Prefix with a single address.
+ONE_ADDRESS = '''
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {name: lan}
+---
+apiVersion: ipam.ironcore.dev/v1alpha1
+kind: Prefix
+metadata: {name: narrow}
+spec: {prefix: 10.9.0.1/32}
+'''
+
+
 class RealHost:
     """A host with nothing fake: libvirtd, `berth runtime machine`, `berth runtime volume` and `berth poollet`, with the
     pools NAME and NAME-disks and the images `demo` and `tiny.raw`. Some hosts have only machines, some only volumes; runtimes

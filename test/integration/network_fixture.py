@@ -78,6 +78,7 @@ def enter_namespace():
     if INSIDE in os.environ:
         berth_fixture.run(['ip', 'link', 'set', 'lo', 'up'])
         return
+    berth_fixture.kubectl_paths()  # the first time it is fetched, for which there has to be a network
     rest = ['--net'] if os.geteuid() == 0 else ['--user', '--map-current-user', '--keep-caps', '--net']
     command = ['unshare', *rest, sys.executable, *sys.argv]
     os.execvpe(command[0], command, {**os.environ, INSIDE: '1'})

@@ -223,16 +223,6 @@ class NetworksTest(unittest.TestCase):
         self.must_reach(neighbour, '10.1.0.1')
 
 
-API = '''
-apiVersion: networking.ironcore.dev/v1alpha1
-kind: Network
-metadata: {name: lan}
----
-apiVersion: ipam.ironcore.dev/v1alpha1
-kind: Prefix
-metadata: {name: narrow}
-spec: {prefix: 10.9.0.1/32}
-'''
 MACHINE = '''
 apiVersion: compute.ironcore.dev/v1alpha1
 kind: Machine
@@ -278,7 +268,7 @@ class AddressesOfTheApi(machines.RealHostTestCase):
         return {c['type']: (c['status'], c.get('message', '')) for c in found}.get('NetworkInterfacesReady', ('', ''))
 
     def test_one_address_for_one_guest_after_the_other(self):
-        self.server.kubectl('apply', '-f', '-', input=API)
+        self.server.kubectl('apply', '-f', '-', input=machines.ONE_ADDRESS)
         self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='one'))
         self.learns_its_address('one')
         self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='two'))
