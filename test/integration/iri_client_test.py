@@ -9,6 +9,8 @@ import shutil
 import sys
 import tempfile
 import unittest
+import urllib.parse
+from http.client import HTTPConnection
 
 try:
     import grpc
@@ -23,6 +25,7 @@ import berth_fixture
 import fleet_fixture
 import guest_fixture
 import volume_runtime_test
+import web_socket
 from guest_fixture import DEADLINE_S
 
 MI = 1 << 20
@@ -85,7 +88,9 @@ AttachNetworkInterfaceResponse { }
 DetachNetworkInterfaceRequest { machine_id:string=1, name:string=2 }
 DetachNetworkInterfaceResponse { }
 StatusRequest { }
-StatusResponse { machine_class_status:repeated MachineClassStatus=1 }''',
+StatusResponse { machine_class_status:repeated MachineClassStatus=1 }
+ExecRequest { machine_id:string=1 }
+ExecResponse { url:string=1 }''',
     'volume.v1alpha1': '''
 VolumeFilter { id:string=1, label_selector:map<string,string>=2 }
 VolumeResources { storage_bytes:int64=1 }
@@ -194,6 +199,18 @@ class Runtime:
         return grpc.StatusCode.OK
 
 
+class Plain:
+    """What web_socket.WebSocket needs of a client."""
+
+    headers = {}
+
+    def __init__(self, host, port):
+        self.host, self.port = host, port
+
+    def connect(self):
+        return HTTPConnection(self.host, self.port, timeout=DEADLINE_S)
+
+
 class MachineRuntime(unittest.TestCase):
 
     @classmethod
@@ -273,6 +290,78 @@ class MachineRuntime(unittest.TestCase):
         self.assertEqual(list(self.list(id=machine_id)), [])
         reasons = {event.spec.reason for event in self.runtime.call('ListEvents').events}
         self.assertLessEqual({'Started', 'Removed'}, reasons)
+
+    def exec(self, machine_id):
+        return self.runtime.call('Exec', machine_id=machine_id).url
+
+    def open(self, url, protocols='v4.channel.k8s.io', **options):
+        where = urllib.parse.urlsplit(url)
+        opened = web_socket.WebSocket(Plain(where.hostname, where.port), where.path, protocols, **options)
+        self.addCleanup(opened.close)
+        return opened
+
+    def test_a_console_is_opened_by_a_url_that_does_once(self):
+        machine_id = self.runtime.call('CreateMachine', machine={
+            'metadata': {'labels': {UID: 'u-exec'}}, 'spec': self.spec()}).machine.metadata.id
+        self.addCleanup(self.remove, machine_id)
+        self.becomes(machine_id, RUNNING)
+        log = os.path.join(self.home, 'machines', machine_id, 'console.log')
+        berth_fixture.eventually(DEADLINE_S, lambda: b'hello from the guest' in guest_fixture.read(log), 'it boots')
+        url = self.exec(machine_id)
+        self.assertRegex(url, r'^http://127\.0\.0\.1:\d+/exec/[\w-]{40,}$')
+        where = urllib.parse.urlsplit(url)
+        plain = Plain(where.hostname, where.port)
+        for path, headers, status in ((where.path, {}, 400), (where.path, {'Upgrade': 'SPDY/3.1', 'Connection': 'Upgrade'}, 400)):
+            connection = plain.connect()
+            connection.request('POST', path, headers=headers)
+            self.assertEqual(connection.getresponse().status, status, headers)
+            connection.close()
+        self.assertEqual(self.open(url, 'v9.channel.k8s.io').status, 400)
+        self.assertEqual(self.open(url, headers={'Origin': 'https://elsewhere'}).status, 403)
+        self.assertEqual(self.open(url[:-1] + ('A' if url[-1] != 'A' else 'B')).status, 404)
+        if os.geteuid() == 0:
+            code = f'''import os, socket
+os.setgid(65534); os.setuid(65534)
+with socket.create_connection(({where.hostname!r}, {where.port})) as s:
+    s.sendall(b"GET {where.path} HTTP/1.1\\r\\nHost: x\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n"
+              b"Sec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\\r\\n\\r\\n")
+    print(s.recv(4096).split()[1].decode())'''
+            self.assertEqual(berth_fixture.run([sys.executable, '-c', code]).stdout.strip(), '403', 'not for other users')
+
+        # None of that used it up.
+        console = self.open(url)
+        self.assertEqual((console.status, console.headers['sec-websocket-protocol']), (101, 'v4.channel.k8s.io'))
+        self.assertEqual(self.open(url).status, 404, 'it does once')
+        console.send(b'\x04{"Width":80,"Height":24}')
+        console.send(b'\x00disks\n')
+        said = b''
+        for message in console.messages():
+            self.assertEqual(message[:1], b'\x01')
+            said += message[1:]
+            if b'that is all' in said:
+                break
+        second = self.open(self.exec(machine_id))
+        second.send(b'\x01not a channel of clients')
+        self.assertEqual(list(second.messages()), [])
+        self.assertEqual(second.close_code, 1008)
+
+        # As many as there may be, and none for a guest that is off.
+        late = self.exec(machine_id)
+        codes = [self.runtime.code('Exec', machine_id=machine_id) for _ in range(65)]
+        self.assertEqual((codes[0], codes[-1]), (grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED))
+        self.runtime.call('UpdateMachinePower', machine_id=machine_id, power=OFF)
+        self.becomes(machine_id, STOPPED)
+        rest = list(console.messages())
+        self.assertIn(b'"status":"Success"', rest[-1])
+        self.assertEqual(self.runtime.code('Exec', machine_id=machine_id), grpc.StatusCode.ABORTED)
+        (end,) = self.open(late).messages()
+        self.assertEqual(end[:1], b'\x03')
+        self.assertIn(b'is off', end)
+        self.assertEqual(self.runtime.code('Exec', machine_id='nobody'), grpc.StatusCode.NOT_FOUND)
+
+    def remove(self, machine_id):
+        self.runtime.call('DeleteMachine', machine_id=machine_id)
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.list(id=machine_id), 'it is gone')
 
     def test_refusals_have_the_documented_codes(self):
         code = self.runtime.code

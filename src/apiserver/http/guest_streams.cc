@@ -7,10 +7,10 @@
 
 #include "apis/compute/machine.h"
 #include "apis/placement.h"
-#include "apiserver/http/guest_channels.h"
 #include "apiserver/http/query.h"
 #include "apiserver/registry/write_parts.h"
 #include "base/strings.h"
+#include "fleet/channels/guest_channels.h"
 #include "meta/json.h"
 #include "rt/deadline.h"
 #include "rt/event.h"
@@ -20,6 +20,11 @@
 namespace berth::apiserver {
 namespace {
 
+using fleet::ChooseChannels;
+using fleet::FromClient;
+using fleet::GuestEnd;
+using fleet::GuestTalk;
+using fleet::ReadEnd;
 using fleet::TunnelFrame;
 using Channel = fleet::TunnelFrame::Channel;
 
@@ -246,7 +251,7 @@ rt::Task<Status> GuestStreams::ToClient(TalkPtr talk, net::WebSocket* socket) {
     if (frame->has_value()) said = **std::move(frame);
     has_ended = said.channel == Channel::kEnd;
     if (!has_ended) talk->Said(talk->bytes_out, said.data.size());
-    auto data = apiserver::ToClient(talk->kind, said);
+    auto data = fleet::ToClient(talk->kind, said);
     if (!data) continue;
     net::WebSocket::Message message{.kind = net::WebSocket::Kind::kBinary,
                                     .data = *std::move(data)};

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/runtime/exec_server.h"
 #include "app/runtime/image_flags.h"
 #include "app/runtime/machine_runtime_options.h"
 #include "app/runtime/runtime_process.h"
@@ -169,6 +170,7 @@ struct MachineProcess : RuntimeThreads {
   runtime::NoNetworks no_networks;
   std::unique_ptr<runtime::BridgeNetworks> bridges;  // or none
   std::unique_ptr<UnixSerialLines> lines;
+  std::unique_ptr<ExecServer> doors;
   std::unique_ptr<runtime::LibvirtHypervisor> hypervisor;
   std::unique_ptr<TracedHypervisor> traced_hypervisor;
   std::unique_ptr<runtime::MachineHost> host;
@@ -228,6 +230,7 @@ rt::Task<Result<std::string>> StartNetworks(MachineProcess* process,
 }
 
 rt::Task<Status> StopHost(MachineProcess* process) {
+  CO_TRY_STATUS(co_await process->doors->Stop());
   if (process->host != nullptr) CO_TRY_STATUS(co_await process->host->Stop());
   if (process->bridges != nullptr) CO_TRY_STATUS(co_await process->bridges->Stop());
   if (process->hypervisor != nullptr) CO_TRY_STATUS(co_await process->hypervisor->Stop());
@@ -274,6 +277,7 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
                                            .images = *process->images,
                                            .networks = *networks,
                                            .lines = *process->lines,
+                                           .doors = *process->doors,
                                            .files = process->files};
   CO_TRY(process->host, co_await runtime::MachineHost::Start(deps, std::move(options.host)));
   co_return OkStatus();
@@ -303,6 +307,7 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   process.images =
       std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
   process.lines = std::make_unique<UnixSerialLines>(loop);
+  process.doors = std::make_unique<ExecServer>(loop, process.files, ExecServer::Options());
   if (const std::string trace = arguments.Text("trace"); !trace.empty()) {
     TRY(process.spans, SpanLog::Open(loop, trace));
   }

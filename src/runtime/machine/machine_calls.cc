@@ -315,9 +315,4 @@ rt::Task<Status> MachineHost::UpdateMachinePower(std::string id, iri::Power powe
   co_return OkStatus();
 }
 
-rt::Task<Result<std::string>> MachineHost::Exec(std::string id) {
-  CO_TRY_STATUS(Find(id));
-  co_return Status(Reason::kMethodNotSupported, "a console is reached through Attach");
-}
-
 }  // namespace berth::runtime

@@ -121,4 +121,15 @@ rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::AttachConsole(
   co_return Console::Join(console);
 }
 
+rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::AttachConsoleOf(std::string id) {
+  CO_TRY(const Pointer entry, Find(id));
+  co_return co_await AttachConsole(entry);
+}
+
+rt::Task<Result<std::string>> MachineHost::Exec(std::string id) {
+  CO_TRY(const Pointer entry, Find(id));
+  if (!entry->observed.alive()) co_return Conflict("machine " + Quote(id) + " is off");
+  co_return deps_.doors.Grant([this, id] { return AttachConsoleOf(id); });
+}
+
 }  // namespace berth::runtime

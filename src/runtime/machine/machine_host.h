@@ -30,6 +30,7 @@
 #include "runtime/changes/change_log.h"
 #include "runtime/changes/event_log.h"
 #include "runtime/machine/console.h"
+#include "runtime/machine/console_doors.h"
 #include "runtime/machine/machine_plan.h"
 #include "runtime/machine/serial_line.h"
 #include "runtime/machine/start_pace.h"
@@ -52,6 +53,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     ImageSource& images;
     HostNetworks& networks;
     SerialLines& lines;
+    ConsoleDoors& doors;
     rt::BlockingPool& files;  // for /proc and logs
   };
   struct Options {
@@ -94,7 +96,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> AttachNetworkInterface(std::string id, iri::MachineNic nic) override;
   rt::Task<Status> DetachNetworkInterface(std::string id, std::string name) override;
   rt::Task<Result<std::vector<iri::MachineClassStatus>>> ClassStatus() override;
-  // Consoles are reached through Attach: MethodNotSupported.
+  // For whoever knows no Attach: a URL of the guest's console. Conflict while it is off.
   rt::Task<Result<std::string>> Exec(std::string id) override;
 
   rt::Task<Result<std::unique_ptr<iri::ChangeStream>>> Watch(std::string cursor) override;
@@ -154,6 +156,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // Folders of machines that libvirt never got to know. One with a disk is left: who knows why.
   rt::Task<Status> RemoveStrays(std::set<std::string> domains);
   rt::Task<Result<std::unique_ptr<iri::AttachStream>>> AttachConsole(Pointer entry);
+  rt::Task<Result<std::unique_ptr<iri::AttachStream>>> AttachConsoleOf(std::string id);
 
   // Calls.
   Result<Pointer> Find(std::string_view id) const;

@@ -52,6 +52,15 @@ class FakeNetworks final : public HostNetworks {
   std::set<std::string> plugged;
 };
 
+class FakeDoors final : public ConsoleDoors {
+ public:
+  Result<std::string> Grant(Open open) override {
+    doors.push_back(std::move(open));
+    return "http://test/" + std::to_string(doors.size());
+  }
+  std::vector<Open> doors;
+};
+
 class MachineWorld final : public iri::RuntimeUnderTest {
  public:
   MachineWorld() {
@@ -93,6 +102,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
                                     .images = images_,
                                     .networks = networks,
                                     .lines = lines,
+                                    .doors = doors,
                                     .files = files_};
     auto host = loop_.Await(Begin(deps, options));
     CHECK(host.ok()) << host.status();
@@ -188,6 +198,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   FakeDisks disks;
   FakeNetworks networks;
   FakeSerialLines lines;
+  FakeDoors doors;
 
  private:
   LocalImages images_{root + "/images", files_};
@@ -197,8 +208,6 @@ class MachineWorld final : public iri::RuntimeUnderTest {
 
 TEST(MachineHost, KeepsTheContractOfMachineRuntimes) {
   for (const iri::RuntimeContract& contract : iri::MachineContracts()) {
-    // Consoles are reached through Attach; there is no server of its own behind a URL.
-    if (std::string_view(contract.name) == "OpensAConsoleOnceItRuns") continue;
     SCOPED_TRACE(contract.name);
     MachineWorld world;
     contract.run(world);
@@ -652,6 +661,21 @@ TEST(MachineHost, AConsoleIsSharedAndOpenedAgainForTheNextGuest) {
   EXPECT_TRUE(world.Await(world.host().Attach(console)).status().Is(Reason::kConflict));
   const iri::AttachRequest shell{.machine_uid = "u-1", .what = "exec"};
   EXPECT_TRUE(world.Await(world.host().Attach(shell)).status().Is(Reason::kMethodNotSupported));
+}
+
+TEST(MachineHost, AUrlOpensTheConsoleOfAGuestThatRuns) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  ASSERT_TRUE(world.Await(world.host().Exec(id)).ok());
+  ASSERT_EQ(world.doors.doors.size(), 1U);
+  const auto console = world.Await(world.doors.doors[0]());
+  ASSERT_TRUE(console.ok()) << console.status();
+  ASSERT_EQ(world.lines.wires.size(), 1U);
+  ASSERT_TRUE(world.Run((*console)->Close()).ok());
+  ASSERT_TRUE(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)).ok());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kStopped));
+  EXPECT_TRUE(world.Await(world.host().Exec(id)).status().Is(Reason::kConflict));
+  EXPECT_TRUE(world.Await(world.doors.doors[0]()).status().Is(Reason::kConflict)) << "it is off";
 }
 
 TEST(MachineHost, AMachineThatLibvirtCameToLateIsTakenIn) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends that Kubernetes' clients understand us: which byte is which channel, how an exit status
 // is said, and that a client writes only where it may.
-#include "apiserver/http/guest_channels.h"
+#include "fleet/channels/guest_channels.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,10 @@
 #include "meta/json.h"
 #include "meta/value.h"
 
-namespace berth::apiserver {
+namespace berth::fleet {
 namespace {
 
-using fleet::TunnelFrame;
-using Channel = fleet::TunnelFrame::Channel;
+using Channel = TunnelFrame::Channel;
 
 std::string Bytes(std::initializer_list<int> values, std::string_view text = "") {
   std::string out;
@@ -110,4 +109,4 @@ TEST(GuestChannels, AnExitStatusIsSaidAsTheKubeletSaysIt) {
 }
 
 }  // namespace
-}  // namespace berth::apiserver
+}  // namespace berth::fleet

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "fleet/fleet.h"
 
-namespace berth::apiserver {
+namespace berth::fleet {
 
 inline constexpr std::string_view kChannelsV4 = "v4.channel.k8s.io";
 inline constexpr std::string_view kChannelsV5 = "v5.channel.k8s.io";
@@ -27,10 +27,10 @@ enum class GuestTalk : uint8_t {
 
 // A client's message as a frame to the guest; nullopt for one that says nothing to it. BadRequest
 // for a channel that a client must not write to. The end of the input is a frame without data.
-Result<std::optional<fleet::TunnelFrame>> FromClient(GuestTalk talk, std::string_view message);
+Result<std::optional<TunnelFrame>> FromClient(GuestTalk talk, std::string_view message);
 // A guest's frame as a message to the client; nullopt where there is nothing to say. The end of a
 // terminal is a metav1.Status on channel 3, with the exit status as Kubernetes puts it.
-std::optional<std::string> ToClient(GuestTalk talk, const fleet::TunnelFrame& frame);
+std::optional<std::string> ToClient(GuestTalk talk, const TunnelFrame& frame);
 
 // How a guest's last frame reads: the exit status, or what went wrong.
 struct GuestEnd {
@@ -39,4 +39,4 @@ struct GuestEnd {
 };
 GuestEnd ReadEnd(std::string_view data);
 
-}  // namespace berth::apiserver
+}  // namespace berth::fleet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apiserver/http/guest_channels.h"
+#include "fleet/channels/guest_channels.h"
 
 #include <algorithm>
 #include <string>
@@ -10,11 +10,10 @@
 #include "meta/json.h"
 #include "meta/value.h"
 
-namespace berth::apiserver {
+namespace berth::fleet {
 namespace {
 
-using fleet::TunnelFrame;
-using Channel = fleet::TunnelFrame::Channel;
+using Channel = TunnelFrame::Channel;
 
 // Bytes of the wire.
 constexpr char kIn = 0;
@@ -135,4 +134,4 @@ GuestEnd ReadEnd(std::string_view data) {
   return {.exit_code = 0, .problem = Printable(data)};
 }
 
-}  // namespace berth::apiserver
+}  // namespace berth::fleet
