@@ -46,17 +46,13 @@ Status AddFiles(const DataPlace& place, BackupWriter& writer, BackupMade& made) 
   return writer.AddFile("pki/encryption-keys", keys);
 }
 
-Status AddEmbedded(const DataPlace& place,
-                   const std::string& path,
-                   BackupWriter& writer,
-                   BackupMade& made) {
+Status AddEmbedded(const DataPlace& place, BackupWriter& writer, BackupMade& made) {
   const auto add = [&](const store::KeyValue& item) {
     if (!IsCopied(item)) return OkStatus();
     ++made.values;
     return writer.AddValue(item.key, item.value.view());
   };
-  TRY(const store::LiveState state,
-      store::ReadLiveStore(place.data_dir + "/store", path + ".reading", add));
+  TRY(const store::LiveState state, store::ReadLiveStore(place.data_dir + "/store", add));
   made.revision = state.revision.value;
   return OkStatus();
 }
@@ -77,9 +73,11 @@ rt::Task<Status> AddEtcd(store::Store* store, BackupWriter* writer, BackupMade* 
   co_return OkStatus();
 }
 
-rt::Task<Status> AddValues(
-    rt::AsioLoop* loop, DataPlace place, std::string path, BackupWriter* writer, BackupMade* made) {
-  if (!place.etcd.has_value()) co_return AddEmbedded(place, path, *writer, *made);
+rt::Task<Status> AddValues(rt::AsioLoop* loop,
+                           DataPlace place,
+                           BackupWriter* writer,
+                           BackupMade* made) {
+  if (!place.etcd.has_value()) co_return AddEmbedded(place, *writer, *made);
   CO_TRY(const auto etcd, co_await store::EtcdStore::Open(*loop, *std::move(place.etcd)));
   std::unique_ptr<store::Store> handle = etcd->NewHandle();
   const Status added = co_await AddEtcd(handle.get(), writer, made);
@@ -96,7 +94,7 @@ rt::Task<Result<BackupMade>> MakeBackup(rt::AsioLoop& loop,
                                         std::string passphrase) {
   CO_TRY(const std::unique_ptr<BackupWriter> writer, BackupWriter::Begin(path, passphrase));
   BackupMade made;
-  CO_TRY_STATUS(co_await AddValues(&loop, place, path, writer.get(), &made));
+  CO_TRY_STATUS(co_await AddValues(&loop, place, writer.get(), &made));
   // After the values: a key is in its file before anything is encrypted with it.
   CO_TRY_STATUS(AddFiles(place, *writer, made));
   BackupHead head;

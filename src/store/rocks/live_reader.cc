@@ -10,47 +10,34 @@
 #include <utility>
 
 #include "store/mvcc/record.h"
+#include "store/rocks/linked_files.h"
 #include "store/rocks/meta_record.h"
 #include "store/rocks/rocks_options.h"
 
 namespace berth::store {
 namespace {
 
-// The server may take a file away between the list of files and their opening.
+// The server may take a file away between its description and its linking.
 constexpr int kOpenAttempts = 20;
 constexpr char kRecordPrefix = 'r';
 
-class Scratch {
- public:
-  explicit Scratch(std::string path) : path_(std::move(path)) {}
-  ~Scratch() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
-
-rocksdb::Options SecondaryOptions() {
+rocksdb::Options ReadingOptions() {
   RocksOptions options;
   rocksdb::Options out = MakeRocksOptions(options, nullptr);
   out.listeners.clear();
   out.create_if_missing = false;
-  out.max_open_files = -1;  // what is open stays readable when the server removes it
+  out.max_open_files = -1;  // all are opened at once, and stay readable when their names are gone
   return out;
 }
 
-Result<std::unique_ptr<rocksdb::DB>> OpenSecondary(const std::string& dir,
-                                                   const std::string& scratch) {
-  const rocksdb::Options options = SecondaryOptions();
+Result<std::unique_ptr<rocksdb::DB>> OpenLinked(const std::string& dir) {
+  const rocksdb::Options options = ReadingOptions();
   rocksdb::Status opened;
   for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
+    LinkedFolder folder(dir);
+    TRY_STATUS(folder.Link());
     rocksdb::DB* raw = nullptr;
-    opened = rocksdb::DB::OpenAsSecondary(options, dir, scratch, &raw);
+    opened = rocksdb::DB::OpenForReadOnly(options, folder.path(), &raw);
     if (opened.ok()) return std::unique_ptr<rocksdb::DB>(raw);
   }
   return OpenError(dir, opened);
@@ -118,16 +105,12 @@ class LiveReader {
 }  // namespace
 
 Result<LiveState> ReadLiveStore(const std::string& dir,
-                                const std::string& scratch,
                                 const std::function<Status(const KeyValue&)>& visit) {
   std::error_code error;
   if (!std::filesystem::exists(dir + "/CURRENT", error)) {
     return NotFound(fmt::format("data folder {} holds no store", dir));
   }
-  const Scratch own(scratch);
-  std::filesystem::create_directories(own.path(), error);
-  if (error) return Unavailable(fmt::format("folder {}: {}", own.path(), error.message()));
-  TRY(const std::unique_ptr<rocksdb::DB> db, OpenSecondary(dir, own.path()));
+  TRY(const std::unique_ptr<rocksdb::DB> db, OpenLinked(dir));
   LiveReader reader(dir, *db);
   TRY_STATUS(reader.CheckMeta());
   LiveState state;

@@ -18,9 +18,8 @@ struct LiveState {
 };
 
 // Calls `visit` for every key, in order; its first error ends the reading.
-// `scratch` is a folder for RocksDB's own messages, made and removed. Blocks.
+// A folder beside `dir` has links to its files while they are opened. Blocks.
 Result<LiveState> ReadLiveStore(const std::string& dir,
-                                const std::string& scratch,
                                 const std::function<Status(const KeyValue&)>& visit);
 
 }  // namespace berth::store

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "store/rocks/linked_files.h"
 #include "store/rocks/private_files.h"
 #include "store/rocks/rocks_options.h"
 
@@ -78,8 +79,9 @@ Result<std::unique_ptr<RocksFolder>> RocksFolder::Open(
   std::unique_ptr<RocksFolder> folder(new RocksFolder(options, std::move(listener)));
   const rocksdb::Status opened = folder->OpenDb();
   if (!opened.ok()) return OpenError(options.dir, opened);
-  // A process that died while it tried the room left this behind.
+  // What processes that died while they read from outside, or tried the room, left behind.
   const std::string probe = fmt::format("{}/{}", options.dir, kProbeName);
+  if (options.env == nullptr) RemoveLinkedFolders(options.dir);
   if (folder->env().FileExists(probe).ok()) folder->env().DeleteFile(probe).PermitUncheckedError();
   return folder;
 }
