@@ -20,7 +20,7 @@
 #include "app/bench/figures.h"
 #include "app/bench/recovery_bench.h"
 #include "app/bench/rpc_bench.h"
-#include "app/open_files.h"
+#include "app/process/open_files.h"
 #include "app/up/host_layout.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"

@@ -13,6 +13,7 @@
 #include "net/rpc.h"
 #include "net/url.h"
 #include "pki/entropy.h"
+#include "rt/loop_lag.h"
 #include "rt/scope.h"
 #include "rt/sleep.h"
 
@@ -35,6 +36,7 @@ struct FleetServer::Parts {
   const FleetServerOptions options;
   std::string address;
   std::unique_ptr<FleetParts> fleet;
+  std::unique_ptr<rt::LoopLag> lag;  // of the server's thread
   std::unique_ptr<net::ThreadedServer> server;
   rt::Event placing;
   rt::TaskScope scope;
@@ -86,6 +88,7 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
   CO_TRY(server,
          co_await net::ThreadedServer::Start(
              &deps.loop, std::move(server_options), std::move(routes)));
+  lag = std::make_unique<rt::LoopLag>(server->loop(), "hosts", deps.metrics);
   const std::string host = options.names.empty() ? options.host : options.names.front();
   address = net::FormatHostPort(host, server->port());
   std::vector<std::string> servers;

@@ -6,7 +6,8 @@
 #include <csignal>
 #include <utility>
 
-#include "app/open_files.h"
+#include "app/process/memory_limit.h"
+#include "app/process/open_files.h"
 #include "app/process/start_pages.h"
 #include "base/log.h"
 #include "rt/deadline.h"
@@ -76,7 +77,8 @@ rt::Task<Status> ServeUntil(rt::AsioLoop* loop,
 
 Status Serve(ServerOptions options, Companion& companion) {
   umask(0077);  // nothing that a server writes is for others
-  RaiseOpenFiles();
+  TRY_STATUS(CheckOpenFiles(RaiseOpenFiles()));
+  TRY_STATUS(CheckMemory(ReadMemoryLimit()));
   rt::AsioLoop loop("main");
   Turn turn;
   loop.OnSignal({SIGTERM, SIGINT}, [&turn](int) {

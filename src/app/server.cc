@@ -30,6 +30,7 @@
 #include "app/leading/candidacy.h"
 #include "app/leading/server_list.h"
 #include "app/leading/shared_authority.h"
+#include "app/process/process_figures.h"
 #include "app/server_store.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -44,6 +45,7 @@
 #include "pki/certificate_authority.h"
 #include "pki/kubeconfig.h"
 #include "rt/deadline.h"
+#include "rt/loop_lag.h"
 #include "rt/scope.h"
 #include "rt/sleep.h"
 #include "rt/thread_pool.h"
@@ -114,6 +116,7 @@ struct Server::Parts {
   const meta::Scheme scheme;
   rt::ThreadPool blocking{{.threads = 1, .queue_max = 1024, .name = "blocking"}};
 
+  rt::LoopLag lag{loop, "main", metrics};
   std::shared_ptr<net::OwnedFd> gateway_listener;
   std::unique_ptr<CommitTrace> commit_trace;
   std::optional<pki::CertificateAuthority> authority;
@@ -315,6 +318,7 @@ Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
                                  .gate = gate,
                                  .audit = *audit,
                                  .metrics = metrics,
+                                 .measure = [this] { MeasureProcess(metrics); },
                                  .readiness = [this] { return store->health(); },
                                  .hosts = std::move(hosts)});
   net::HttpServerOptions http_options;

@@ -80,6 +80,7 @@ ApiServer::ApiServer(Deps deps)
       gate_(deps.gate),
       audit_(deps.audit),
       metrics_(deps.metrics),
+      measure_(std::move(deps.measure)),
       readiness_(std::move(deps.readiness)),
       hosts_(std::move(deps.hosts)),
       placement_reviews_({.scheme = deps.scheme,
@@ -215,6 +216,7 @@ Result<net::HttpResponse> ApiServer::DispatchPath(const Call& call) {
   }
   if (path == "/version") return JsonAnswer(200, VersionDocument());
   if (path == "/metrics") {
+    if (measure_) measure_();
     auto answer = TextAnswer(200, metrics_.Text());
     answer.headers.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
     return answer;

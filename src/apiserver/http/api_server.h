@@ -44,6 +44,8 @@ class ApiServer {
     RequestGate& gate;
     AuditLog& audit;
     metrics::Registry& metrics;
+    // Sets what is only known when it is looked at; called before the metrics are shown.
+    std::function<void()> measure = {};
     // Ok while the server can take writes; otherwise why not.
     std::function<Status()> readiness;
     // What it has of hosts at first.
@@ -73,6 +75,7 @@ class ApiServer {
   RequestGate& gate_;
   AuditLog& audit_;
   metrics::Registry& metrics_;
+  std::function<void()> measure_;
   std::function<Status()> readiness_;
   Hosts hosts_;
   PlacementReviews placement_reviews_;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "app/process/process_figures.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -31,6 +32,7 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::Start(rt::AsioLoop& loop,
 }
 
 void MetricsPage::Measure() {
+  MeasureProcess(registry_);
   const auto set = [this](std::string_view name, std::string_view help, double value) {
     registry_.GetGauge(name, help).Set(value);
   };

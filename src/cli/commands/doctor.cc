@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/doctor.h"
+
 #include <fmt/core.h>
 
 #include <array>
@@ -9,6 +11,7 @@
 #include "cli/commands/flags.h"
 #include "cli/commands/host_checks.h"
 #include "cli/commands/pool_commands.h"
+#include "cli/commands/server_load.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/render/output.h"
@@ -191,6 +194,7 @@ void CheckServer(Session& session, std::vector<Finding>& out) {
   out.push_back(CheckClock(*version, now));
   out.push_back(CheckReady(**api));
   out.push_back(CheckIdentity(**api));
+  CheckLoad(**api, out);
   CheckLegacyPools(**api, out);
 }
 
@@ -222,29 +226,14 @@ void PrintFindings(Session& session, const std::vector<Finding>& findings) {
   }
 }
 
-Value FindingValue(const Finding& finding) {
-  Value out = Value::Object();
-  out.Set("check", finding.title);
-  out.Set("verdict", WordOf(finding.verdict));
-  out.Set("text", finding.text);
-  if (!finding.next_step.empty()) out.Set("next", finding.next_step);
-  return out;
-}
-
 Status RunDoctor(Session& session, const Arguments& arguments) {
   TRY(const OutputFormat format, ParseOutputFormat(arguments.Text("output")));
-  std::vector<Finding> findings = {CheckKubeconfig(session)};
-  CheckServer(session, findings);
-  findings.push_back(CheckDescriptors());
-  if (const std::string& folder = arguments.Text("data-dir"); !folder.empty()) {
-    findings.push_back(CheckDiskSpace(folder));
-    findings.push_back(CheckSyncSpeed(folder, session.environment()));
-  }
+  const std::vector<Finding> findings = Examine(session, arguments.Text("data-dir"));
   if (format.is_table()) {
     PrintFindings(session, findings);
   } else {
     std::vector<Value> items;
-    for (const Finding& finding : findings) items.push_back(FindingValue(finding));
+    for (const Finding& finding : findings) items.push_back(ValueOf(finding));
     TRY_STATUS(PrintValue(session.environment(), format, ListOf(std::move(items))));
   }
   for (const Finding& finding : findings) {
@@ -270,6 +259,26 @@ constexpr std::array kFlags = {
 };
 
 }  // namespace
+
+std::vector<Finding> Examine(Session& session, const std::string& data_dir) {
+  std::vector<Finding> findings = {CheckKubeconfig(session)};
+  CheckServer(session, findings);
+  findings.push_back(CheckDescriptors());
+  if (!data_dir.empty()) {
+    findings.push_back(CheckDiskSpace(data_dir));
+    findings.push_back(CheckSyncSpeed(data_dir, session.environment()));
+  }
+  return findings;
+}
+
+Value ValueOf(const Finding& finding) {
+  Value out = Value::Object();
+  out.Set("check", finding.title);
+  out.Set("verdict", WordOf(finding.verdict));
+  out.Set("text", finding.text);
+  if (!finding.next_step.empty()) out.Set("next", finding.next_step);
+  return out;
+}
 
 Command DoctorCommand() {
   return {.name = "doctor",

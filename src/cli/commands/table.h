@@ -41,6 +41,7 @@ Command ConfigCommand();
 Command ApiResourcesCommand();
 Command ApiVersionsCommand();
 Command DoctorCommand();
+Command SupportBundleCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command CompleteCommand();

@@ -44,6 +44,7 @@ class ThreadedServer::Body {
 
   const std::string& address() const { return address_; }
   uint16_t port() const { return port_; }
+  rt::Loop& loop() { return thread_->loop(); }
 
  private:
   rt::Task<Status> StartThere(H2ServerOptions options, RpcRoutes routes) {
@@ -84,6 +85,7 @@ ThreadedServer::~ThreadedServer() = default;
 
 const std::string& ThreadedServer::address() const { return body_->address(); }
 uint16_t ThreadedServer::port() const { return body_->port(); }
+rt::Loop& ThreadedServer::loop() { return body_->loop(); }
 void ThreadedServer::Open() {
   body_->Tell([](H2Server& server) { server.Open(); });
 }

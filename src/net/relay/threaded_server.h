@@ -27,6 +27,8 @@ class ThreadedServer final : public RpcServer {
   void Open();
   void SetTls(std::shared_ptr<const TlsContext> tls);
   rt::Task<Status> Stop() override;
+  // Of the thread, to be measured.
+  rt::Loop& loop();
 
  private:
   class Body;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends that a server may use what its host allows, whatever the shell that started it says.
-#include "app/open_files.h"
+#include "app/process/open_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -39,6 +39,13 @@ TEST_F(OpenFilesTest, ALimitIsNeverLowered) {
   SetSoft(before_.rlim_max);
   EXPECT_EQ(RaiseOpenFiles(), before_.rlim_max);
   EXPECT_EQ(Soft(), before_.rlim_max);
+}
+
+TEST_F(OpenFilesTest, TooFewToServeAreAnError) {
+  EXPECT_EQ(CheckOpenFiles(100).message(),
+            "open files: at most 100 at once, a server needs 256: ulimit -Hn, LimitNOFILE=");
+  EXPECT_TRUE(CheckOpenFiles(kOpenFilesMin).ok());
+  EXPECT_TRUE(CheckOpenFiles(0).ok());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/open_files.h"
+#include "app/process/open_files.h"
 
 #include <sys/resource.h>
 
@@ -32,6 +32,14 @@ uint64_t RaiseOpenFiles() {
                 kOpenFilesWanted);
   }
   return limit.rlim_cur;
+}
+
+Status CheckOpenFiles(uint64_t limit) {
+  if (limit == 0 || limit >= kOpenFilesMin) return OkStatus();
+  return Unavailable(
+      fmt::format("open files: at most {} at once, a server needs {}: ulimit -Hn, LimitNOFILE=",
+                  limit,
+                  kOpenFilesMin));
 }
 
 }  // namespace berth::app

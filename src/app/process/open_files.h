@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/status.h"
+
 namespace berth::app {
 
 // 10,000 connections, the files of the store, and some room. A server with a lower limit works, for
@@ -12,8 +14,13 @@ constexpr uint64_t kOpenFilesWanted = 16'384;
 // More are never needed, and a fork would have to close them all.
 constexpr uint64_t kOpenFilesMax = 1'048'576;
 
+// The store, the ports and a few clients.
+constexpr uint64_t kOpenFilesMin = 256;
+
 // Raises the soft limit of this process as far as its hard limit allows, and gives what it is then.
 // Never lowers it; warns in the log if it is less than kOpenFilesWanted.
 uint64_t RaiseOpenFiles();
+// An error that says what to change if a server cannot work with so few. 0: not known.
+Status CheckOpenFiles(uint64_t limit);
 
 }  // namespace berth::app

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: a bundle has what helps and no secret, and is made also when the server does not answer.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <string>
+
+#include "cli/commands/fake_run.h"
+#include "cli/commands/server_load.h"
+
+namespace berth::cli {
+namespace {
+
+class SupportBundleTest : public ::testing::Test {
+ protected:
+  std::string Unpacked() const {
+    gzFile file = gzopen(path_.c_str(), "rb");
+    std::string out(4 << 20, '\0');
+    const int size = gzread(file, out.data(), static_cast<unsigned>(out.size()));
+    gzclose(file);
+    out.resize(size < 0 ? 0 : static_cast<size_t>(size));
+    return out;
+  }
+
+  FakeProgram program_;
+  std::string path_ = program_.folder() + "/bundle.tar.gz";
+};
+
+TEST_F(SupportBundleTest, HasObjectsWithoutSecrets) {
+  FakeServer& server = program_.server;
+  server.On("GET /metrics", "process_open_fds 12\n");
+  server.On("GET /api/v1", R"({"kind":"APIResourceList","groupVersion":"v1","resources":[
+      {"name":"secrets","singularName":"secret","kind":"Secret","namespaced":true,
+       "verbs":["get","list"]}]})");
+  server.On("GET /apis", R"({"kind":"APIGroupList","groups":[]})");
+  server.On("GET /api/v1/secrets?limit=500",
+            R"({"kind":"SecretList","metadata":{},"items":[
+                {"metadata":{"name":"db"},"data":{"password":"aHVudGVyMg=="}}]})");
+  const auto log = program_.Write("log", "started\nBearer very-secret\n");
+  const auto ended = RunLine(program_, {"support-bundle", "-f", path_, "--log", log});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(ended.out.contains("look before you send it on")) << ended.out;
+  const std::string all = Unpacked();
+  EXPECT_TRUE(all.contains("berth-support-20231114-221320/objects/secrets.jsonl")) << ended.err;
+  EXPECT_TRUE(all.contains(R"("data":{"password":"<redacted: 12 bytes>"})"));
+  EXPECT_TRUE(all.contains("process_open_fds 12"));
+  EXPECT_TRUE(all.contains("started\nBearer <redacted>"));
+  EXPECT_FALSE(all.contains("aHVudGVyMg"));
+  const auto again = RunLine(program_, {"support-bundle", "-f", path_});
+  EXPECT_NE(again.code, 0);
+  EXPECT_TRUE(again.err.contains("is there already")) << again.err;
+}
+
+TEST_F(SupportBundleTest, IsMadeWithoutAServer) {
+  program_.server.is_down = true;
+  const auto ended = RunLine(program_, {"support-bundle", "-f", path_});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(ended.err.contains("note: ")) << ended.err;
+  EXPECT_TRUE(Unpacked().contains("/host/system.txt"));
+}
+
+TEST(ServerLoad, IsReadFromMetrics) {
+  const std::string_view text =
+      "# HELP x y\nberth_loop_lag_max_seconds{loop=\"main\"} 0.31\n"
+      "berth_loop_lag_max_seconds{loop=\"hosts\"} 0.002\nprocess_open_fds 90\nprocess_max_fds 100\n"
+      "process_resident_memory_bytes 104857600\nprocess_memory_limit_bytes 1073741824\n";
+  EXPECT_EQ(MetricIn(text, "process_open_fds"), 90);
+  EXPECT_EQ(MetricIn(text, "process_open"), std::nullopt);
+  const auto findings = JudgeLoad(text);
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_EQ(findings[0].verdict, Verdict::kWarn);
+  EXPECT_EQ(findings[0].text, "late by at most main 310 ms, hosts 2 ms in the last minute");
+  EXPECT_EQ(findings[1].verdict, Verdict::kWarn);
+  EXPECT_EQ(findings[1].text, "90 open, 100 allowed");
+  EXPECT_EQ(findings[2].verdict, Verdict::kOk);
+  EXPECT_EQ(findings[2].text, "100 MiB used, 1024 MiB allowed");
+  EXPECT_TRUE(JudgeLoad("nothing").empty());
+}
+
+}  // namespace
+}  // namespace berth::cli
