@@ -68,6 +68,7 @@ class ApplyTest : public ::testing::Test {
     if (call->info.verb == "patch") return handlers_.Patch(call);
     if (call->info.verb == "create") return handlers_.Create(call);
     if (call->info.verb == "update") return handlers_.Update(call);
+    if (call->info.verb == "list") return handlers_.List(call);
     return handlers_.Get(call);
   }
   Answer Apply(std::string_view name, std::string_view members, std::string_view query) {
@@ -298,6 +299,31 @@ TEST_F(ApplyTest, StatusAndScaleHaveSetsOfTheirOwn) {
   EXPECT_EQ(found.body.Get({"spec", "replicas"})->as_int(), 5);
   EXPECT_TRUE(Managers(found).starts_with(R"(scaler/Apply/scale={"f:spec":{"f:replicas":{}}})"))
       << Managers(found);
+}
+
+// The same world, and a list in pages.
+using PagesTest = ApplyTest;
+
+TEST_F(PagesTest, AListWhoseStateIsForgottenCanGoOnWithThePresent) {
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_EQ(Apply(name, kSmall, "fieldManager=me").status, 201);
+  }
+  const std::string list = std::string(kMachines) + "?limit=1";
+  const Answer first = Send({.method = "GET", .target = list});
+  ASSERT_EQ(first.status, 200);
+  const std::string token(first.body.GetString({"metadata", "continue"}));
+  ASSERT_EQ(Apply("d", kSmall, "fieldManager=me").status, 201);
+  const auto now = *world_.Run(world_.store().CurrentRevision());
+  ASSERT_TRUE(world_.Run(world_.store().Compact(now)).ok());
+  const Answer expired = Send({.method = "GET", .target = list + "&continue=" + token});
+  EXPECT_EQ(expired.status, 410);
+  EXPECT_EQ(expired.body.GetString({"reason"}), "Expired");
+  const std::string present(expired.body.GetString({"metadata", "continue"}));
+  ASSERT_NE(present, "");
+  const Answer rest =
+      Send({.method = "GET", .target = std::string(kMachines) + "?continue=" + present});
+  EXPECT_EQ(rest.status, 200);
+  EXPECT_EQ(rest.body.Find("items")->items().size(), 3U);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/handlers.h"
+#include "apiserver/registry/continue_token.h"
 #include "base/strings.h"
+#include "net/status_map.h"
 #include "rt/sleep.h"
 
 namespace berth::apiserver {
@@ -22,6 +24,16 @@ Result<TableObject> ReadTableObject(const Query& query) {
   if (value == "Object") return TableObject::kObject;
   return BadRequest("query parameter includeObject=" + Quote(value) +
                     " is none of None, Metadata, Object");
+}
+
+// As Kubernetes: the answer to a token that is too old has one that is not.
+Result<net::HttpResponse> ExpiredListAnswer(const Status& expired, std::string_view token) {
+  TRY(const std::string present, TokenOfThePresent(token));
+  meta::Value document = StatusDocument(expired);
+  meta::Value metadata = meta::Value::Object();
+  metadata.Set("continue", present);
+  document.Set("metadata", std::move(metadata));
+  return JsonAnswer(net::HttpStatusOf(expired.reason()), document);
 }
 
 }  // namespace
@@ -80,7 +92,12 @@ Handlers::Answer Handlers::List(CallPtr call) {
   request.continue_token = call->query.Get("continue");
   request.resource_version = call->query.Get("resourceVersion");
   request.resource_version_match = call->query.Get("resourceVersionMatch");
-  CO_TRY(auto page, co_await registry_.List(StoredKind(*call->info.kind), std::move(request)));
+  auto listed = co_await registry_.List(StoredKind(*call->info.kind), std::move(request));
+  if (!listed.ok() && listed.status().Is(Reason::kExpired) &&
+      !call->query.Get("continue").empty()) {
+    co_return ExpiredListAnswer(listed.status(), call->query.Get("continue"));
+  }
+  CO_TRY(ListPage page, std::move(listed));
 
   size_t bytes = 0;
   for (const auto& item : page.items) bytes += item.at_rest.size();

@@ -11,12 +11,18 @@
 namespace berth::apiserver {
 
 struct ContinueToken {
-  store::Revision revision;  // of the state that all pages show
-  std::string after;         // the last key suffix that was delivered
+  // Of the state that all pages show. Zero: the rest is of whatever state there is, because the
+  // first pages' is forgotten.
+  store::Revision revision;
+  std::string after;  // the last key suffix that was delivered
 
   std::string Encode() const;
   // BadRequest for anything that Encode did not make.
   static Result<ContinueToken> Decode(std::string_view text);
 };
+
+// For a client that would rather have the rest of a list, of the present, than begin again: the
+// token that goes on where `expired` does. BadRequest as Decode.
+Result<std::string> TokenOfThePresent(std::string_view expired);
 
 }  // namespace berth::apiserver

@@ -51,8 +51,9 @@ void SealToken(ListPage& page) {
 
 Status ContinueExpired() {
   return Expired(
-      "The provided continue parameter is too old to display a consistent list result. You must "
-      "start a new list without the continue parameter.");
+      "the state that this list began with is compacted: list again without continue, or go on "
+      "with "
+      "the continue of this answer and see the rest as it is now");
 }
 
 }  // namespace
@@ -83,7 +84,8 @@ rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest r
     CO_TRY(ContinueToken token, ContinueToken::Decode(request.continue_token));
     start.after = std::move(token.after);
     exact = token.revision;
-    CO_TRY_STATUS(co_await cache_.WaitForAtMost(exact));
+    CO_TRY_STATUS(exact.value == 0 ? co_await cache_.CatchUp()
+                                   : co_await cache_.WaitForAtMost(exact));
   } else {
     CO_TRY_STATUS(co_await Freshen(request.resource_version));
     if (request.resource_version_match == "Exact") {

@@ -109,7 +109,27 @@ TEST_F(ReadsTest, AContinueTokenWhoseStateIsCompactedExpires) {
   request.continue_token = page.continue_token;
   const Status status = List(request).status();
   EXPECT_EQ(status.reason(), Reason::kExpired);
-  EXPECT_TRUE(status.message().starts_with("The provided continue parameter is too old"));
+  EXPECT_TRUE(status.message().starts_with("the state that this list began with is compacted"));
+}
+
+TEST_F(ReadsTest, TheRestOfACompactedListIsOfThePresent) {
+  for (const char* name : {"a", "b", "c", "e"}) Make(name);
+  ListRequest request;
+  request.limit = 1;
+  const auto first = *List(request);
+  Remove("b");
+  Make("d");
+  const auto now = *world_.Run(world_.store().CurrentRevision());
+  ASSERT_TRUE(world_.Run(world_.store().Compact(now)).ok());
+  request.limit = 2;
+  request.continue_token = *TokenOfThePresent(first.continue_token);
+  const auto second = *List(request);
+  EXPECT_EQ(Names(second), (Strings{"c", "d"}));
+  EXPECT_EQ(second.revision, now);
+  request.continue_token = second.continue_token;
+  Make("f");
+  EXPECT_EQ(Names(*List(request)), (Strings{"e"})) << "of one state again";
+  EXPECT_TRUE(TokenOfThePresent("nonsense").status().Is(Reason::kBadRequest));
 }
 
 TEST_F(ReadsTest, ResourceVersionMatchExactShowsThePast) {
