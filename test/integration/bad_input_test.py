@@ -250,6 +250,16 @@ class BadInput(guest_fixture.RealHostTestCase):
         self.assertIn('device "oda" is taken', attached.stderr)
         self.assertEqual(1, len(self.host.libvirt.guests()))
 
+    def test_efi_variables_that_cannot_be(self):
+        plain = MACHINE.format(name='variable', machine_class='tiny', image='demo')
+        for uuid, words in (('8be4df61', 'efiVars[0]: uuid "8be4df61" of "Boot"'),
+                            ('8be4df61-93ca-11d2-aa0d-00e098032b8c', 'class "tiny" have no EFI firmware')):
+            self.apply(plain + f'  efiVars: [{{name: Boot, uuid: {uuid}, value: x}}]\n')
+            self.says('machine', 'variable', 'Ready', 'RuntimeError', words)
+        self.assertEqual([], self.host.leftovers())
+        self.apply(plain)
+        self.is_ready('machine', 'variable')
+
     def test_P9_names_that_are_hostile_to_xml_and_to_terminals(self):
         for bad in ('<name/>', 'a&b', 'line\nbreak', 'esc\x1b[2J', 'Ünicode', '../up'):
             body = {'apiVersion': 'compute.ironcore.dev/v1alpha1', 'kind': 'Machine', 'metadata': {'name': bad}, 'spec': {

@@ -74,12 +74,15 @@ class Efi(unittest.TestCase):
 
     def test_variables_outlive_a_power_cycle_and_go_with_the_machine(self):
         root = {'name': 'root', 'device': 'odx', 'localDisk': {'sizeBytes': str(MI), 'image': {'image': 'demo'}}}
-        body = {'kind': 'Machine', 'metadata': {'labels': {fleet_fixture.MACHINE_UID_LABEL: 'u-1'}},
+        variable = 'Spec-8be4df61-93ca-11d2-aa0d-00e098032b8c'
+        body = {'kind': 'Machine', 'metadata': {'labels': {fleet_fixture.MACHINE_UID_LABEL: 'u-1'}, 'annotations': {
+                    'berth.dev/efi-variables': '8be4df61-93ca-11d2-aa0d-00e098032b8c Spec of%20the%20spec\n'}},
                 'spec': {'class': 'efi', 'volumes': [root]}}
         self.iri('create', '-f', '-', input=json.dumps(body))
         machine_id = self.machine()['metadata']['id']
         self.says(machine_id, 'hello from the guest')
         self.ask(machine_id, 'efi something-to-keep', 'set')
+        self.assertIn(f'spec {variable} of the spec end', self.console(machine_id))
         self.iri('power', machine_id, 'off')
         berth_fixture.eventually(DEADLINE_S, lambda: self.machine()['status'].get('state') == 'MACHINE_STOPPED', 'it is off')
         self.assertEqual([], self.libvirt.guests())
@@ -87,6 +90,7 @@ class Efi(unittest.TestCase):
         self.iri('power', machine_id, 'on')
         self.says(machine_id, 'hello from the guest', behind)
         self.ask(machine_id, 'efi', 'kept something-to-keep end')
+        self.assertIn(f'spec {variable} of the spec end', self.console(machine_id)[behind:])
         self.iri('delete', machine_id)
         berth_fixture.eventually(DEADLINE_S, lambda: self.machine() is None, f'it is gone; {self.iri("events").stdout}')
         for folder in ('machines', 'guests'):

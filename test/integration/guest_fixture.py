@@ -42,6 +42,7 @@ for f in /seed/*; do echo file ${f##*/}; $b cat $f; done; $b umount /seed; echo 
 ignition) $b insmod /qemu_fw_cfg.ko; $b cat /sys/firmware/qemu_fw_cfg/by_name/opt/com.coreos/config/raw; echo that is it;;
 efi) [ -d /sys/firmware/efi ] || echo there is no firmware
 $b insmod /efivarfs.ko; $b mount -t efivarfs v /sys/firmware/efi/efivars
+for v in /sys/firmware/efi/efivars/Spec-*; do echo spec ${v##*/} $($b tail -c +5 $v) end; done
 v=/sys/firmware/efi/efivars/Berth-6f0c0e52-0d4f-4d8f-9f0a-2b1c3d4e5f60
 if [ -e $v ]; then echo kept $($b tail -c +5 $v) end; else printf '\\007\\000\\000\\000%s' "$rest" >$v; echo set; fi;;
 esac; done </dev/ttyS0

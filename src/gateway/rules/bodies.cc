@@ -391,6 +391,12 @@ void FillMachine(const Machine& machine, const Parts& parts, agent::MachineBody&
   for (const MachineNic& item : machine.spec.network_interfaces) {
     *body.add_network_interfaces() = NicPart(machine, item, parts);
   }
+  for (const apis::compute::EfiVar& variable : machine.spec.efi_vars) {
+    agent::EfiVariable& out = *body.add_efi_variables();
+    out.set_name(variable.name);
+    out.set_uuid(variable.uuid);
+    out.set_value(variable.value);
+  }
   if (machine.spec.guest_config) body.set_hostname(machine.spec.guest_config->hostname);
   body.set_on_pool_loss(std::string(core::MovesOnPoolLoss(machine.spec.placement)
                                         ? core::kOnPoolLossMove

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "berth/agent/v1/agent.pb.h"
+#include "iri/efi_variables.h"
 #include "iri/labels.h"
 
 namespace berth::poollet {
@@ -96,6 +97,17 @@ void AddParts(const pb::MachineBody& body, const pb::Assign& assign, DesiredMach
   }
 }
 
+// Nobody but the spec says which variables there are.
+void AnnotateEfiVariables(const pb::MachineBody& body, iri::StringMap& annotations) {
+  annotations.erase(std::string(iri::kEfiVariablesAnnotation));
+  if (body.efi_variables().empty()) return;
+  std::vector<iri::EfiVariable> variables;
+  for (const pb::EfiVariable& one : body.efi_variables()) {
+    variables.push_back({.name = one.name(), .uuid = one.uuid(), .value = one.value()});
+  }
+  annotations[std::string(iri::kEfiVariablesAnnotation)] = iri::EfiVariablesText(variables);
+}
+
 void ReadMachine(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
   const pb::MachineBody& body = assign.machine();
   desired.kind = ObjectKind::kMachine;
@@ -113,6 +125,7 @@ void ReadMachine(const pb::Assign& assign, std::string_view cluster_id, Desired&
   object.metadata.annotations = ToMap(body.annotations());
   object.metadata.annotations[std::string(iri::kMachineGenerationAnnotation)] =
       std::to_string(body.generation());
+  AnnotateEfiVariables(body, object.metadata.annotations);
   if (machine.moves) {
     object.metadata.annotations[std::string(iri::kOnPoolLossAnnotation)] = iri::kOnPoolLossMove;
   }

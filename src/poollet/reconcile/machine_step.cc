@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "iri/efi_variables.h"
 #include "iri/labels.h"
 #include "poollet/reconcile/step.h"
 
@@ -227,7 +228,7 @@ iri::StringMap AnnotationsFor(const DesiredMachine& desired, const iri::Machine&
   iri::StringMap annotations = observed.metadata.annotations;  // the runtime may have its own
   std::erase_if(annotations, [](const auto& entry) {
     return entry.first.starts_with(iri::kMachineDownwardPrefix) ||
-           entry.first == iri::kOnPoolLossAnnotation;
+           entry.first == iri::kOnPoolLossAnnotation || entry.first == iri::kEfiVariablesAnnotation;
   });
   for (const auto& [key, value] : desired.object.metadata.annotations) annotations[key] = value;
   return annotations;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "berth/agent/v1/agent.pb.h"
+#include "iri/efi_variables.h"
 #include "iri/labels.h"
 #include "poollet/reconcile/report.h"
 
@@ -246,6 +247,22 @@ TEST(MachineStep, AnnotationsOfTheRuntimeStay) {
   const auto annotations = AnnotationsFor(std::get<DesiredMachine>(desired.body), there);
   EXPECT_EQ(annotations.at("runtime/own"), "x");
   EXPECT_EQ(annotations.at(std::string(iri::kMachineGenerationAnnotation)), "4");
+}
+
+TEST(MachineStep, EfiVariablesAreAnAnnotationOfTheSpecAlone) {
+  auto assign = MachineAssign();
+  pb::EfiVariable& variable = *assign.mutable_machine()->add_efi_variables();
+  variable.set_name("Boot Order");
+  variable.set_uuid("8be4df61");
+  variable.set_value("x y");
+  const std::string key(iri::kEfiVariablesAnnotation);
+  const auto there = Made(assign);
+  EXPECT_EQ(there.metadata.annotations.at(key), "8be4df61 Boot%20Order x%20y\n");
+  auto none = MachineAssign();
+  (*none.mutable_machine()->mutable_annotations())[key] = "somebody's";
+  EXPECT_EQ(Next(none, {there}).kind, Kind::kAnnotate);
+  const auto desired = Parse(none);
+  EXPECT_FALSE(AnnotationsFor(std::get<DesiredMachine>(desired.body), there).contains(key));
 }
 
 TEST(MachineStep, RestartPolicies) {

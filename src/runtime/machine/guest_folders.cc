@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "image/file_writer.h"
 #include "image/manifest.h"
 #include "pki/private_file.h"
+#include "runtime/machine/efi_store.h"
 
 namespace berth::runtime {
 namespace {
@@ -78,6 +80,18 @@ Status PutOrRemove(const std::string& path, const std::string& content) {
   return AsFullDisk(pki::WritePrivateFile(path, content));
 }
 
+// Of a firmware's variables; the largest that OVMF has are 528 KiB.
+Result<std::string> ReadStore(const std::string& path) {
+  constexpr size_t kStoreMax = size_t{4} << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(kStoreMax + 1, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  if (file.bad() || bytes.empty()) return Internal("read " + path + ": nothing is there");
+  if (bytes.size() > kStoreMax) return BadRequest(path + " has more than 4 MiB");
+  return bytes;
+}
+
 bool IsFile(const std::string& path) {
   struct stat status = {};
   return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
@@ -114,6 +128,21 @@ rt::Task<Status> GuestFolders::Prepare(std::string id, Content content) {
     return OkStatus();
   };
   co_return co_await pool_.Run("guests.prepare", job);
+}
+
+rt::Task<Status> GuestFolders::PutEfiVariables(std::string id,
+                                               std::string fresh,
+                                               std::vector<iri::EfiVariable> variables) {
+  const auto job = [this, &id, &fresh, &variables]() -> Status {
+    const std::string path = EfiVariables(id);
+    const std::string& from = IsFile(path) ? path : fresh;
+    TRY(std::string store, ReadStore(from));
+    Result<std::string> with = WithEfiVariables(std::move(store), variables);
+    if (!with.ok()) return with.status().Wrap(from);
+    TRY_STATUS(AsFullDisk(pki::WritePrivateFile(path, *with)));
+    return GiveTo(places_.guest_user, path);
+  };
+  co_return co_await pool_.Run("guests.efi", job);
 }
 
 rt::Task<Result<std::optional<std::string>>> GuestFolders::Secrets(std::string id) {

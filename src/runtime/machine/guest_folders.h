@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "image/image_folder.h"
+#include "iri/efi_variables.h"
 #include "rt/blocking_pool.h"
 #include "rt/task.h"
 #include "runtime/machine/domain_xml.h"
@@ -55,6 +56,12 @@ class GuestFolders {
   rt::Task<Status> PutKernel(std::string id, image::KernelFiles kernel);
   // That copy; nullopt if there is none.
   rt::Task<Result<std::optional<KernelBoot>>> FindKernel(std::string id);
+
+  // What the guest's firmware keeps, or `fresh` if it has kept nothing yet, with these variables in
+  // it. REQUIRES: the guest is off.
+  rt::Task<Status> PutEfiVariables(std::string id,
+                                   std::string fresh,
+                                   std::vector<iri::EfiVariable> variables);
 
   std::string ConsoleSocket(std::string_view id) const { return Run(id) + "/console.sock"; }
   std::string ConsoleLog(std::string_view id) const { return Stay(id) + "/console.log"; }

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "iri/annotations.h"
+#include "iri/efi_variables.h"
 #include "iri/labels.h"
 #include "iri/wire/json.h"
 #include "rt/deadline.h"
@@ -65,6 +66,17 @@ MachineHost::Pointer MachineHost::OfUid(std::string_view uid) const {
     if (LabelOf(entry->record.object.metadata, iri::kMachineUidLabel) == uid) return entry;
   }
   return nullptr;
+}
+
+Status MachineHost::CheckEfi(std::string_view class_name, std::string_view variables) const {
+  if (variables.empty()) return OkStatus();
+  TRY_STATUS(iri::EfiVariablesOf(variables));
+  const auto* const offered = FindClass(options_.classes, class_name);
+  if (offered != nullptr && offered->firmware == OfferedMachineClass::Firmware::kEfi) {
+    return OkStatus();
+  }
+  return BadRequest("efiVars: machines of class " + Quote(class_name) +
+                    " have no EFI firmware here (firmware: efi in the file of classes)");
 }
 
 Result<DomainPlan> MachineHost::Plan(const Entry& entry, const MachineRecord& record) const {
@@ -201,6 +213,8 @@ Result<MachineRecord> MachineHost::NewRecord(iri::Machine machine) const {
     return BadRequest("power is neither on nor off");
   }
   TRY_STATUS(CheckSpec(machine.spec));
+  TRY_STATUS(CheckEfi(machine.spec.class_name,
+                      iri::AnnotationOf(machine.metadata, iri::kEfiVariablesAnnotation)));
   for (const iri::MachineVolume& volume : machine.spec.volumes) {
     if (volume.local_disk.has_value() && !volume.local_disk->image.empty()) {
       TRY_STATUS(deps_.images.Check(volume.local_disk->image));
@@ -287,6 +301,18 @@ rt::Task<Status> MachineHost::UpdateMachineAnnotations(std::string id, iri::Stri
   };
   CO_TRY_STATUS(co_await Save(entry, change));
   Changed(*entry, "annotations");
+  // It can be switched off as ever; it is not started before they are right.
+  const MachineRecord& record = entry->record;
+  const Status efi = CheckEfi(record.object.spec.class_name,
+                              AnnotationOf(record.object.metadata, iri::kEfiVariablesAnnotation));
+  if (!efi.ok()) {
+    Say(record.object.metadata,
+        iri::EventType::kWarning,
+        "Failed",
+        "Annotate",
+        std::string(efi.message()));
+  }
+  Tend(entry);
   co_return OkStatus();
 }
 

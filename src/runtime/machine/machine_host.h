@@ -164,6 +164,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   iri::Machine Shown(const Entry& entry) const;
   iri::ResourceVector Used(std::string_view for_uid) const;
   Result<MachineRecord> NewRecord(iri::Machine machine) const;
+  Status CheckEfi(std::string_view class_name, std::string_view variables) const;
   Result<DomainPlan> Plan(const Entry& entry, const MachineRecord& record) const;
   rt::Task<Status> Save(Pointer entry, std::function<void(MachineRecord&)> change);
   rt::Task<Status> SaveInside(Pointer entry, MachineRecord next);
@@ -180,6 +181,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> Perform(Pointer entry, MachineStep step);
   rt::Task<Status> NoteEnd(Pointer entry);
   rt::Task<Status> StartGuest(Pointer entry);
+  // Its firmware gets the variables that the machine has, if those are not what it got before.
+  rt::Task<Status> PutEfiVariables(std::string id, MachineRecord* record);
   // On whose behalf its images are fetched.
   static ImageRequest ImageRequestOf(const Entry& entry);
   rt::Task<Status> MakeDisk(std::string machine_id,

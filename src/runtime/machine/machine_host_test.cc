@@ -8,10 +8,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "image/layout_writer.h"
 #include "iri/conformance/blocking.h"
+#include "iri/efi_variables.h"
 #include "iri/labels.h"
 #include "iri/local_disk.h"
 #include "rt/asio/loop_thread.h"
@@ -51,6 +53,11 @@ class FakeNetworks final : public HostNetworks {
   }
   std::set<std::string> plugged;
 };
+
+std::string FileText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class FakeDoors final : public ConsoleDoors {
  public:
@@ -676,6 +683,64 @@ TEST(MachineHost, AUrlOpensTheConsoleOfAGuestThatRuns) {
   ASSERT_TRUE(world.Becomes(id, MachineState::kStopped));
   EXPECT_TRUE(world.Await(world.host().Exec(id)).status().Is(Reason::kConflict));
   EXPECT_TRUE(world.Await(world.doors.doors[0]()).status().Is(Reason::kConflict)) << "it is off";
+}
+
+TEST(MachineHost, EfiVariablesAreThereBeforeTheGuestIs) {
+  MachineWorld world;
+  world.Stop();
+  world.options.classes = *ParseMachineClasses(
+      "classes:\n- {name: bios, capabilities: {cpu: 1, memory: 64Mi}}\n"
+      "- {name: efi, capabilities: {cpu: 1, memory: 64Mi}, firmware: efi}\n");
+  world.Start();
+  iri::Machine wanted = world.Wanted("u-1");
+  const std::string key(iri::kEfiVariablesAnnotation);
+  const std::string uuid = "8be4df61-93ca-11d2-aa0d-00e098032b8c";
+  wanted.spec.class_name = "bios";
+  wanted.metadata.annotations[key] = uuid + " Name value-of-the-spec\n";
+  const auto refused = world.Await(world.host().CreateMachine(wanted));
+  EXPECT_EQ(refused.status().reason(), Reason::kBadRequest);
+  EXPECT_TRUE(refused.status().message().contains("no EFI firmware")) << refused.status();
+  wanted.spec.class_name = "efi";
+  wanted.metadata.annotations[key] = "8be4df61 Name value\n";
+  EXPECT_TRUE(world.Await(world.host().CreateMachine(wanted))
+                  .status()
+                  .message()
+                  .contains("efiVars[0]: uuid \"8be4df61\""));
+  EXPECT_TRUE(world.hypervisor.guests.empty());
+
+  wanted.metadata.annotations[key] = uuid + " Name value-of-the-spec\n";
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  const std::string path = world.root + "/machines/" + id + "/efi-variables.fd";
+  EXPECT_TRUE(FileText(path).contains("value-of-the-spec"));
+  // What the firmware has done with it since stays, until the spec says something else.
+  std::filesystem::copy_file(
+      world.options.efi_variables, path, std::filesystem::copy_options::overwrite_existing);
+  const auto start_again = [&] {
+    ASSERT_TRUE(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)).ok());
+    ASSERT_TRUE(world.Becomes(id, MachineState::kStopped));
+    world.Restart();
+    ASSERT_TRUE(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)).ok());
+    ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  };
+  start_again();
+  EXPECT_FALSE(FileText(path).contains("value-of-the-spec"));
+  iri::StringMap other = {{key, "x"}};
+  ASSERT_TRUE(world.Await(world.host().UpdateMachineAnnotations(id, other)).ok());
+  ASSERT_TRUE(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)).ok());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kStopped)) << "it can be switched off all the same";
+  ASSERT_TRUE(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)).ok());
+  ASSERT_TRUE(iri::Eventually(world, [&] {
+    const auto conditions = world.Get(id).status.conditions;
+    return !conditions.empty() && conditions.front().message.contains("efiVars[0]");
+  }));
+  ASSERT_TRUE(world.Await(world.host().UpdateMachineAnnotations(id, {})).ok());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  other[key] = uuid + " Name another-value\n";
+  ASSERT_TRUE(world.Await(world.host().UpdateMachineAnnotations(id, other)).ok());
+  EXPECT_FALSE(FileText(path).contains("another-value")) << "it is the firmware's while it runs";
+  start_again();
+  EXPECT_TRUE(FileText(path).contains("another-value"));
 }
 
 TEST(MachineHost, AMachineThatLibvirtCameToLateIsTakenIn) {

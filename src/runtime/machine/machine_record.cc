@@ -85,6 +85,7 @@ std::string ToText(const MachineRecord& record) {
   for (const auto& [name, amount] : record.resources) resources.Set(name, amount);
   root.Set("resources", std::move(resources));
   root.Set("startedIn", record.started_in);
+  if (!record.efi_written.empty()) root.Set("efiWritten", record.efi_written);
   root.Set("end", EndValue(record.end));
   return meta::WriteJson(root);
 }
@@ -103,6 +104,7 @@ Result<MachineRecord> MachineRecordOf(std::string_view text) {
   if (record.object.metadata.id.empty()) return BadRequest("the machine has no id");
   TRY(record.resources, ResourcesOf(root));
   record.started_in = root.GetString({"startedIn"});
+  record.efi_written = root.GetString({"efiWritten"});
   TRY(record.end, EndOf(root));
   return record;
 }

@@ -33,6 +33,7 @@ struct MachineRecord {
   // The boot of the host in which its guest was last started; "" if it was not since it was
   // switched on.
   std::string started_in;
+  std::string efi_written;  // hash of the EFI variables that its firmware was given; "" for none
   GuestEnd end;
   bool is_deleted() const { return !object.metadata.deleted_at.is_zero(); }
   bool operator==(const MachineRecord&) const = default;

@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "iri/annotations.h"
+#include "iri/efi_variables.h"
 #include "iri/labels.h"
+#include "pki/digest.h"
 #include "rt/deadline.h"
 #include "runtime/machine/machine_host.h"
 
@@ -164,6 +167,20 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
   co_return co_await deps_.folders.Settle(part.path, whole.path);
 }
 
+rt::Task<Status> MachineHost::PutEfiVariables(std::string id, MachineRecord* record) {
+  const std::string text(iri::AnnotationOf(record->object.metadata, iri::kEfiVariablesAnnotation));
+  CO_TRY_STATUS(CheckEfi(record->object.spec.class_name, text));
+  const std::string hash = text.empty() ? std::string() : pki::Sha256Hex(text);
+  if (hash == record->efi_written) co_return OkStatus();
+  if (!text.empty()) {
+    CO_TRY(std::vector<iri::EfiVariable> variables, iri::EfiVariablesOf(text));
+    CO_TRY_STATUS(co_await deps_.folders.PutEfiVariables(
+        std::move(id), options_.efi_variables, std::move(variables)));
+  }
+  record->efi_written = hash;
+  co_return OkStatus();
+}
+
 rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   if (NextStep(entry->record, entry->observed) != MachineStep::kStart) co_return OkStatus();
@@ -184,6 +201,7 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   }
   MachineRecord next = entry->record;
   next.started_in = options_.boot_id;
+  CO_TRY_STATUS(co_await PutEfiVariables(id, &next));
   CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
   const StartMode mode = MovesOnPoolLoss(entry->record.object) ? StartMode::kHeld : StartMode::kRun;
   const Status started = co_await deps_.hypervisor.Start(DomainNameOf(id), mode);
