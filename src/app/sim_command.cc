@@ -54,7 +54,8 @@ constexpr std::array kFlags = {
          .value_name = "NAME",
          .help =
              "Put a deliberately broken part in: capacity, rebind, leases, lost-write, watch-gap, "
-             "silence, rogue, no-boot. A checker has to notice."},
+             "silence, rogue, no-boot; with several servers: fence, sluggish. A checker has to "
+             "notice."},
     Flag{.name = "events",
          .kind = FlagKind::kNumber,
          .value_name = "N",
@@ -152,6 +153,8 @@ void PrintJson(std::ostream& out, const Plan& plan, const sim::Outcome& outcome)
   line.Set("faults", static_cast<int64_t>(outcome.faults));
   line.Set("events", static_cast<int64_t>(outcome.events));
   line.Set("convergedAfterSeconds", outcome.converged_after.to_seconds());
+  line.Set("failovers", static_cast<int64_t>(outcome.failovers));
+  line.Set("failoverMaxSeconds", outcome.failover_max.to_seconds());
   line.Set("hash", fmt::format("{:016x}", outcome.hash));
   meta::Value reached = meta::Value::Array();
   for (const sim::Branch branch : outcome.reached) reached.Append(sim::NameOf(branch));

@@ -55,8 +55,12 @@ void Gateway::OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat) {
     return session.End(
         {.reason = std::string(kProtocol), .message = "a heartbeat of another session"});
   }
-  // Another server may lead, and have fenced this host already.
-  if (!Leads()) return;
+  // Another server may lead, and have fenced this host already: it is to look for that one, now and
+  // not after some heartbeats without an answer.
+  if (!Leads()) {
+    return session.End({.reason = std::string(kUnavailable),
+                        .message = "this server does not lead at the moment"});
+  }
   if (!health_.Grant(session.host(), deps_.loop.Now())) {
     return session.End({.reason = std::string(kFenced),
                         .message = "this session gets no more grants: connect again"});

@@ -137,8 +137,11 @@ TEST_F(HealthTest, R3_3_6_AServerThatDoesNotLeadGrantsNothingAndWelcomesNobody) 
   world_.Pass(Duration::Seconds(3));
   world_.leads = false;
   const size_t granted = host_.grants();
-  world_.Pass(Duration::Seconds(10));
+  // It is told with its next heartbeat, so that it looks for the one that leads.
+  world_.Pass(Duration::Seconds(3));
   EXPECT_EQ(host_.grants(), granted);
+  EXPECT_EQ(host_.refused(), kUnavailable);
+  EXPECT_EQ(world_.gateway().sessions(), 0);
   host_.Leave();
   EXPECT_FALSE(host_.Connect());
   EXPECT_EQ(host_.refused(), kUnavailable);

@@ -20,6 +20,16 @@ constexpr std::array kNames = {
     BrokenName{Broken::kSilence, "silence", "reason", "why an object waits is not written"},
     BrokenName{Broken::kRogue, "rogue", "asked", "somebody deletes a machine unasked"},
     BrokenName{Broken::kNoBoot, "no-boot", "converges", "every guest dies when it boots"},
+    BrokenName{Broken::kFence,
+               "fence",
+               "one-leader",
+               "a deposed leader's writes count",
+               BrokenServers::kSeveral},
+    BrokenName{Broken::kSluggish,
+               "sluggish",
+               "failover",
+               "a new leader waits before it begins",
+               BrokenServers::kSeveral},
 };
 
 constexpr std::string_view kPoolUidMark = "\"poolUID\":\"";

@@ -27,12 +27,17 @@ enum class Broken : uint8_t {
   kSilence,    // what says why an object waits is not written
   kRogue,      // somebody deletes what nobody asked to delete
   kNoBoot,     // no guest gets to the end of its boot
+  // With several servers.
+  kFence,     // what a leader writes is not conditioned on its being the leader
+  kSluggish,  // a leader takes its time before it begins
 };
+enum class BrokenServers : uint8_t { kAny, kSeveral };
 struct BrokenName {
   Broken broken;
   std::string_view name;     // "lost-write"
   std::string_view checker;  // that has to notice
   std::string_view help;
+  BrokenServers servers = BrokenServers::kAny;
 };
 std::span<const BrokenName> BrokenNames();
 std::optional<Broken> BrokenByName(std::string_view name);

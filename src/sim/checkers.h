@@ -91,10 +91,12 @@ class DurableChecker final : public Checker {
 };
 
 // A watch of machines through the API shows every change exactly once and in order, over errors
-// and crashes.
+// and crashes. A server that shares its store may have been away for so long that it reads the
+// state anew: states that were overwritten meanwhile may then be missing.
 class WatchChecker final : public Checker {
  public:
-  using Checker::Checker;
+  enum class Overwritten : uint8_t { kIsShown, kMayBeMissing };
+  WatchChecker(Sight& sight, Overwritten overwritten) : Checker(sight), overwritten_(overwritten) {}
   std::string_view name() const override { return "watch"; }
   void OnChange(const Truth::Change& change) override;
   void OnRestore() override;
@@ -107,7 +109,9 @@ class WatchChecker final : public Checker {
   rt::Task<Status> WatchOn(client::Client* client);
   void OnEvent(const client::WatchEvent& event);
   void Pass(int64_t revision);  // everything before it must have been seen
+  bool MayBeMissing(const std::string& key, int64_t revision) const;
 
+  const Overwritten overwritten_;
   int64_t position_ = 0;  // zero: list first
   int64_t listed_ = 0;    // where the last list was
   std::map<int64_t, Keys> expected_;

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "client/records/host_record.h"
 #include "gateway/identity/host_identity.h"
-#include "sim/server_process.h"
 
 namespace berth::sim {
 namespace {
@@ -58,7 +57,7 @@ rt::Task<Status> HostProcess::Start() {
     poollet_options.host.pools.push_back(
         {.kind = kind, .name = options_.pools, .provider_id = "fake://" + options_.name});
   }
-  poollet_options.host.servers = {kServerAddress};
+  poollet_options.host.servers = options_.servers;
   poollet_options.host.version = "sim";
   CO_TRY(poollet_, co_await poollet::Poollet::Start(deps, std::move(poollet_options)));
   co_return OkStatus();

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "net/sim/sim_network.h"
 #include "pki/certificate_authority.h"
@@ -25,6 +26,7 @@ class HostProcess {
     size_t index = 0;
     std::string name;   // of the host and its node
     std::string pools;  // what its pools are called: "pool-7" makes MachinePool and VolumePool
+    std::vector<std::string> servers;  // "node:port"
     runtime::FakeHostOptions fake;
     int64_t clock_parts_per_million = 0;
     uint64_t seed = 1;

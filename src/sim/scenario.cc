@@ -34,6 +34,7 @@ constexpr ScenarioField Chance(std::string_view section,
 }
 
 constexpr std::array kFields = {
+    Whole("servers", &Scenario::servers, 1, 9),
     Whole("pools", &Scenario::pools, 1, 1000),
     Whole("foreignPools", &Scenario::foreign_pools, 0, 1000),
     Whole("cpus", &Scenario::cpus, 4, 256),
@@ -71,6 +72,7 @@ constexpr std::array kFields = {
     Rate("faults", "powerCut", &Scenario::power_cut),
     Rate("faults", "pausePoollet", &Scenario::pause_poollet),
     Rate("faults", "pauseServer", &Scenario::pause_server),
+    Rate("faults", "cutServer", &Scenario::cut_server),
     Rate("faults", "partition", &Scenario::partition),
     Rate("faults", "slowLink", &Scenario::slow_link),
     Rate("faults", "dropConnection", &Scenario::drop_connection),
@@ -171,6 +173,23 @@ Status CheckWhole(const Scenario& scenario) {
                     "brake for mass loss would hold everything)",
                     scenario.gone_max,
                     scenario.pools));
+  }
+  if (scenario.servers > 1 && scenario.restore_backup > 0) {
+    return BadRequest(
+        fmt::format("scenario: faults.restoreBackup is {}: expected 0 with several servers, whose "
+                    "store is not replaced while they run",
+                    scenario.restore_backup));
+  }
+  if (scenario.servers > 1 && scenario.second_leader > 0) {
+    return BadRequest(
+        fmt::format("scenario: faults.secondLeader is {}: expected 0 with several servers, which "
+                    "depose each other by themselves",
+                    scenario.second_leader));
+  }
+  if (scenario.servers == 1 && scenario.cut_server > 0) {
+    return BadRequest(fmt::format(
+        "scenario: faults.cutServer is {}: expected 0 with one server, which has its own store",
+        scenario.cut_server));
   }
   // Every machine has one core, and a third of the room is left for what is lost on the way.
   const double room = scenario.pools * scenario.cpus * 0.8;

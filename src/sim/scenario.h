@@ -13,6 +13,7 @@ namespace berth::sim {
 // All figures are doubles, so that one table describes them; whole ones are checked to be whole.
 struct Scenario {
   // The world.
+  double servers = 1;  // several share a store, and one of them leads
   double pools = 60;
   double foreign_pools = 3;      // of those: runtimes without leases and idempotent creates
   double cpus = 16;              // of every host
@@ -46,6 +47,7 @@ struct Scenario {
   double power_cut = 0.3;
   double pause_poollet = 1;
   double pause_server = 0.15;
+  double cut_server = 0;  // of several: the leader from the store, from the hosts, or from both
   double partition = 1.5;
   double slow_link = 1;
   double drop_connection = 2;

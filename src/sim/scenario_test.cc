@@ -44,6 +44,9 @@ TEST(Scenario, NamesTheFieldTheValueAndTheLimit) {
       {"pools: 4\nmachines: 4", "goneMax is 3: at most a quarter of pools"},
       {"pools: 60\nforeignPools: 61", "foreignPools is 61: at most pools, which is 60"},
       {"pools: 20\nmachines: 500", "machines is 500: at most 256 with this many pools"},
+      {"servers: 3", "faults.restoreBackup is 0.05: expected 0 with several servers"},
+      {"servers: 3\nfaults: {restoreBackup: 0}", "secondLeader is 0.3: expected 0 with several"},
+      {"faults: {cutServer: 1}", "faults.cutServer is 1: expected 0 with one server"},
       {"- 1", "expected fields, not a list"},
   };
   for (const Case& one : cases) {

@@ -7,6 +7,7 @@
 #include "apiserver/policy/bootstrap.h"
 #include "apiserver/registry/cluster_identity.h"
 #include "client/records/cluster_record.h"
+#include "rt/sleep.h"
 
 namespace berth::sim {
 namespace {
@@ -19,11 +20,23 @@ std::vector<const meta::KindInfo*> StoredKinds(const meta::Scheme& scheme) {
   return kinds;
 }
 
+apiserver::Identity Own() {
+  return {.user = "system:berth", .groups = {"system:masters"}, .uid = {}};
+}
+
+// As servers that share a store do (app/server.cc).
+constexpr Duration kSharedHeartbeat = Duration::Millis(500);
+constexpr Duration kListEvery = Duration::Seconds(10);
+// What a leader that takes its time loses before it begins (Broken::kSluggish).
+constexpr Duration kSluggish = Duration::Seconds(4);
+
 }  // namespace
 
 ServerProcess::ServerProcess(Deps deps, Options options)
     : deps_(std::move(deps)),
-      options_(options),
+      options_(std::move(options)),
+      starting_(deps_.loop),
+      standing_(deps_.loop),
       following_(deps_.loop),
       scope_(deps_.loop),
       second_scope_(deps_.loop),
@@ -32,6 +45,18 @@ ServerProcess::ServerProcess(Deps deps, Options options)
 ServerProcess::~ServerProcess() = default;
 
 rt::Task<Status> ServerProcess::OpenStore() {
+  if (deps_.shared != nullptr) {
+    handle_ = deps_.shared->NewHandle(*deps_.link);
+  } else {
+    CO_TRY_STATUS(co_await OpenOwnStore());
+  }
+  broken_store_ = std::make_unique<BrokenStore>(*handle_, options_.broken);
+  watched_ = std::make_unique<WatchedStore>(*broken_store_, deps_.acknowledged);
+  faulty_ = std::make_unique<store::FaultyStore>(*watched_, options_.seed, store::StoreFaults{});
+  co_return OkStatus();
+}
+
+rt::Task<Status> ServerProcess::OpenOwnStore() {
   memory_ = store::MemoryStore::Open(deps_.loop, deps_.disk);
   handle_ = memory_->NewHandle();
   raw_ = memory_->NewHandle();
@@ -43,9 +68,6 @@ rt::Task<Status> ServerProcess::OpenStore() {
   deps_.reader.Loaded(range);
   loaded_ = range.revision;
   following_.Spawn("sim.follow", Follow());
-  broken_store_ = std::make_unique<BrokenStore>(*handle_, options_.broken);
-  watched_ = std::make_unique<WatchedStore>(*broken_store_, deps_.acknowledged);
-  faulty_ = std::make_unique<store::FaultyStore>(*watched_, options_.seed, store::StoreFaults{});
   co_return OkStatus();
 }
 
@@ -73,20 +95,26 @@ rt::Task<Status> ServerProcess::Follow() {
   }
 }
 
-rt::Task<Status> ServerProcess::StartParts() {
-  CO_TRY(cluster_, co_await apiserver::CountStart(deps_.loop, *faulty_));
-  CO_TRY_STATUS(co_await client::PublishCluster(*client_, cluster_));
-  binder_ = std::make_unique<WatchedBinder>(*client_, deps_.moments, options_.seed);
+rt::Task<Status> ServerProcess::StartParts(store::Store* store, apiserver::LoopbackClient* client) {
+  controllers_ =
+      std::make_unique<controller::BuiltinControllers>(deps_.loop, *client, deps_.scheme);
+  scope_.Spawn("controllers", controllers_->Run());
+  compactor_ = std::make_unique<apiserver::Compactor>(*faulty_);
+  scope_.Spawn("compactor", compactor_->Run());
+  CO_TRY(cluster_, co_await apiserver::CountStart(deps_.loop, *store));
+  CO_TRY_STATUS(co_await client::PublishCluster(*client, cluster_));
+  binder_ = std::make_unique<WatchedBinder>(*client, deps_.moments, options_.seed);
   app::FleetPartsOptions parts_options;
-  parts_options.servers = {kServerAddress};
+  parts_options.servers = {AddressOf(options_.node)};
   parts_options.scheduler_seed = options_.seed;
-  parts_client_ = std::make_unique<BrokenClient>(*client_, options_.broken);
+  if (deps_.shared != nullptr) parts_options.heartbeat = kSharedHeartbeat;
+  parts_client_ = std::make_unique<BrokenClient>(*client, options_.broken);
   parts_ = std::make_unique<app::FleetParts>(
       app::FleetParts::Deps{.loop = deps_.loop,
                             .client = *parts_client_,
                             .binder = *binder_,
-                            .tombstones = *client_,
-                            .rewound = *client_,
+                            .tombstones = *client,
+                            .rewound = *client,
                             .scheme = deps_.scheme,
                             .authority = deps_.authority,
                             .entropy = deps_.entropy,
@@ -94,15 +122,67 @@ rt::Task<Status> ServerProcess::StartParts() {
                             .view = [this](fleet::Fleet& gateway) -> fleet::Fleet& {
                               fleet_ = std::make_unique<WatchedFleet>(gateway, deps_.moments);
                               return *fleet_;
-                            }},
+                            },
+                            .leads = [this] { return holds_lease(); }},
       cluster_,
       std::move(parts_options));
   net::SimServerOptions server_options;
   server_options.client_ca_pem = deps_.authority.certificate_pem();
   server_options.expired_client_certificates = net::ExpiredCertificates::kMark;
-  CO_TRY(server_, deps_.network.Serve(kServerNode, server_options, parts_->routes()));
+  CO_TRY(server_, deps_.network.Serve(options_.node, server_options, parts_->routes()));
   controllers_->UseBulk(&parts_->scheduler().bulk());
+  is_leading_ = true;
   co_return OkStatus();
+}
+
+// As app/server.cc does.
+void ServerProcess::StartCandidacy() {
+  app::ServerPlace place{.id = options_.node,
+                         .url = "https://" + options_.node,
+                         .gateways = {AddressOf(options_.node)}};
+  list_ = std::make_unique<app::ServerList>(deps_.loop, *client_, place);
+  candidacy_ = std::make_unique<app::Candidacy>(
+      app::Candidacy::Deps{.loop = deps_.loop, .store = *faulty_, .client = *client_},
+      app::CandidacyOptions{.id = options_.node,
+                            .run = std::to_string(options_.life),
+                            .url = place.url,
+                            .on_deposed = options_.on_deposed});
+  standing_.Spawn("server.list", list_->Run());
+  standing_.Spawn("server.candidacy", candidacy_->Run());
+  standing_.Spawn("server.lead", Lead());
+}
+
+rt::Task<Status> ServerProcess::StartReign(store::Condition fence) {
+  reign_ = fence.mod_revision;
+  reign_store_ = std::make_unique<ReignStore>(*faulty_, *deps_.witness, reign_);
+  store::Store* store = reign_store_.get();
+  if (options_.broken != Broken::kFence) {
+    fenced_ = std::make_unique<store::FencedStore>(
+        *reign_store_, std::move(fence), [this] { candidacy_->Depose(); });
+    store = fenced_.get();
+  }
+  reign_registry_ =
+      std::make_unique<apiserver::StoreRegistry>(deps_.loop, *store, *cache_, deps_.scheme);
+  reign_client_ =
+      std::make_unique<apiserver::LoopbackClient>(*reign_registry_, deps_.scheme, Own());
+  if (options_.broken == Broken::kSluggish) CO_TRY_STATUS(co_await rt::Sleep(kSluggish));
+  co_return co_await StartParts(store, reign_client_.get());
+}
+
+rt::Task<Status> ServerProcess::Lead() {
+  const auto fence = co_await candidacy_->Elected();
+  if (!fence.ok()) co_return fence.status();
+  const Status started = co_await StartReign(*fence);
+  if (started.Is(Reason::kCancelled)) co_return started;
+  if (!started.ok()) {
+    candidacy_->Depose();
+    co_return started;
+  }
+  for (;;) {
+    auto gateways = co_await list_->Gateways();
+    if (gateways.ok()) parts_->gateway().SetServers(*std::move(gateways));
+    CO_TRY_STATUS(co_await rt::Sleep(kListEvery));
+  }
 }
 
 rt::Task<Status> ServerProcess::Start() {
@@ -113,22 +193,34 @@ rt::Task<Status> ServerProcess::Start() {
   registry_ =
       std::make_unique<apiserver::StoreRegistry>(deps_.loop, *faulty_, *cache_, deps_.scheme);
   CO_TRY_STATUS(co_await apiserver::EnsureDefaults(*registry_, deps_.scheme));
-  const apiserver::Identity identity{
-      .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
-  client_ = std::make_unique<apiserver::LoopbackClient>(*registry_, deps_.scheme, identity);
-  controllers_ =
-      std::make_unique<controller::BuiltinControllers>(deps_.loop, *client_, deps_.scheme);
-  scope_.Spawn("controllers", controllers_->Run());
-  compactor_ = std::make_unique<apiserver::Compactor>(*faulty_);
-  scope_.Spawn("compactor", compactor_->Run());
-  CO_TRY_STATUS(co_await StartParts());
+  client_ = std::make_unique<apiserver::LoopbackClient>(*registry_, deps_.scheme, Own());
+  if (deps_.shared == nullptr) {
+    CO_TRY_STATUS(co_await StartParts(faulty_.get(), client_.get()));
+  } else {
+    StartCandidacy();
+  }
   faulty_->SetFaults(options_.faults);
+  is_serving_ = true;
   co_return OkStatus();
 }
 
+rt::Task<Status> ServerProcess::BeginTask(std::function<void(Status)> done) {
+  const Status started = co_await Start();
+  if (!started.Is(Reason::kCancelled)) done(started);
+  co_return OkStatus();
+}
+
+void ServerProcess::Begin(std::function<void(Status)> done) {
+  starting_.Spawn("sim.start", BeginTask(std::move(done)));
+}
+
 rt::Task<Status> ServerProcess::Kill() {
+  is_serving_ = false;
+  is_leading_ = false;
   if (watched_ != nullptr) watched_->Die();
+  CO_TRY_STATUS(co_await starting_.Close());
   CO_TRY_STATUS(co_await requests_.Close());
+  CO_TRY_STATUS(co_await standing_.Close());
   CO_TRY_STATUS(co_await second_scope_.Close());
   if (parts_ != nullptr) {
     CO_TRY_STATUS(co_await parts_->StopPlacing());
@@ -146,6 +238,12 @@ rt::Task<Status> ServerProcess::Kill() {
   compactor_.reset();
   controllers_.reset();
   parts_client_.reset();
+  reign_client_.reset();
+  reign_registry_.reset();
+  fenced_.reset();
+  reign_store_.reset();
+  candidacy_.reset();
+  list_.reset();
   client_.reset();
   registry_.reset();
   cache_.reset();

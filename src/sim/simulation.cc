@@ -23,7 +23,7 @@ const pki::CertificateAuthority& Authority() {
 Duration Minutes(double minutes) { return Duration::Seconds(static_cast<int64_t>(minutes * 60)); }
 
 void Populate(World& world) {
-  world.StartServer();
+  world.StartServers();
   const auto pools = static_cast<size_t>(world.scenario().pools);
   for (size_t i = 0; i < pools; ++i) {
     const bool is_foreign = i < static_cast<size_t>(world.scenario().foreign_pools);
@@ -68,6 +68,12 @@ Outcome RunSimulation(const Scenario& scenario, uint64_t seed, Broken broken) {
     troubles.End();
     users.End();
     outcome.converged_after = Converge(world, troubles);
+  }
+  outcome.failovers = world.failovers().failovers();
+  outcome.failover_max = world.failovers().longest();
+  if (!world.violation() && world.is_shared()) {
+    world.KillServers();
+    world.CheckStore();
   }
   outcome.violation = world.violation();
   outcome.pools = world.hosts().size();

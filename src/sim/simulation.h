@@ -22,6 +22,8 @@ struct Outcome {
   size_t machines = 0;  // that there were in all
   uint64_t faults = 0;
   uint64_t events = 0;
+  size_t failovers = 0;  // of several servers, that were measured
+  Duration failover_max;
   Duration converged_after;  // faults had ended
   std::set<Branch> reached;
   uint64_t hash = 0;

@@ -69,9 +69,11 @@ TEST(Simulation, ASeedGivesTheSameRunAgain) {
 
 // Each checker notices what it is there for, and says so itself.
 TEST(Simulation, EveryCheckerCatchesItsBrokenVariant) {
-  const Scenario scenario = Load("broken");
+  const Scenario one = Load("broken");
+  const Scenario several = Load("servers");
   std::set<std::string> checkers;
   for (const BrokenName& broken : BrokenNames()) {
+    const Scenario& scenario = broken.servers == BrokenServers::kSeveral ? several : one;
     const Outcome outcome = RunSimulation(scenario, 1, broken.broken);
     ASSERT_TRUE(outcome.violation) << broken.name << ": nothing was noticed";
     EXPECT_EQ(outcome.violation->checker, broken.checker)
@@ -80,6 +82,22 @@ TEST(Simulation, EveryCheckerCatchesItsBrokenVariant) {
     checkers.insert(outcome.violation->checker);
   }
   EXPECT_EQ(checkers.size(), BrokenNames().size());
+}
+
+// The leader is killed, paused and cut off under load. Nothing is lost or placed twice, and
+// the next one places within three seconds.
+TEST(Simulation, SeveralServersComeOverTheLossOfTheirLeader) {
+  Scenario scenario = Load("servers");
+  scenario.minutes = 1;
+  scenario.pools = 6;
+  scenario.machines = 24;
+  scenario.server_crash = 4;
+  const Outcome first = RunSimulation(scenario, 3, Broken::kNothing);
+  EXPECT_FALSE(first.violation) << first.violation->what << "\n" << Story(first);
+  EXPECT_GE(first.failovers, 1U);
+  const Outcome second = RunSimulation(scenario, 3, Broken::kNothing);
+  EXPECT_EQ(first.hash, second.hash);
+  EXPECT_EQ(first.events, second.events);
 }
 
 TEST(Simulation, TheScenarioOfTheBrokenVariantsIsFineWhenNothingIsBroken) {

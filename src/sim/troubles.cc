@@ -12,9 +12,21 @@ namespace berth::sim {
 
 using apis::compute::kMachinePoolKind;
 
+namespace {
+
+// A leader that is away for longer has lost its lease by everybody's clock.
+constexpr Duration kLosesTheLease = Duration::Millis(3500);
+
+}  // namespace
+
 std::string Troubles::NameOf(const std::string& uid) const {
   const PlacedFact* fact = world_.truth().Find(uid);
   return fact == nullptr ? uid : fact->key.name;
+}
+
+bool Troubles::IsProbe(const std::string& uid) const {
+  const PlacedFact* fact = world_.truth().Find(uid);
+  return fact != nullptr && sim::IsProbe(*fact);
 }
 
 bool Troubles::IsInGroup(const std::string& uid) const {
@@ -52,6 +64,7 @@ void Troubles::Begin() {
   Repeat(scenario.power_cut, &Troubles::CutSomePower);
   Repeat(scenario.pause_poollet, &Troubles::PauseSomePoollet);
   Repeat(scenario.pause_server, &Troubles::PauseServer);
+  Repeat(scenario.cut_server, &Troubles::CutServer);
   Repeat(scenario.partition, &Troubles::CutOffSome);
   Repeat(scenario.slow_link, &Troubles::SlowSomeLink);
   Repeat(scenario.drop_connection, &Troubles::DropSomeConnection);
@@ -70,7 +83,12 @@ void Troubles::End() {
   world_.SetFaults({});
   world_.network().HealAll();
   cut_off_.clear();
-  if (world_.server_loop().paused()) world_.server_loop().Resume();
+  world_.ServersAreDisturbed();
+  for (const auto& seat : world_.seats()) {
+    seat->link.Heal();
+    seat->is_isolated = false;
+    if (seat->loop.paused()) seat->loop.Resume();
+  }
   for (const auto& host : world_.hosts()) {
     host->state().options().faults = {};
     host->state().options().faults.boot_fails = BootFails(0);
@@ -80,7 +98,9 @@ void Troubles::End() {
     world_.Trouble(*host);
     if (!IsGone(*host)) world_.StartHost(*host);
   }
-  if (world_.server_process() == nullptr) world_.StartServer();
+  for (const auto& seat : world_.seats()) {
+    if (seat->process == nullptr) world_.StartServer(*seat);
+  }
   if (world_.incarnation() > 1) world_.At(Duration::Seconds(5), [this] { TurnOffGone(); });
 }
 
@@ -143,43 +163,87 @@ void Troubles::NoteServerDeath(ServerProcess& server) {
   }
 }
 
+// Of several servers the next one leads; something waits for it.
+void Troubles::LoseLeader(Seat& seat) {
+  if (!world_.is_shared()) return;
+  world_.LeaderIsLost(seat);
+  // After what happens now.
+  world_.Soon([this] { users_.CreateProbe(); });
+}
+
 void Troubles::CrashServer(std::string_view when) {
-  ServerProcess* server = world_.server();
+  ServerProcess* server = world_.leader();
   if (server == nullptr || !is_on_) return;
+  Seat& seat = world_.SeatOf(*server);
   NoteServerDeath(*server);
-  world_.SayFault(fmt::format("the server {}", when));
-  world_.KillServer();
+  world_.SayFault(fmt::format("the {} {}", seat.node, when));
+  LoseLeader(seat);
+  world_.KillServer(seat);
   accepted_.clear();
   bound_.clear();
-  world_.At(Between(100, random_.Chance(0.2) ? 30'000 : 3'000), [this] {
-    if (world_.server_process() == nullptr) world_.StartServer();
+  world_.At(Between(100, random_.Chance(0.2) ? 30'000 : 3'000), [this, &seat] {
+    if (seat.process == nullptr) world_.StartServer(seat);
   });
 }
 
 void Troubles::PauseServer() {
-  if (world_.server() == nullptr) return;
-  const Duration time = Between(1'000, 40'000);
-  world_.SayFault(fmt::format("the server sleeps for {}", FormatDuration(time)));
-  world_.server_loop().Pause();
-  world_.network().Pause(kServerNode);
+  ServerProcess* server = world_.leader();
+  if (server == nullptr) return;
+  Seat& seat = world_.SeatOf(*server);
+  const Duration time = Between(1'000, world_.is_shared() ? 12'000 : 40'000);
+  world_.SayFault(fmt::format("the {} sleeps for {}", seat.node, FormatDuration(time)));
+  world_.ServersAreDisturbed();
+  if (time > kLosesTheLease) LoseLeader(seat);
+  seat.loop.Pause();
+  world_.network().Pause(seat.node);
   world_.TroubleForAll();
-  world_.At(time, [this] {
-    if (!world_.server_loop().paused()) return;
-    world_.network().Resume(kServerNode);
-    world_.server_loop().Resume();
+  world_.At(time, [this, &seat] {
+    if (!seat.loop.paused()) return;
+    world_.network().Resume(seat.node);
+    seat.loop.Resume();
+    world_.TroubleForAll();
+  });
+}
+
+// From the store: it loses its lease, and does not know yet. From the hosts: they wait for it, as
+// nobody else may lead. From both: as if its cable was pulled.
+void Troubles::CutServer() {
+  ServerProcess* server = world_.leader();
+  if (server == nullptr) return;
+  Seat& seat = world_.SeatOf(*server);
+  if (seat.link.is_cut() || seat.is_isolated) return;
+  const uint64_t what = random_.Below(3);
+  const bool from_store = what != 0;
+  const bool from_hosts = what != 1;
+  const Duration time = Between(1'000, 12'000);
+  world_.SayFault(fmt::format("the {} is cut off from {} for {}",
+                              seat.node,
+                              !from_store   ? "the hosts"
+                              : !from_hosts ? "the store"
+                                            : "everything",
+                              FormatDuration(time)));
+  world_.ServersAreDisturbed();
+  if (from_store && time > kLosesTheLease) LoseLeader(seat);
+  if (from_store) seat.link.Cut();
+  if (from_hosts) world_.network().Isolate(seat.node);
+  seat.is_isolated = from_hosts;
+  world_.TroubleForAll();
+  world_.At(time, [this, &seat] {
+    seat.link.Heal();
+    if (std::exchange(seat.is_isolated, false)) world_.network().Rejoin(seat.node);
     world_.TroubleForAll();
   });
 }
 
 void Troubles::SecondLeader() {
-  ServerProcess* server = world_.server();
+  ServerProcess* server = world_.leader();
   if (server == nullptr || server->has_second_scheduler()) return;
   world_.SayFault("a second scheduler leads");
   server->StartSecondScheduler();
   world_.At(Between(3'000, 20'000), [this, start = server->cluster().start] {
-    ServerProcess* now = world_.server();
+    ServerProcess* now = world_.leader();
     if (now == nullptr || now->cluster().start != start) return;
-    const Status stopped = world_.RunOn(world_.server_loop(), now->StopSecondScheduler());
+    const Status stopped = world_.RunOn(now->loop(), now->StopSecondScheduler());
     CHECK(stopped.ok()) << stopped;
   });
 }
@@ -207,7 +271,7 @@ void Troubles::Restore() {
   leaving_.clear();
   moved_.clear();
   term_ = 0;
-  world_.StartServer();
+  world_.StartServer(*world_.seats().front());
 }
 
 // ---- Hosts.
@@ -270,18 +334,21 @@ void Troubles::CutOff(HostProcess& host, Duration time) {
   if (!cut_off_.insert(host.index()).second) return;
   world_.SayFault(fmt::format("{} is cut off for {}", host.name(), FormatDuration(time)));
   world_.Trouble(host);
-  if (random_.Chance(0.7)) {
-    world_.network().Partition(host.name(), kServerNode);
-  } else if (random_.Chance(0.5)) {
-    world_.network().Block(host.name(), kServerNode);
-  } else {
-    world_.network().Block(kServerNode, host.name());
+  const bool is_deaf_and_dumb = random_.Chance(0.7);
+  const bool is_dumb = is_deaf_and_dumb || random_.Chance(0.5);
+  for (const auto& seat : world_.seats()) {
+    if (is_dumb) world_.network().Block(host.name(), seat->node);
+    if (is_deaf_and_dumb || !is_dumb) world_.network().Block(seat->node, host.name());
   }
   world_.At(time, [this, &host] {
     if (cut_off_.erase(host.index()) == 0) return;
-    world_.network().Heal(host.name(), kServerNode);
+    Reconnect(host);
     world_.Trouble(host);
   });
+}
+
+void Troubles::Reconnect(const HostProcess& host) {
+  for (const auto& seat : world_.seats()) world_.network().Heal(host.name(), seat->node);
 }
 
 void Troubles::CutOffSome() {
@@ -296,9 +363,13 @@ void Troubles::SlowSomeLink() {
   const Duration extra = Between(50, 1'200);
   world_.SayFault(fmt::format("{} is slow by {}", host->name(), FormatDuration(extra)));
   world_.Trouble(*host);
-  world_.network().SetDelay(host->name(), kServerNode, extra);
+  for (const auto& seat : world_.seats()) {
+    world_.network().SetDelay(host->name(), seat->node, extra);
+  }
   world_.At(Between(5'000, 30'000), [this, host] {
-    world_.network().SetDelay(host->name(), kServerNode, Duration());
+    for (const auto& seat : world_.seats()) {
+      world_.network().SetDelay(host->name(), seat->node, Duration());
+    }
     world_.Trouble(*host);
   });
 }
@@ -308,7 +379,9 @@ void Troubles::DropSomeConnection() {
   if (host == nullptr) return;
   world_.SayFault(fmt::format("the connection of {} breaks", host->name()));
   world_.Trouble(*host);
-  world_.network().ResetConnections(host->name(), kServerNode);
+  for (const auto& seat : world_.seats()) {
+    world_.network().ResetConnections(host->name(), seat->node);
+  }
 }
 
 void Troubles::CrashSomeRuntime() {
@@ -423,7 +496,7 @@ void Troubles::Answered(const fleet::Offer& offer, const fleet::Answer& answer) 
     world_.Soon([this] { CrashServer("crashes after an answer"); });
   } else if (IsInGroup(uid) && Chance(scenario.crash_in_group)) {
     world_.Soon([this] { CrashServer("crashes while a group is placed"); });
-  } else if (Chance(scenario.edit_before_bind)) {
+  } else if (Chance(IsProbe(uid) ? 0 : scenario.edit_before_bind)) {
     spoilt_.insert(uid);
     world_.SayFault(fmt::format("{} is changed before it is bound", NameOf(uid)));
     if (random_.Chance(0.5)) {
@@ -449,10 +522,12 @@ BindFault Troubles::BindBegins(const std::vector<client::BindRequest>& requests)
   if (Chance(scenario.crash_in_bind)) {
     world_.Soon([this] { CrashServer("crashes in a commit"); });
   } else if (Chance(scenario.bind_answer_lost)) {
+    world_.ServersAreDisturbed();
     world_.SayFault("the answer to a bind is lost");
     world_.branches().Reach(Branch::kBindOutcomeUnknown);
     return BindFault::kLoseAnswer;
   } else if (Chance(scenario.bind_slow)) {
+    world_.ServersAreDisturbed();
     world_.SayFault("a bind is slow");
     return BindFault::kSlow;
   }
@@ -523,11 +598,13 @@ void Troubles::MoveClaimed(const std::string& uid, bool is_claimed) {
   HostProcess* host = fact == nullptr ? nullptr : world_.HostOf(fact->pool_uid);
   if (!is_on_ || host == nullptr || !cut_off_.contains(host->index())) return;
   if (!slowed_.insert(fact->pool_uid).second || !random_.Chance(0.5)) return;
-  world_.server()->binder().SlowUnbinds(Between(1'000, 8'000));
+  if (ServerProcess* leader = world_.leader()) {
+    leader->binder().SlowUnbinds(Between(1'000, 8'000));
+  }
   world_.Soon([this, host] {
     if (cut_off_.erase(host->index()) == 0) return;
     world_.SayFault(host->name() + " returns while it is being given up");
-    world_.network().Heal(host->name(), kServerNode);
+    Reconnect(*host);
   });
 }
 

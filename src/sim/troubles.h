@@ -60,6 +60,8 @@ class Troubles final : public Moments {
   void CutSomePower();
   void PauseSomePoollet();
   void PauseServer();
+  void CutServer();
+  void LoseLeader(Seat& seat);
   void CutOffSome();
   void SlowSomeLink();
   void DropSomeConnection();
@@ -76,6 +78,7 @@ class Troubles final : public Moments {
   void NoteServerDeath(ServerProcess& server);
   void CrashPoollet(size_t host, std::string_view when);
   void CutOff(HostProcess& host, Duration time);
+  void Reconnect(const HostProcess& host);
   HostProcess* PickHost();
   Duration Between(int64_t low_ms, int64_t high_ms) {
     return Duration::Millis(random_.Between(low_ms, high_ms));
@@ -83,6 +86,7 @@ class Troubles final : public Moments {
   double BootFails(double chance) const { return world_.broken() == Broken::kNoBoot ? 1 : chance; }
   bool Chance(double chance) { return is_on_ && chance > 0 && random_.Chance(chance); }
   std::string NameOf(const std::string& uid) const;
+  bool IsProbe(const std::string& uid) const;
   bool IsInGroup(const std::string& uid) const;
   static bool HasCopy(HostProcess& host, const std::string& uid);
 

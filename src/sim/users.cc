@@ -62,44 +62,47 @@ meta::Object Priority(std::string_view name, int32_t value, std::string_view pre
 
 }  // namespace
 
-client::Client& Users::client() { return world_.server()->client(); }
+client::Client* Users::client() { return &world_.server()->client(); }
 
 // The outcome of a request is known to nobody if the server dies meanwhile.
 void Users::Send(std::string_view what, rt::Task<Status> request) {
-  world_.server()->requests().Spawn(what, std::move(request));
+  world_.Send(what, std::move(request));
 }
 
-rt::Task<Status> Users::PatchObject(const meta::KindInfo* kind,
+rt::Task<Status> Users::PatchObject(client::Client* client,
+                                    const meta::KindInfo* kind,
                                     client::ObjectKey key,
                                     std::string body,
                                     client::Subresource subresource) {
   client::WriteOptions options;
   options.subresource = subresource;
-  (void)co_await client().Patch(
+  (void)co_await client->Patch(
       *kind, std::move(key), client::PatchType::kMerge, std::move(body), options);
   co_return OkStatus();
 }
 
-rt::Task<Status> Users::EditObject(std::string uid,
+rt::Task<Status> Users::EditObject(client::Client* client,
+                                   std::string uid,
                                    const meta::KindInfo* kind,
                                    client::ObjectKey key,
                                    std::string body) {
-  (void)co_await client().Patch(
+  (void)co_await client->Patch(
       *kind, std::move(key), client::PatchType::kMerge, std::move(body), client::WriteOptions());
   editing_.erase(uid);
   co_return OkStatus();
 }
 
-rt::Task<Status> Users::DeleteObject(const meta::KindInfo* kind,
+rt::Task<Status> Users::DeleteObject(client::Client* client,
+                                     const meta::KindInfo* kind,
                                      client::ObjectKey key,
                                      client::DeleteOptions options) {
-  (void)co_await client().Delete(*kind, std::move(key), std::move(options));
+  (void)co_await client->Delete(*kind, std::move(key), std::move(options));
   co_return OkStatus();
 }
 
-rt::Task<Status> Users::CreateObjects(std::vector<meta::Object> objects) {
+rt::Task<Status> Users::CreateObjects(client::Client* client, std::vector<meta::Object> objects) {
   for (meta::Object& object : objects) {
-    (void)co_await client().Create(std::move(object), client::WriteOptions());
+    (void)co_await client->Create(std::move(object), client::WriteOptions());
   }
   co_return OkStatus();
 }
@@ -127,7 +130,8 @@ void Users::Begin() {
     if (i % 2 == 0) set.spec.on_pool_loss = std::string(apis::core::kOnPoolLossReplace);
     objects.push_back(meta::Object::Of(apis::berth_dev::kMachineSetKind, std::move(set)));
   }
-  const Status made = world_.RunOn(world_.server_loop(), CreateObjects(std::move(objects)));
+  const Status made =
+      world_.RunOn(world_.server()->loop(), CreateObjects(client(), std::move(objects)));
   CHECK(made.ok()) << made;
 
   const Scenario& scenario = world_.scenario();
@@ -221,7 +225,18 @@ void Users::CreateMachine() {
   }
   machine.spec.placement = placement;
   objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
-  Send("sim.create", CreateObjects(std::move(objects)));
+  Send("sim.create", CreateObjects(client(), std::move(objects)));
+}
+
+void Users::CreateProbe() {
+  if (world_.server() == nullptr) return;
+  apis::compute::Machine machine;
+  machine.metadata.namespace_ = kNamespace;
+  machine.metadata.name = fmt::format("probe-{}", ++last_name_);
+  machine.spec.machine_class_ref.name = kClasses[0];
+  std::vector<meta::Object> objects;
+  objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
+  Send("sim.create", CreateObjects(client(), std::move(objects)));
 }
 
 // It takes half of a host: somewhere others have to go for it.
@@ -238,7 +253,7 @@ void Users::CreateUrgent() {
   machine.spec.placement->priority_class_name = std::string(kUrgent);
   std::vector<meta::Object> objects;
   objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
-  Send("sim.create", CreateObjects(std::move(objects)));
+  Send("sim.create", CreateObjects(client(), std::move(objects)));
 }
 
 // One more group, or one less if there are enough.
@@ -253,7 +268,7 @@ void Users::GroupUp() {
     for (const auto& [uid, fact] : world_.truth().placed()) {
       if (fact.group == group->first) world_.AskDeletion(uid);
     }
-    return Send("sim.ungroup", DeleteGroup(group->first, std::move(group->second)));
+    return Send("sim.ungroup", DeleteGroup(client(), group->first, std::move(group->second)));
   }
   apis::berth_dev::MachineGroup group;
   group.metadata.namespace_ = kNamespace;
@@ -272,16 +287,18 @@ void Users::GroupUp() {
         apis::core::LocalObjectReference{.name = group.metadata.name};
     objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
   }
-  Send("sim.group", CreateObjects(std::move(objects)));
+  Send("sim.group", CreateObjects(client(), std::move(objects)));
 }
 
-rt::Task<Status> Users::DeleteGroup(std::string group, std::vector<client::ObjectKey> members) {
+rt::Task<Status> Users::DeleteGroup(client::Client* client,
+                                    std::string group,
+                                    std::vector<client::ObjectKey> members) {
   const client::DeleteOptions options;
   for (const client::ObjectKey& member : members) {
-    (void)co_await client().Delete(kMachineKind, member, options);
+    (void)co_await client->Delete(kMachineKind, member, options);
   }
   const client::ObjectKey key{.namespace_ = kNamespace, .name = group};
-  (void)co_await client().Delete(apis::berth_dev::kMachineGroupKind, key, options);
+  (void)co_await client->Delete(apis::berth_dev::kMachineGroupKind, key, options);
   co_return OkStatus();
 }
 
@@ -308,12 +325,12 @@ void Users::Delete(const std::string& uid, client::Force force) {
   client::DeleteOptions options;
   options.uid = uid;
   options.force = force;
-  Send("sim.delete", DeleteObject(fact->kind, fact->key, options));
+  Send("sim.delete", DeleteObject(client(), fact->kind, fact->key, options));
 }
 
 void Users::DeleteSome() {
   const PlacedFact* fact = Pick([](const PlacedFact& one) {
-    return one.set_uid.empty() && !one.is_deleting && one.kind == &kMachineKind;
+    return one.set_uid.empty() && !one.is_deleting && one.kind == &kMachineKind && !IsProbe(one);
   });
   if (fact == nullptr) return;
   const std::string volume = fact->key.name + "-data";
@@ -329,7 +346,7 @@ void Users::DeleteRogue() {
   const PlacedFact* fact =
       Pick([](const PlacedFact& one) { return one.set_uid.empty() && !one.is_deleting; });
   if (fact == nullptr) return;
-  Send("sim.rogue", DeleteObject(fact->kind, fact->key, client::DeleteOptions()));
+  Send("sim.rogue", DeleteObject(client(), fact->kind, fact->key, client::DeleteOptions()));
 }
 
 // By force goes what a host that is away keeps.
@@ -358,7 +375,8 @@ void Users::Edit(const std::string& uid) {
       turns ? fmt::format(R"(,"spec":{{"power":"{}"}})", fact->is_on ? "Off" : "On")
             : std::string();
   Send("sim.edit",
-       EditObject(uid,
+       EditObject(client(),
+                  uid,
                   fact->kind,
                   fact->key,
                   fmt::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}{}}})",
@@ -378,7 +396,8 @@ void Users::Cordon(const std::string& pool, bool is_cordoned) {
   if (world_.server() == nullptr) return;
   for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
     Send("sim.cordon",
-         PatchObject(kind,
+         PatchObject(client(),
+                     kind,
                      {"", pool},
                      fmt::format(R"({{"spec":{{"unschedulable":{}}}}})", is_cordoned),
                      client::Subresource::kNone));
@@ -395,7 +414,8 @@ void Users::CordonSome() {
 
 void Users::Release(const PlacedFact& fact, std::string_view why) {
   Send("sim.release",
-       PatchObject(fact.kind,
+       PatchObject(client(),
+                   fact.kind,
                    fact.key,
                    fmt::format(R"({{"status":{{"placement":{{"release":"{}"}}}}}})", why),
                    client::Subresource::kStatus));
@@ -434,7 +454,8 @@ void Users::ScaleSome() {
   const auto most = static_cast<int64_t>(world_.scenario().machines / 2 / world_.scenario().sets);
   const int64_t replicas = random_.Between(most / 2, most);
   Send("sim.scale",
-       PatchObject(&apis::berth_dev::kMachineSetKind,
+       PatchObject(client(),
+                   &apis::berth_dev::kMachineSetKind,
                    set->second.key,
                    fmt::format(R"({{"spec":{{"replicas":{}}}}})", replicas),
                    client::Subresource::kNone));
@@ -461,7 +482,8 @@ void Users::Annotate(const std::string& pool, std::string_view annotation) {
   if (world_.server() == nullptr) return;
   for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
     Send("sim.annotate",
-         PatchObject(kind,
+         PatchObject(client(),
+                     kind,
                      {"", pool},
                      fmt::format(R"({{"metadata":{{"annotations":{{"{}":"true"}}}}}})", annotation),
                      client::Subresource::kNone));
@@ -471,7 +493,7 @@ void Users::Annotate(const std::string& pool, std::string_view annotation) {
 void Users::DeletePool(const std::string& pool) {
   if (world_.server() == nullptr) return;
   for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
-    Send("sim.delete_pool", DeleteObject(kind, {"", pool}, client::DeleteOptions()));
+    Send("sim.delete_pool", DeleteObject(client(), kind, {"", pool}, client::DeleteOptions()));
   }
 }
 

@@ -19,6 +19,11 @@ namespace berth::sim {
 
 inline constexpr char kNamespace[] = "default";
 
+// Whether it waits to show that something is placed: nobody else touches it.
+inline bool IsProbe(const PlacedFact& fact) {
+  return fact.key.name.starts_with("probe-") && fact.pool_uid.empty();
+}
+
 class Users {
  public:
   explicit Users(World& world) : world_(world), random_(world.seed() ^ 0x7573657273ULL) {}
@@ -35,6 +40,8 @@ class Users {
   void DeletePool(const std::string& pool);
   // The host of the pool is off, and nothing of it runs.
   void SayOff(const std::string& pool);
+  // A machine that any pool takes.
+  void CreateProbe();
   // Takes everything off the pool's hands by force.
   void ForceEverythingFrom(const std::string& pool_uid);
 
@@ -62,20 +69,26 @@ class Users {
   const PlacedFact* Pick(const std::function<bool(const PlacedFact&)>& wanted);
   const PoolFact* PickPool();
   size_t lone_machines() const;
-  client::Client& client();
-  rt::Task<Status> PatchObject(const meta::KindInfo* kind,
+  // Of the server that gets the next request.
+  client::Client* client();
+  rt::Task<Status> PatchObject(client::Client* client,
+                               const meta::KindInfo* kind,
                                client::ObjectKey key,
                                std::string body,
                                client::Subresource subresource);
-  rt::Task<Status> EditObject(std::string uid,
+  rt::Task<Status> EditObject(client::Client* client,
+                              std::string uid,
                               const meta::KindInfo* kind,
                               client::ObjectKey key,
                               std::string body);
-  rt::Task<Status> DeleteObject(const meta::KindInfo* kind,
+  rt::Task<Status> DeleteObject(client::Client* client,
+                                const meta::KindInfo* kind,
                                 client::ObjectKey key,
                                 client::DeleteOptions options);
-  rt::Task<Status> CreateObjects(std::vector<meta::Object> objects);
-  rt::Task<Status> DeleteGroup(std::string group, std::vector<client::ObjectKey> members);
+  rt::Task<Status> CreateObjects(client::Client* client, std::vector<meta::Object> objects);
+  rt::Task<Status> DeleteGroup(client::Client* client,
+                               std::string group,
+                               std::vector<client::ObjectKey> members);
 
   World& world_;
   Random random_;

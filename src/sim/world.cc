@@ -78,9 +78,14 @@ World::World(const Scenario& scenario,
       network_(loop_, NetworkOptions()),
       scheme_(apis::AllKinds(), {"ironcore.dev", "OpenKCM.dev"}),
       authority_(authority),
-      entropy_(std::make_unique<SeededEntropy>(seed)),
-      server_loop_(loop_, kServerNode, DrawClock(random_, scenario.clock_skew)) {
-  network_.AddNode(kServerNode, server_loop_);
+      entropy_(std::make_unique<SeededEntropy>(seed)) {
+  const auto servers = static_cast<size_t>(scenario.servers);
+  for (size_t i = 0; i < servers; ++i) {
+    const std::string node = i == 0 ? "server" : fmt::format("server-{}", i + 1);
+    seats_.push_back(std::make_unique<Seat>(
+        loop_, node, DrawClock(random_, scenario.clock_skew), seed * 31 + i));
+    network_.AddNode(node, seats_.back()->loop);
+  }
   checkers_.push_back(std::make_unique<DurableChecker>(*this, acknowledged_));
   // Before capacity: a binding that changes its pool may also be one too many there.
   checkers_.push_back(std::make_unique<BoundOnceChecker>(*this));
@@ -88,9 +93,21 @@ World::World(const Scenario& scenario,
   checkers_.push_back(std::make_unique<OneCopyChecker>(*this));
   checkers_.push_back(std::make_unique<AskedChecker>(*this));
   checkers_.push_back(std::make_unique<ReasonChecker>(*this));
-  auto watch = std::make_unique<WatchChecker>(*this);
-  watch_checker_ = watch.get();
-  checkers_.push_back(std::move(watch));
+  for (size_t i = 0; i < servers; ++i) {
+    auto watch =
+        std::make_unique<WatchChecker>(*this,
+                                       servers > 1 ? WatchChecker::Overwritten::kMayBeMissing
+                                                   : WatchChecker::Overwritten::kIsShown);
+    watch_checkers_.push_back(watch.get());
+    checkers_.push_back(std::move(watch));
+  }
+  auto one_leader = std::make_unique<OneLeaderChecker>(*this);
+  one_leader_checker_ = one_leader.get();
+  checkers_.push_back(std::move(one_leader));
+  auto failover = std::make_unique<FailoverChecker>(*this);
+  failover_checker_ = failover.get();
+  checkers_.push_back(std::move(failover));
+  if (servers > 1) shared_ = std::make_unique<SharedStore>(loop_);
   At(Duration::Seconds(1), [this] { Tick(); });
 }
 
@@ -188,8 +205,14 @@ Time World::LastTrouble(const HostProcess& host) const {
   return found == trouble_.end() ? Time() : found->second;
 }
 
+void World::Trouble(const HostProcess& host) {
+  trouble_[host.index()] = now();
+  host_trouble_ = now();
+  failover_checker_->Excuse();
+}
+
 void World::TroubleForAll() {
-  for (const auto& host : hosts_) Trouble(*host);
+  for (const auto& host : hosts_) trouble_[host->index()] = now();
 }
 
 // ---- Running.
@@ -202,6 +225,13 @@ void World::AfterStep() {
 }
 
 void World::Tick() {
+  if (is_shared()) {
+    ServerProcess* serving = leader();
+    const bool is_well = serving != nullptr && IsWell(SeatOf(*serving));
+    const uint64_t life = is_well ? serving->life() : 0;
+    if (life != serving_life_) serving_since_ = is_well ? std::optional(now()) : std::nullopt;
+    serving_life_ = life;
+  }
   for (const auto& checker : checkers_) checker->OnTick();
   for (const auto& host : hosts_) dirty_.insert(host->index());
   At(Duration::Seconds(1), [this] { Tick(); });
@@ -237,55 +267,6 @@ void World::RunUntil(Time until) {
   }
 }
 
-// ---- Life of the server.
-
-void World::SetFaults(store::StoreFaults faults) {
-  store_faults_ = faults;
-  if (server_ != nullptr) server_->SetFaults(faults);
-}
-
-void World::StartServer() {
-  CHECK(server_ == nullptr);
-  network_.Restart(kServerNode);
-  server_ = std::make_unique<ServerProcess>(ServerProcess::Deps{.loop = server_loop_,
-                                                                .network = network_,
-                                                                .disk = disk_,
-                                                                .scheme = scheme_,
-                                                                .authority = authority_,
-                                                                .entropy = *entropy_,
-                                                                .acknowledged = acknowledged_,
-                                                                .reader = *this,
-                                                                .moments = *moments_},
-                                            ServerProcess::Options{.seed = seed_ * 1000 + ++starts_,
-                                                                   .faults = store_faults_,
-                                                                   .broken = broken_,
-                                                                   .rewound = rewound_});
-  const Status started = RunOn(server_loop_, server_->Start());
-  CHECK(started.ok()) << "seed " << seed_ << ": the server does not start: " << started;
-  serving_since_ = now();
-  incarnation_ = server_->cluster().incarnation;
-  TroubleForAll();
-  Say(fmt::format("the server runs: start {}, incarnation {}",
-                  server_->cluster().start,
-                  server_->cluster().incarnation));
-  server_->requests().Spawn("sim.watch", watch_checker_->Follow(&server_->client()));
-  // The store may be older than a host: its operator lets it join again.
-  if (std::exchange(rewound_, std::nullopt)) {
-    for (const auto& host : hosts_) Enrol(host->name());
-  }
-}
-
-void World::KillServer() {
-  if (server_ == nullptr || server_loop_.paused()) return;
-  network_.Crash(kServerNode, net::CrashStyle::kReset);
-  serving_since_.reset();
-  const Status killed = RunOn(server_loop_, server_->Kill());
-  CHECK(killed.ok()) << killed;
-  server_.reset();
-  TroubleForAll();
-  if (broken_ == Broken::kLostWrite) LosePartOfDisk();
-}
-
 // As a disk that says "written" too early.
 void World::LosePartOfDisk() {
   constexpr int kLost = 20;
@@ -308,9 +289,10 @@ bool World::BackupKnows(const HostProcess& host) const {
 }
 
 void World::RestoreBackup() {
-  const client::ClusterIdentity replaced = server_->cluster();
-  KillServer();
-  if (server_ != nullptr) return;  // paused
+  Seat& seat = *seats_.front();
+  const client::ClusterIdentity replaced = seat.process->cluster();
+  KillServer(seat);
+  if (seat.process != nullptr) return;  // paused
   for (const auto& [uid, fact] : truth_.placed()) {
     const PlacedFact* then = backup_truth_.Find(uid);
     const bool is_lost = then == nullptr || then->pool_uid != fact.pool_uid ||
@@ -341,6 +323,7 @@ void World::AddHost(const std::string& name, const std::string& pools, bool is_f
   options.index = hosts_.size();
   options.name = name;
   options.pools = pools;
+  for (const auto& seat : seats_) options.servers.push_back(AddressOf(seat->node));
   options.seed = seed_ * 7919 + options.index;
   options.clock_parts_per_million = DrawClock(random_, scenario_.clock_skew);
   options.fake = runtime::DefaultFakeHost();
@@ -370,8 +353,9 @@ void World::AddHost(const std::string& name, const std::string& pools, bool is_f
 }
 
 void World::Enrol(const std::string& host) {
+  ServerProcess* process = server();
   const Status enrolled =
-      RunOn(server_loop_, WriteHostRecord(&server_->client(), host, loop_.WallNow()));
+      RunOn(process->loop(), WriteHostRecord(&process->client(), host, loop_.WallNow()));
   CHECK(enrolled.ok()) << enrolled;
 }
 
@@ -393,18 +377,6 @@ void World::KillHost(HostProcess& host, net::CrashStyle style) {
   network_.Crash(host.name(), style);
   const Status killed = RunOn(host.loop(), host.Kill());
   CHECK(killed.ok()) << killed;
-}
-
-void World::KillEverything() {
-  ClearAgenda();
-  urgent_.clear();
-  network_.HealAll();
-  if (server_loop_.paused()) server_loop_.Resume();
-  KillServer();
-  for (const auto& host : hosts_) {
-    if (host->loop().paused()) host->loop().Resume();
-    KillHost(*host, net::CrashStyle::kReset);
-  }
 }
 
 uint64_t World::Hash() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A World is a server and its hosts on one simulated loop, and everything that can be done to them
-// from outside: kill, start, pause, cut off, restore. It is driven from outside the loop; what is
-// decided inside an event is done right after it (Soon).
+// A World is a server, or several that share a store, and their hosts on one simulated loop, and
+// everything that can be done to them from outside: kill, start, pause, cut off, restore. It is
+// driven from outside the loop; what is decided inside an event is done right after it (Soon).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,10 @@
 #include "sim/broken.h"
 #include "sim/checkers.h"
 #include "sim/host_process.h"
+#include "sim/leader_checkers.h"
 #include "sim/scenario.h"
 #include "sim/server_process.h"
+#include "sim/shared_store.h"
 #include "sim/sight.h"
 #include "sim/trace.h"
 
@@ -39,6 +41,19 @@ struct Violation {
   std::string checker;
   std::string what;
   Time at;
+};
+
+// Where a server runs, one life after the other.
+struct Seat {
+  Seat(rt::SimLoop& world, std::string name, int64_t clock, uint64_t seed)
+      : node(std::move(name)), loop(world, node, clock), link(seed) {}
+
+  const std::string node;
+  ProcessLoop loop;
+  StoreLink link;            // to a store that is shared
+  bool is_isolated = false;  // hosts do not reach it
+  std::unique_ptr<ServerProcess> process;
+  std::optional<Time> serving_since;
 };
 
 class World final : public Sight, private StoreReader {
@@ -57,8 +72,10 @@ class World final : public Sight, private StoreReader {
   }
 
   // Life. All are called from outside the loop.
-  void StartServer();
-  void KillServer();
+  // Starts what is to be there before hosts are: one server, or all, of which one leads.
+  void StartServers();
+  void StartServer(Seat& seat);
+  void KillServer(Seat& seat);
   void AddHost(const std::string& name, const std::string& pools, bool is_foreign);
   void StartHost(HostProcess& host);
   void KillHost(HostProcess& host, net::CrashStyle style);
@@ -69,6 +86,9 @@ class World final : public Sight, private StoreReader {
   bool BackupKnows(const HostProcess& host) const;
   // REQUIRES: the server runs.
   void RestoreBackup();
+  // All of them; then what the store has is compared with what they acknowledged.
+  void KillServers();
+  void CheckStore();
   void KillEverything();
 
   // Runs until `until` or a violation; what is on the agenda is done on the way.
@@ -85,8 +105,10 @@ class World final : public Sight, private StoreReader {
   void Say(std::string line) { trace_.Add(loop_.Now(), line); }
   // Something went wrong on purpose.
   void SayFault(std::string line);
-  void Trouble(const HostProcess& host) { trouble_[host.index()] = loop_.Now(); }
+  void Trouble(const HostProcess& host);
   void TroubleForAll();
+  // Sends what was made for the client of server().
+  void Send(std::string_view what, rt::Task<Status> request);
   void AskDeletion(const std::string& uid) { asked_.insert(uid); }
   void SetFaults(store::StoreFaults faults);
 
@@ -102,10 +124,18 @@ class World final : public Sight, private StoreReader {
   uint64_t incarnation() const override { return incarnation_; }
   void Fail(std::string_view checker, std::string what) override;
 
-  // The server if it runs and is not paused: then requests can be sent.
-  ServerProcess* server() { return server_loop_.paused() ? nullptr : server_.get(); }
-  ServerProcess* server_process() { return server_.get(); }
-  ProcessLoop& server_loop() { return server_loop_; }
+  // A server that can be sent requests, the next one in turn; null if none can.
+  ServerProcess* server();
+  // The server that has the hosts and is not paused, the latest that does; null if none is.
+  ServerProcess* leader();
+  Seat& SeatOf(const ServerProcess& process);
+  std::span<const std::unique_ptr<Seat>> seats() const { return seats_; }
+  bool is_shared() const { return shared_ != nullptr; }
+  // Something is about to happen to the leader, which loses it; or to any server, so that nobody
+  // can promise anything.
+  void LeaderIsLost(Seat& seat);
+  void ServersAreDisturbed() { failover_checker_->Excuse(); }
+  const FailoverChecker& failovers() const { return *failover_checker_; }
   rt::SimLoop& loop() { return loop_; }
   net::SimNetwork& network() { return network_; }
   Random& random() { return random_; }
@@ -126,6 +156,11 @@ class World final : public Sight, private StoreReader {
   void Changed(const store::WatchBatch& batch) override;
 
   void Enrol(const std::string& host);
+  void WatchStore();
+  rt::Task<Status> FollowStore();
+  void Started(Seat& seat, uint64_t life, const Status& status);
+  void StartAnew(Seat& seat, uint64_t life, std::string why);
+  bool IsWell(const Seat& seat) const;
   void LosePartOfDisk();
   void Tell(const Truth::Change& change);
   void AfterStep();
@@ -141,7 +176,6 @@ class World final : public Sight, private StoreReader {
   const meta::Scheme scheme_;
   const pki::CertificateAuthority& authority_;
   std::unique_ptr<pki::Entropy> entropy_;
-  ProcessLoop server_loop_;
   Moments* moments_ = nullptr;
   std::function<HostProcess::Hooks(size_t)> host_hooks_;
 
@@ -158,15 +192,22 @@ class World final : public Sight, private StoreReader {
   std::vector<std::unique_ptr<HostProcess>> hosts_;
   std::set<size_t> dirty_;  // hosts whose runtime has changed
   std::map<size_t, Time> trouble_;
-  std::unique_ptr<ServerProcess> server_;
+  std::unique_ptr<SharedStore> shared_;  // null: the one server has its own
+  std::unique_ptr<rt::TaskScope> following_;
+  std::vector<std::unique_ptr<Seat>> seats_;
+  size_t door_ = 0;  // whose turn it is
   std::optional<ServerProcess::Options::Rewound> rewound_;
   store::StoreFaults store_faults_;
   std::optional<Time> serving_since_;
+  uint64_t serving_life_ = 0;
+  Time host_trouble_;  // the last of any single host
   uint64_t starts_ = 0;
   uint64_t incarnation_ = 1;
 
   std::vector<std::unique_ptr<Checker>> checkers_;
-  WatchChecker* watch_checker_ = nullptr;
+  std::vector<WatchChecker*> watch_checkers_;  // one per server
+  OneLeaderChecker* one_leader_checker_ = nullptr;
+  FailoverChecker* failover_checker_ = nullptr;
   Branches branches_;
   Trace trace_;
   uint64_t faults_ = 0;

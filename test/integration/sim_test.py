@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs seeds of the simulation, each twice, and wants every named branch to be reached.
 
-usage: sim_test.py FIRST..LAST [--scenario FILE] [--some-branches]
+usage: sim_test.py FIRST..LAST [--scenario FILE] [--some-branches] [--failovers N]
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 
 BINARY = os.environ['BERTH_BINARY']
 PROCESSES = 2
-PER_PROCESS = 10  # seeds: what has ended is shown, and both processors end at about the same time
+PER_PROCESS = 10  # seeds at most: what has ended is shown, and both processors end at about the same time
 BRANCHES = 22
 SHOWN = 2000  # characters of what a process said that ended badly
 
@@ -34,19 +34,22 @@ def main():
     parser.add_argument('seeds', help='FIRST..LAST')
     parser.add_argument('--scenario', default='test/scenarios/small.yaml')
     parser.add_argument('--some-branches', action='store_true', help='too few seeds for all of them')
+    parser.add_argument('--failovers', type=int, default=0, help='that have to be measured in all runs together')
     arguments = parser.parse_args()
     first, last = (int(number) for number in arguments.seeds.split('..'))
     problems = []
     reached = set()
-    ended = 0
+    ended = failovers = 0
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
-        chunks = [pool.submit(run, begin, min(begin + PER_PROCESS - 1, last), arguments.scenario)
-                  for begin in range(first, last + 1, PER_PROCESS)]
+        step = min(PER_PROCESS, -(-(last - first + 1) // PROCESSES))
+        chunks = [pool.submit(run, begin, min(begin + step - 1, last), arguments.scenario)
+                  for begin in range(first, last + 1, step)]
         for chunk in concurrent.futures.as_completed(chunks):
             runs, why = chunk.result()
             ended += len(runs)
             for one in runs:
                 reached.update(one['reached'])
+                failovers += one['failovers']
                 if 'violation' in one:
                     problems.append('seed {seed}: {checker} at {atSeconds:.3f}s: {what}\n  replay: {replay}'.format(
                         seed=one['seed'], **one['violation']))
@@ -58,6 +61,8 @@ def main():
     if len(reached) < BRANCHES and not arguments.some_branches:
         problems.append('not every branch was reached')
         print('only these branches were reached:', *sorted(reached), sep='\n  ')
+    if failovers < arguments.failovers:
+        problems.append(f'only {failovers} failovers of {arguments.failovers} were measured')
     if problems:
         print(f'{len(problems)} problems:', *problems, sep='\n')
     return 1 if problems else 0

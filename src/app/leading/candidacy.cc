@@ -12,7 +12,6 @@
 namespace berth::app {
 namespace {
 
-constexpr std::string_view kGuardKey = "/guard/leader";
 // A leader that dies is followed after this much, at most. Shorter, and a busy machine loses it.
 constexpr Duration kLease = Duration::Seconds(2);
 constexpr Duration kRenewEvery = Duration::Millis(500);
@@ -89,17 +88,17 @@ rt::Task<Result<store::Condition>> Candidacy::RaiseGuard() {
     const auto revision = ParseInt(lease.metadata().resource_version);
     if (!revision) co_return Internal("lease leader: resourceVersion");
     store::RangeRequest request;
-    request.start = kGuardKey;
+    request.start = kLeaderGuard;
     CO_TRY(const store::RangeResult found, co_await deps_.store.Range(std::move(request)));
     store::Txn txn;
     txn.conditions.push_back(store::Condition::Unchanged(
         apiserver::StoreKey(apis::k8s::kLeaseKind, LeaseKey()), {.value = *revision}));
-    txn.conditions.push_back(store::Condition::Absent(std::string(kGuardKey)));
+    txn.conditions.push_back(store::Condition::Absent(std::string(kLeaderGuard)));
     if (!found.items.empty()) txn.conditions.back().mod_revision = found.items[0].mod_revision;
-    txn.ops.push_back(store::Op::Put(std::string(kGuardKey), Bytes(holder_)));
+    txn.ops.push_back(store::Op::Put(std::string(kLeaderGuard), Bytes(holder_)));
     CO_TRY(const store::TxnResult result, co_await deps_.store.Commit(std::move(txn)));
     if (result.committed) {
-      co_return store::Condition::Unchanged(std::string(kGuardKey), result.revision);
+      co_return store::Condition::Unchanged(std::string(kLeaderGuard), result.revision);
     }
     // The lease was renewed meanwhile, or taken.
     CO_TRY_STATUS(co_await rt::Sleep(kTryAgain));

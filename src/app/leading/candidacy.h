@@ -26,6 +26,8 @@ namespace berth::app {
 
 inline constexpr char kServerNamespace[] = "berth-system";
 inline constexpr char kLeaderLease[] = "leader";
+// The key of the guard, in the store.
+inline constexpr char kLeaderGuard[] = "/guard/leader";
 inline constexpr char kUrlAnnotation[] = "berth.dev/url";
 
 struct CandidacyOptions {
