@@ -102,6 +102,8 @@ Result<Certificate> ParseCertificate(std::string_view der) {
   if (common_names.size() > 1) return BadRequest("certificate: more than one common name");
   if (!common_names.empty()) out.common_name = std::move(common_names[0]);
   TRY(out.organizations, NameParts(subject, NID_organizationName));
+  TRY(auto issuers, NameParts(X509_get_issuer_name(certificate.get()), NID_commonName));
+  if (!issuers.empty()) out.issuer = std::move(issuers[0]);
   TRY(out.not_before, TimeOf(X509_get0_notBefore(certificate.get())));
   TRY(out.not_after, TimeOf(X509_get0_notAfter(certificate.get())));
   out.serial = SerialOf(certificate.get());
@@ -129,7 +131,8 @@ Result<ClientCertificate> ParseClientCertificate(std::string_view der) {
                            .groups = std::move(certificate.organizations),
                            .not_before = certificate.not_before,
                            .not_after = certificate.not_after,
-                           .serial = std::move(certificate.serial)};
+                           .serial = std::move(certificate.serial),
+                           .issuer = std::move(certificate.issuer)};
 }
 
 }  // namespace berth::pki

@@ -19,6 +19,7 @@ struct Credentials {
 
 struct Certificate {
   std::string common_name;
+  std::string issuer;                      // the common name of who signed it
   std::vector<std::string> organizations;  // in the certificate's order
   std::vector<std::string> dns_names;      // sorted
   std::vector<std::string> addresses;      // sorted, "127.0.0.1", "::1"
@@ -45,6 +46,7 @@ struct ClientCertificate {
   WallTime not_before;
   WallTime not_after;
   std::string serial;
+  std::string issuer;
 };
 // BadRequest also for a certificate that is not meant for clients or names nobody.
 Result<ClientCertificate> ParseClientCertificate(std::string_view der);

@@ -9,24 +9,17 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "pki/digest.h"
-#include "pki/entropy.h"
+#include "pki/internal/authority_text.h"
 #include "pki/internal/requests.h"
 #include "pki/internal/signing.h"
 #include "pki/private_file.h"
 
 namespace berth::pki {
 
-struct CertificateAuthority::Keys {
-  KeyHandle key;
-  X509Handle certificate;
-  WallTime not_after;
-};
-
 namespace {
 
 struct Pair {
   KeyHandle key;
-  X509Handle certificate;
   Certificate facts;
   std::string certificate_pem;
 };
@@ -34,47 +27,35 @@ struct Pair {
 Result<Pair> ParsePair(std::string_view pem) {
   Pair pair;
   TRY(pair.key, KeyFromPem(pem));
-  TRY(pair.certificate, CertificateFromPem(pem));
+  TRY(const X509Handle certificate, CertificateFromPem(pem));
   TRY(pair.facts, ParseCertificatePem(pem));
-  TRY(pair.certificate_pem, CertificateToPem(pair.certificate.get()));
-  if (X509_check_private_key(pair.certificate.get(), pair.key.get()) != 1) {
+  TRY(pair.certificate_pem, CertificateToPem(certificate.get()));
+  if (X509_check_private_key(certificate.get(), pair.key.get()) != 1) {
     (void)OpensslError("");  // forgets what OpenSSL noted
     return BadRequest("the key does not belong to the certificate");
   }
   return pair;
 }
 
-Result<Pair> MakeAuthority(WallTime now) {
-  CertificatePlan plan{.purpose = Purpose::kAuthority,
-                       // Two clusters' authorities differ by name, so that a mix-up shows.
-                       .common_name = "berth-ca-" + HexEncode(SystemEntropy().Draw(4)),
-                       .not_before = now - kClockSkew,
-                       .not_after = now + kAuthorityLifetime};
-  Pair pair;
-  TRY(pair.key, NewKey());
-  TRY(pair.certificate, SignCertificate(plan, pair.key.get(), nullptr, pair.key.get()));
-  TRY(pair.certificate_pem, CertificateToPem(pair.certificate.get()));
-  TRY(pair.facts, ParseCertificatePem(pair.certificate_pem));
-  return pair;
-}
-
-Result<Pair> LoadAuthority(const std::string& path, const std::string& text, WallTime now) {
-  auto pair = ParsePair(text);
-  if (!pair.ok()) return pair.status().Wrap(path);
-  if (!pair->facts.is_authority) return BadRequest(path + ": not a certificate authority");
-  if (now >= pair->facts.not_after) {
+Result<AuthorityText> LoadAuthority(const std::string& path,
+                                    const std::string& text,
+                                    WallTime now) {
+  auto authority = ParseAuthority(text);
+  if (!authority.ok()) return authority.status().Wrap(path);
+  const WallTime end = authority->members[0].facts.not_after;
+  if (now >= end) {
     return BadRequest(
         fmt::format("{}: the certificate authority has expired on {}; move the folder "
                     "away to make a new one, which every client then has to trust",
                     path,
-                    FormatRfc3339(pair->facts.not_after)));
+                    FormatRfc3339(end)));
   }
-  return pair;
+  return authority;
 }
 
-Result<Pair> CreateAuthority(const std::string& path,
-                             const std::string& certificate_path,
-                             WallTime now) {
+Result<std::string> CreateAuthority(const std::string& path,
+                                    const std::string& certificate_path,
+                                    WallTime now) {
   if (!ReadPrivateFile(certificate_path).status().Is(Reason::kNotFound)) {
     return BadRequest(
         fmt::format("{} is missing beside {}; restore it, or move the folder away to "
@@ -82,11 +63,12 @@ Result<Pair> CreateAuthority(const std::string& path,
                     path,
                     certificate_path));
   }
-  TRY(auto pair, MakeAuthority(now));
-  TRY(std::string key_pem, KeyToPem(pair.key.get()));
-  TRY_STATUS(WritePrivateFile(path, key_pem + pair.certificate_pem));
-  LOG_INFO("made certificate authority {} in {}", pair.facts.common_name, path);
-  return pair;
+  TRY(const AuthorityMember made, MakeAuthority(now));
+  TRY(std::string text, KeyToPem(made.key.get()));
+  text += made.certificate_pem;
+  TRY_STATUS(WritePrivateFile(path, text));
+  LOG_INFO("made certificate authority {} in {}", made.facts.common_name, path);
+  return text;
 }
 
 WallTime RenewalTime(const Certificate& certificate) {
@@ -96,9 +78,13 @@ WallTime RenewalTime(const Certificate& certificate) {
 }  // namespace
 
 CertificateAuthority::CertificateAuthority(std::string folder,
-                                           std::unique_ptr<Keys> keys,
-                                           std::string pem)
-    : folder_(std::move(folder)), keys_(std::move(keys)), certificate_pem_(std::move(pem)) {}
+                                           std::string text,
+                                           std::unique_ptr<Keys> keys)
+    : folder_(std::move(folder)),
+      text_(std::move(text)),
+      keys_(std::move(keys)),
+      certificate_pem_(keys_->authority.Bundle()),
+      names_(keys_->authority.Names()) {}
 CertificateAuthority::CertificateAuthority(CertificateAuthority&&) noexcept = default;
 CertificateAuthority& CertificateAuthority::operator=(CertificateAuthority&&) noexcept = default;
 CertificateAuthority::~CertificateAuthority() = default;
@@ -106,34 +92,36 @@ CertificateAuthority::~CertificateAuthority() = default;
 Result<CertificateAuthority> CertificateAuthority::LoadOrCreate(const std::string& folder,
                                                                 WallTime now) {
   const std::string path = folder + "/ca.pem";
-  const std::string certificate_path = folder + "/ca.crt";
   TRY_STATUS(EnsurePrivateFolder(folder));
   auto text = ReadPrivateFile(path);
-  if (!text.ok() && !text.status().Is(Reason::kNotFound)) return text.status();
-  TRY(Pair pair,
-      text.ok() ? LoadAuthority(path, *text, now) : CreateAuthority(path, certificate_path, now));
-  auto shown = ReadPrivateFile(certificate_path);
-  if (!shown.ok() || *shown != pair.certificate_pem) {
-    TRY_STATUS(WritePrivateFile(certificate_path, pair.certificate_pem));
-  }
+  if (text.status().Is(Reason::kNotFound)) text = CreateAuthority(path, folder + "/ca.crt", now);
+  TRY_STATUS(text);
   auto keys = std::make_unique<Keys>();
-  keys->key = std::move(pair.key);
-  keys->certificate = std::move(pair.certificate);
-  keys->not_after = pair.facts.not_after;
-  return CertificateAuthority(folder, std::move(keys), std::move(pair.certificate_pem));
+  TRY(keys->authority, LoadAuthority(path, *text, now));
+  CertificateAuthority authority(folder, *std::move(text), std::move(keys));
+  TRY_STATUS(authority.WriteShown());
+  return authority;
+}
+
+Status CertificateAuthority::WriteShown() const {
+  const std::string path = folder_ + "/ca.crt";
+  const auto shown = ReadPrivateFile(path);
+  if (shown.ok() && *shown == certificate_pem_) return OkStatus();
+  return WritePrivateFile(path, certificate_pem_);
 }
 
 Result<Credentials> CertificateAuthority::IssueClient(const ClientSubject& subject,
                                                       WallTime now) const {
+  const AuthorityMember& signer = keys_->SignerAt(now);
   CertificatePlan plan{.purpose = Purpose::kClient,
                        .common_name = subject.user,
                        .organizations = subject.groups,
                        .not_before = now - kClockSkew,
-                       .not_after = std::min(now + subject.lifetime, keys_->not_after)};
+                       .not_after = std::min(now + subject.lifetime, signer.facts.not_after)};
   Credentials credentials;
   TRY(KeyHandle key, NewKey());
   TRY(X509Handle certificate,
-      SignCertificate(plan, key.get(), keys_->certificate.get(), keys_->key.get()));
+      SignCertificate(plan, key.get(), signer.certificate.get(), signer.key.get()));
   TRY(credentials.certificate_pem, CertificateToPem(certificate.get()));
   TRY(credentials.key_pem, KeyToPem(key.get()));
   return credentials;
@@ -143,50 +131,49 @@ Result<std::string> CertificateAuthority::SignRequest(std::string_view request_p
                                                       const ClientSubject& subject,
                                                       WallTime now) const {
   TRY(RequestHandle request, ReadRequest(request_pem));
+  const AuthorityMember& signer = keys_->SignerAt(now);
   CertificatePlan plan{.purpose = Purpose::kClient,
                        .common_name = subject.user,
                        .organizations = subject.groups,
                        .not_before = now - kClockSkew,
-                       .not_after = std::min(now + subject.lifetime, keys_->not_after)};
+                       .not_after = std::min(now + subject.lifetime, signer.facts.not_after)};
   TRY(X509Handle certificate,
       SignCertificate(
-          plan, X509_REQ_get0_pubkey(request.get()), keys_->certificate.get(), keys_->key.get()));
+          plan, X509_REQ_get0_pubkey(request.get()), signer.certificate.get(), signer.key.get()));
   return CertificateToPem(certificate.get());
 }
 
 Result<Credentials> CertificateAuthority::IssueServer(const ServerNames& names,
                                                       WallTime now) const {
+  const AuthorityMember& signer = keys_->first();
   CertificatePlan plan{.purpose = Purpose::kServer,
                        .common_name = "berth-server",
                        .dns_names = names.dns_names,
                        .addresses = names.addresses,
                        .not_before = now - kClockSkew,
-                       .not_after = std::min(now + kServerLifetime, keys_->not_after)};
+                       .not_after = std::min(now + kServerLifetime, signer.facts.not_after)};
   Credentials credentials;
   TRY(KeyHandle key, NewKey());
   TRY(X509Handle certificate,
-      SignCertificate(plan, key.get(), keys_->certificate.get(), keys_->key.get()));
+      SignCertificate(plan, key.get(), signer.certificate.get(), signer.key.get()));
   TRY(credentials.certificate_pem, CertificateToPem(certificate.get()));
   TRY(credentials.key_pem, KeyToPem(key.get()));
   return credentials;
 }
 
 std::string CertificateAuthority::DeriveSecret(std::string_view purpose) const {
-  unsigned char* der = nullptr;
-  const int length = i2d_PrivateKey(keys_->key.get(), &der);
-  CHECK(length > 0) << "an authority has a key";
-  const std::string key(reinterpret_cast<const char*>(der), static_cast<size_t>(length));
-  OPENSSL_clear_free(der, static_cast<size_t>(length));
-  return HmacSha256(key, purpose);
+  return HmacSha256(keys_->authority.seed, purpose);
 }
 
 bool CertificateAuthority::HasSigned(std::string_view certificate_pem) const {
-  auto certificate = CertificateFromPem(certificate_pem);
+  const auto certificate = CertificateFromPem(certificate_pem);
   if (!certificate.ok()) return false;
-  const bool signed_here =
-      X509_verify(certificate->get(), X509_get0_pubkey(keys_->certificate.get())) == 1;
-  if (!signed_here) (void)OpensslError("");  // forgets what OpenSSL noted
-  return signed_here;
+  for (const AuthorityMember& member : keys_->authority.members) {
+    EVP_PKEY* key = X509_get0_pubkey(member.certificate.get());
+    if (X509_verify(certificate->get(), key) == 1) return true;
+    (void)OpensslError("");  // forgets what OpenSSL noted
+  }
+  return false;
 }
 
 Result<Credentials> CertificateAuthority::ServerCredentials(const ServerNames& names,
@@ -197,7 +184,9 @@ Result<Credentials> CertificateAuthority::ServerCredentials(const ServerNames& n
     if (!text.ok()) return std::string(text.status().message());
     auto pair = ParsePair(*text);
     if (!pair.ok()) return std::string(pair.status().message());
-    if (!HasSigned(pair->certificate_pem)) return "it is of another certificate authority";
+    if (!HasSigned(pair->certificate_pem) || pair->facts.issuer != names_.front()) {
+      return "it is of another certificate authority";
+    }
     if (pair->facts.dns_names != names.dns_names || pair->facts.addresses != names.addresses) {
       return "the server's names have changed";
     }
