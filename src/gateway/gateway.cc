@@ -33,7 +33,11 @@ Gateway::Gateway(Deps deps, client::ClusterIdentity cluster, GatewayOptions opti
                   deps_.authority,
                   events_,
                   revocations_.revocations(),
-                  deps_.leads},
+                  deps_.leads,
+                  [this](const std::string& host, const client::HostCertificate& certificate) {
+                    Session* session = table_.OfHost(host);
+                    if (session != nullptr) session->certificate = certificate;
+                  }},
                  cluster_,
                  options_.servers),
       statuses_(deps_.loop, deps_.client, cluster_.incarnation),

@@ -116,6 +116,11 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
            !settlement_.is_listing();
   }
   size_t sessions() const { return table_.size(); }
+  // Of the hosts that are connected.
+  std::vector<client::HeldCertificate> Certificates() const;
+  // The authority is another one than before: ends the sessions of hosts whose certificates nobody
+  // trusts any more.
+  void OnAuthority();
 
   void Ask(fleet::Offer offer,
            Duration answer_limit,
@@ -271,6 +276,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void WriteFenceReady(const PoolFace& face, const agent::Facts& facts);
   void OnPool(const PoolFace* before, const PoolFace* now);
   void OnRevocations();
+  bool ShouldRenew(const Session& session);
   void SendPurges(Session& session, const PoolFace& face);
 
   // gateway_fleet.cc
@@ -309,6 +315,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   ReleaseWriter releases_;
   PoolWriter pools_;
   Tunnels tunnels_;
+  Time renewals_since_;  // hosts that were told to renew in the second that began then
+  int renewals_ = 0;
   rt::TaskScope scope_;
 };
 

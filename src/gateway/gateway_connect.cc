@@ -47,6 +47,9 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
                                                deps_.loop.WallNow());
   if (!verdict.identity) co_return Refuse(stream, verdict.refusal);
   const HostIdentity identity = *verdict.identity;
+  if (!IsTrusted(deps_.authority, identity)) {
+    co_return Refuse(stream, RetiredAuthority(identity));
+  }
   if (closing_ || !synced() || !Leads()) {
     co_return Refuse(stream,
                      {.reason = std::string(kUnavailable),
@@ -87,7 +90,11 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
   if (closing_) {
     co_return Refuse(stream, {.reason = std::string(kDraining), .message = "the server stops"});
   }
+  if (!IsTrusted(deps_.authority, identity)) {
+    co_return Refuse(stream, RetiredAuthority(identity));
+  }
   auto session = std::make_unique<Session>(deps_.loop, stream, identity, ++last_session_);
+  session->certificate = {.authority = identity.authority, .until = identity.not_after};
   session->announcer = {
       .host = identity.host, .record = *record, .poollet_version = hello->poollet_version()};
   session->lease_left = Duration::Millis(

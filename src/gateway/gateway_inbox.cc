@@ -68,6 +68,7 @@ void Gateway::OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat) {
   agent::Grant grant;
   grant.set_number(heartbeat.number());
   grant.set_ttl_ms(static_cast<uint64_t>(health_.LeaseOf(session.host()).millis()));
+  if (ShouldRenew(session)) grant.set_renew(true);
   session.QueueGrant(std::move(grant));
 }
 

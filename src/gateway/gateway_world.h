@@ -109,6 +109,7 @@ class GatewayWorld : public apiserver::PlacementWorld {
   Gateway& gateway() { return *gateway_; }
   net::SimNetwork& network() { return network_; }
   const pki::CertificateAuthority& authority() const { return authority_.get(); }
+  TempAuthority& temp_authority() { return authority_; }
   client::ClusterIdentity& identity() { return identity_; }
 
  private:

@@ -99,6 +99,8 @@ class Session {
   Duration lease_left;
   std::map<std::string, fleet::Statistics> statistics;
   std::vector<agent::Orphan> orphans;
+  client::HostCertificate
+      certificate;  // the host's newest; the session may have begun with another
   bool is_draining = false;
   bool is_listed = false;   // in the table
   bool is_pumping = false;  // a task works off what is dirty

@@ -9,6 +9,8 @@ namespace berth::client {
 namespace {
 
 constexpr size_t kKeysMax = 2;
+constexpr std::string_view kCertificateAuthority = "certificateAuthority";
+constexpr std::string_view kCertificateUntil = "certificateUntil";
 
 bool IsAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
@@ -37,6 +39,12 @@ Result<HostRecord> ParseHostRecord(const RecordEntries& entries) {
   const auto joined = entries.find("joined");
   if (joined == entries.end()) return BadRequest("host record: data.joined is missing");
   TRY(record.joined, ParseRfc3339(joined->second));
+  const auto authority = entries.find(std::string(kCertificateAuthority));
+  const auto until = entries.find(std::string(kCertificateUntil));
+  if (authority != entries.end() && until != entries.end()) {
+    record.certificate.authority = authority->second;
+    TRY(record.certificate.until, ParseRfc3339(until->second));
+  }
   return record;
 }
 
@@ -44,6 +52,10 @@ RecordEntries FormatHostRecord(const HostRecord& record) {
   RecordEntries entries = pki::GrantEntries(record.grant);
   entries["keys"] = Join(record.keys, ",");
   entries["joined"] = FormatRfc3339(record.joined);
+  if (!record.certificate.authority.empty()) {
+    entries[std::string(kCertificateAuthority)] = record.certificate.authority;
+    entries[std::string(kCertificateUntil)] = FormatRfc3339(record.certificate.until);
+  }
   return entries;
 }
 

@@ -19,12 +19,27 @@ inline constexpr std::string_view kHostGroup = "berth:hosts";
 // 64 bytes of a certificate's common name, less its prefix.
 inline constexpr size_t kHostNameMax = 64 - kHostUserPrefix.size();
 
+// The certificate that the host was given last.
+struct HostCertificate {
+  std::string authority;  // the name of who signed it; "" if it was not noted
+  WallTime until;
+  bool operator==(const HostCertificate&) const = default;
+};
+
+// A host that is there, and what it has.
+struct HeldCertificate {
+  std::string host;
+  std::vector<std::string> pools;  // "machinepool/name", sorted
+  HostCertificate certificate;
+};
+
 struct HostRecord {
   pki::JoinGrant grant;
   // Hashes of public keys, newest first, at most two: a renewal whose answer was lost leaves the
   // host with the older one.
   std::vector<std::string> keys;
   WallTime joined;
+  HostCertificate certificate = {};
   bool operator==(const HostRecord&) const = default;
 };
 

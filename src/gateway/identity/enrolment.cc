@@ -53,11 +53,7 @@ struct Enrolment::Ask {
 };
 
 Enrolment::Enrolment(Deps deps, client::ClusterIdentity cluster, std::vector<std::string> servers)
-    : deps_(deps), cluster_(std::move(cluster)), servers_(std::move(servers)) {
-  const auto pin = pki::CertificatePin(deps.authority.certificate_pem());
-  CHECK(pin.ok()) << pin.status();
-  ca_pin_ = *pin;
-}
+    : deps_(std::move(deps)), cluster_(std::move(cluster)), servers_(std::move(servers)) {}
 
 rt::Task<Result<std::string>> Enrolment::Join(net::RpcCall call, std::string request) {
   const std::string address = call.peer.address;
@@ -93,13 +89,18 @@ rt::Task<Result<std::string>> Enrolment::TryJoin(std::string request, std::strin
           .csr_pem = join.csr_pem(),
           .key_hash = {}};
   CO_TRY(pki::JoinTokenParts parts, pki::ParseJoinToken(ask.token));
-  if (parts.ca_pin != ca_pin_) co_return Unauthorized("join token: of another cluster");
+  if (!deps_.authority.HasPin(parts.ca_pin)) {
+    co_return Unauthorized(
+        "join token: of another cluster, or made before its authority was changed");
+  }
   ask.id = parts.id;
   CO_TRY(ask.key_hash, pki::RequestKeyHash(ask.csr_pem));
   CO_TRY(pki::JoinGrant grant, co_await Redeem(ask));
-  CO_TRY_STATUS(co_await Remember(ask, grant));
   agent::JoinResponse response;
-  CO_TRY(*response.mutable_certificate_pem(), Sign(ask.host, ask.csr_pem));
+  CO_TRY(Signed made, Sign(ask.host, ask.csr_pem));
+  CO_TRY_STATUS(co_await Remember(ask, grant, made.facts));
+  if (deps_.on_signed) deps_.on_signed(ask.host, made.facts);
+  response.set_certificate_pem(std::move(made.certificate_pem));
   response.set_ca_pem(deps_.authority.certificate_pem());
   response.set_host(ask.host);
   response.set_cluster_id(cluster_.id);
@@ -140,15 +141,19 @@ rt::Task<Result<pki::JoinGrant>> Enrolment::Redeem(Ask ask) {
   co_return Unavailable("join token: too many use it at once");
 }
 
-rt::Task<Status> Enrolment::Remember(Ask ask, pki::JoinGrant grant) {
+rt::Task<Status> Enrolment::Remember(Ask ask,
+                                     pki::JoinGrant grant,
+                                     client::HostCertificate certificate) {
   const WallTime now = deps_.loop.WallNow();
   const std::function<bool(client::RecordEntries&)> edit =
-      [ask, grant, now](client::RecordEntries& entries) {
-        const auto known = client::ParseHostRecord(entries);
-        // The same host again: an answer was lost.
-        if (known.ok() && client::KnowsKey(*known, ask.key_hash)) return false;
-        const client::HostRecord fresh{.grant = grant, .keys = {ask.key_hash}, .joined = now};
-        entries = client::FormatHostRecord(fresh);
+      [ask, grant, certificate, now](client::RecordEntries& entries) {
+        auto record = client::ParseHostRecord(entries);
+        // The same host again: an answer was lost, or it did not know the authority any more.
+        if (!record.ok() || !client::KnowsKey(*record, ask.key_hash)) {
+          record = client::HostRecord{.grant = grant, .keys = {ask.key_hash}, .joined = now};
+        }
+        record->certificate = certificate;
+        entries = client::FormatHostRecord(*record);
         return true;
       };
   const auto written =
@@ -156,12 +161,17 @@ rt::Task<Status> Enrolment::Remember(Ask ask, pki::JoinGrant grant) {
   co_return written.status();
 }
 
-Result<std::string> Enrolment::Sign(const std::string& host, const std::string& csr_pem) const {
+Result<Enrolment::Signed> Enrolment::Sign(const std::string& host,
+                                          const std::string& csr_pem) const {
   if (deps_.leads && !deps_.leads()) return Unavailable("this server does not lead");
   const pki::ClientSubject subject{.user = std::string(client::kHostUserPrefix) + host,
                                    .groups = {std::string(client::kHostGroup)},
                                    .lifetime = kHostCertificateLifetime};
-  return deps_.authority.SignRequest(csr_pem, subject, deps_.loop.WallNow());
+  Signed made;
+  TRY(made.certificate_pem, deps_.authority.SignRequest(csr_pem, subject, deps_.loop.WallNow()));
+  TRY(const pki::Certificate certificate, pki::ParseCertificatePem(made.certificate_pem));
+  made.facts = {.authority = certificate.issuer, .until = certificate.not_after};
+  return made;
 }
 
 rt::Task<Result<client::HostRecord>> Enrolment::FindHost(std::string host) {
@@ -181,26 +191,28 @@ rt::Task<Result<std::string>> Enrolment::Renew(net::RpcCall call, std::string re
       ReadIdentity(call.peer.certificate_der, Purpose::kRenewal, deps_.revocations, now);
   if (!verdict.identity) co_return ToStatus(verdict.refusal);
   const HostIdentity identity = *verdict.identity;
+  if (!IsTrusted(deps_.authority, identity)) co_return ToStatus(RetiredAuthority(identity));
   CO_TRY(client::HostRecord record, co_await FindHost(identity.host));
   if (now > identity.not_after && !client::KnowsKey(record, identity.key_hash)) {
     co_return Unauthorized("renew: the expired certificate of host " + identity.host +
                            " is not of the key that it is known by");
   }
   CO_TRY(std::string key_hash, pki::RequestKeyHash(renew.csr_pem()));
-  if (record.keys.empty() || record.keys.front() != key_hash) {
-    const std::function<bool(client::RecordEntries&)> edit =
-        [key_hash](client::RecordEntries& entries) {
-          auto known = client::ParseHostRecord(entries);
-          if (!known.ok()) return false;  // removed meanwhile
-          client::RememberKey(*known, key_hash);
-          entries = client::FormatHostRecord(*known);
-          return true;
-        };
-    CO_TRY_STATUS(
-        co_await client::EditRecord(deps_.client, client::HostRecordName(identity.host), edit));
-  }
+  CO_TRY(Signed made, Sign(identity.host, renew.csr_pem()));
+  const std::function<bool(client::RecordEntries&)> edit =
+      [key_hash, facts = made.facts](client::RecordEntries& entries) {
+        auto known = client::ParseHostRecord(entries);
+        if (!known.ok()) return false;  // removed meanwhile
+        client::RememberKey(*known, key_hash);
+        known->certificate = facts;
+        entries = client::FormatHostRecord(*known);
+        return true;
+      };
+  CO_TRY_STATUS(
+      co_await client::EditRecord(deps_.client, client::HostRecordName(identity.host), edit));
+  if (deps_.on_signed) deps_.on_signed(identity.host, made.facts);
   agent::RenewResponse response;
-  CO_TRY(*response.mutable_certificate_pem(), Sign(identity.host, renew.csr_pem()));
+  response.set_certificate_pem(std::move(made.certificate_pem));
   response.set_ca_pem(deps_.authority.certificate_pem());
   co_return response.SerializeAsString();
 }

@@ -33,6 +33,8 @@ class Enrolment {
     client::EventRecorder& events;
     const client::Revocations& revocations;
     std::function<bool()> leads = {};  // empty: always. Who does not lead signs nothing.
+    // Hosts' certificates, once the record of the host says so too.
+    std::function<void(const std::string& host, const client::HostCertificate&)> on_signed = {};
   };
   Enrolment(Deps deps, client::ClusterIdentity cluster, std::vector<std::string> servers);
   // What those who join are told from now on.
@@ -47,15 +49,18 @@ class Enrolment {
 
  private:
   struct Ask;
+  struct Signed {
+    std::string certificate_pem;
+    client::HostCertificate facts;
+  };
   rt::Task<Result<std::string>> TryJoin(std::string request, std::string address);
   rt::Task<Result<pki::JoinGrant>> Redeem(Ask ask);
-  rt::Task<Status> Remember(Ask ask, pki::JoinGrant grant);
-  Result<std::string> Sign(const std::string& host, const std::string& csr_pem) const;
+  rt::Task<Status> Remember(Ask ask, pki::JoinGrant grant, client::HostCertificate certificate);
+  Result<Signed> Sign(const std::string& host, const std::string& csr_pem) const;
 
   Deps deps_;
   const client::ClusterIdentity cluster_;
   std::vector<std::string> servers_;
-  std::string ca_pin_;
   AttemptLimiter limiter_;
 };
 

@@ -47,6 +47,7 @@ IdentityVerdict ReadIdentity(std::string_view certificate_der,
   HostIdentity identity{.host = certificate->common_name.substr(client::kHostUserPrefix.size()),
                         .serial = certificate->serial,
                         .key_hash = certificate->key_hash,
+                        .authority = certificate->issuer,
                         .issued = certificate->not_before + pki::kClockSkew,
                         .not_after = certificate->not_after};
   if (now < certificate->not_before) {
@@ -64,6 +65,18 @@ IdentityVerdict ReadIdentity(std::string_view certificate_der,
                       FormatRfc3339(identity.not_after));
   }
   return {.identity = std::move(identity), .refusal = {}};
+}
+
+bool IsTrusted(const pki::CertificateAuthority& authority, const HostIdentity& identity) {
+  return std::ranges::find(authority.names(), identity.authority) != authority.names().end();
+}
+
+Refusal RetiredAuthority(const HostIdentity& identity) {
+  return {.reason = std::string(kRevoked),
+          .message = "the certificate of host " + identity.host + " is of authority " +
+                     Quote(identity.authority) +
+                     ", which was retired: start the poollet with a new token (berth pool "
+                     "join-token)"};
 }
 
 }  // namespace berth::gateway

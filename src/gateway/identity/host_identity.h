@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "client/records/revocations.h"
 #include "gateway/identity/refusal.h"
+#include "pki/certificate_authority.h"
 
 namespace berth::gateway {
 
@@ -21,6 +22,7 @@ struct HostIdentity {
   std::string host;
   std::string serial;
   std::string key_hash;
+  std::string authority;  // the name of who signed the certificate
   WallTime issued;
   WallTime not_after;
 };
@@ -37,5 +39,10 @@ IdentityVerdict ReadIdentity(std::string_view certificate_der,
                              Purpose purpose,
                              const client::Revocations& revocations,
                              WallTime now);
+
+// The transport has checked this when the connection began; the authority may have been changed
+// since (docs/adr/0031).
+bool IsTrusted(const pki::CertificateAuthority& authority, const HostIdentity& identity);
+Refusal RetiredAuthority(const HostIdentity& identity);
 
 }  // namespace berth::gateway

@@ -29,8 +29,19 @@ class TempAuthority {
   TempAuthority& operator=(const TempAuthority&) = delete;
 
   const pki::CertificateAuthority& get() const { return *authority_; }
+  // A second authority, which signs from now on.
+  void Rotate(WallTime now) {
+    Take(authority_->Rotated({.id = "one", .signs_from = now, .switch_after = now}, now), now);
+  }
+  void Retire(WallTime now) { Take(authority_->Retired("two"), now); }
 
  private:
+  void Take(const Result<std::string>& text, WallTime now) {
+    CHECK(text.ok()) << text.status();
+    const Status taken = authority_->Replace(*text, now);
+    CHECK(taken.ok()) << taken;
+  }
+
   std::string folder_;
   std::optional<pki::CertificateAuthority> authority_;
 };

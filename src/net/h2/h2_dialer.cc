@@ -19,7 +19,12 @@ constexpr std::string_view kAlpn = "h2";
 Status Explain(const Status& status, const std::string& address) {
   if (status.Is(Reason::kCancelled)) return status;
   const Status explained = status.Wrap("dial " + address);
-  if (IsTrustFailure(status)) return Unauthorized(std::string(explained.message()));
+  if (IsTrustFailure(status)) {
+    const auto causes = explained.causes();
+    return {Reason::kUnauthorized,
+            std::string(explained.message()),
+            std::vector(causes.begin(), causes.end())};
+  }
   if (status.Is(Reason::kTimeout)) return Unavailable(std::string(explained.message()));
   return explained;
 }

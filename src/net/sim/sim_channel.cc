@@ -43,11 +43,17 @@ Status SimDialer::Trust(const std::string& address,
                         const std::string& certificate_pem) const {
   if (certificate_pem.empty()) return OkStatus();
   TRY(const HostPort where, ParseHostPort(address, 0));
-  return VerifyServerCertificate(certificate_pem,
-                                 credentials.ca_pem,
-                                 credentials.ca_pin,
-                                 where.host,
-                                 fabric_->loop_of(node_).WallNow());
+  const Status verified = VerifyServerCertificate(certificate_pem,
+                                                  credentials.ca_pem,
+                                                  credentials.ca_pin,
+                                                  where.host,
+                                                  fabric_->loop_of(node_).WallNow());
+  if (!verified.Is(Reason::kUnauthorized)) return verified;
+  const Status failure = TrustFailure(std::string(verified.message()));
+  const auto causes = failure.causes();
+  return {Reason::kUnauthorized,
+          std::string(verified.message()),
+          std::vector(causes.begin(), causes.end())};
 }
 
 rt::Task<Result<std::unique_ptr<RpcChannel>>> SimDialer::Dial(std::string address,

@@ -9,10 +9,12 @@
 #include "base/log.h"
 #include "berth/agent/v1/agent.pb.h"
 #include "berth/poollet/v1/record.pb.h"
+#include "net/tls.h"
 #include "pki/certificate.h"
 #include "pki/certificate_request.h"
 #include "pki/join_token.h"
-#include "rt/sleep.h"
+#include "pki/pem.h"
+#include "rt/deadline.h"
 
 namespace berth::poollet {
 namespace {
@@ -20,6 +22,18 @@ namespace {
 constexpr std::string_view kJoin = "/berth.agent.v1.AgentService/Join";
 constexpr std::string_view kRenew = "/berth.agent.v1.AgentService/Renew";
 constexpr Duration kLookEvery = Duration::Minutes(5);
+// Between renewals that the server wishes, whatever it says.
+constexpr Duration kWishPause = Duration::Seconds(10);
+
+// Whether the pin is of one of these certificates.
+bool HasPin(std::string_view bundle_pem, std::string_view pin) {
+  const auto blocks = pki::PemDecode(pki::kPemCertificate, bundle_pem);
+  if (!blocks.ok()) return false;
+  return std::ranges::any_of(*blocks, [pin](const std::string& der) {
+    const auto own = pki::CertificatePin(pki::PemEncode(pki::kPemCertificate, der));
+    return own.ok() && *own == pin;
+  });
+}
 
 }  // namespace
 
@@ -146,15 +160,16 @@ rt::Task<Status> Identity::JoinAt(std::string server, std::string request_pem, s
   if (!answered.ok()) co_return answered.status().Wrap("join " + server);
   agent::v1::JoinResponse response;
   if (!response.ParseFromString(*answered)) co_return BadRequest("join: not a JoinResponse");
-  const auto shown = pki::CertificatePin(response.ca_pem());
-  if (!shown.ok() || *shown != pin) {
+  if (!HasPin(response.ca_pem(), pin)) {
     co_return Unauthorized("join: the server's authority is not the one that the token names");
   }
   CO_TRY_STATUS(Adopt(response.certificate_pem(), response.ca_pem()));
   stored_.host = response.host();
   stored_.cluster_id = response.cluster_id();
   stored_.servers.assign(response.servers().begin(), response.servers().end());
-  stored_.key_pem = std::exchange(stored_.pending_key_pem, {});
+  if (!stored_.pending_key_pem.empty()) {
+    stored_.key_pem = std::exchange(stored_.pending_key_pem, {});
+  }
   LOG_INFO("joined as host {} of cluster {}", stored_.host, stored_.cluster_id);
   co_return co_await Save();
 }
@@ -204,33 +219,72 @@ rt::Task<Status> Identity::Renew() {
   co_return co_await Save();
 }
 
-rt::Task<Result<net::RpcCredentials>> Identity::Current() {
-  const bool is_due = loop_.WallNow() >= renew_at_ && loop_.Now() >= retry_at_;
-  if (is_due && !renewing_) {
-    renewing_ = true;
-    const Status renewed = co_await Renew();
-    renewing_ = false;
-    if (renewed.Is(Reason::kCancelled)) co_return renewed;
-    if (!renewed.ok()) {
-      LOG_WARNING("certificate until {}: {}", FormatRfc3339(expires_), renewed.message());
-      // One that has expired is good for nothing but the next attempt.
-      if (loop_.WallNow() >= expires_) co_return renewed.Wrap("renew the certificate");
-      retry_at_ = loop_.Now() + options_.retry;
-    }
+rt::Task<Status> Identity::RenewIfDue() {
+  const bool is_due = wanted_soon_ || (loop_.WallNow() >= renew_at_ && loop_.Now() >= retry_at_);
+  if (!is_due || renewing_) co_return OkStatus();
+  renewing_ = true;
+  const Status renewed = co_await Renew();
+  renewing_ = false;
+  wanted_soon_ = false;
+  if (renewed.ok() || renewed.Is(Reason::kCancelled)) co_return renewed;
+  const Status why = net::IsTrustFailure(renewed) ? Rejected(renewed) : renewed;
+  LOG_WARNING("certificate until {}: {}", FormatRfc3339(expires_), why.message());
+  // One that has expired is good for nothing but the next attempt.
+  if (loop_.WallNow() >= expires_) co_return why.Wrap("renew the certificate");
+  retry_at_ = loop_.Now() + options_.retry;
+  co_return OkStatus();
+}
+
+// The server shows an authority that this host has never heard of. Either it is another cluster's,
+// or the cluster's was changed while the host was away; only a token can tell.
+rt::Task<Status> Identity::JoinAgain() {
+  is_stranger_ = false;  // the next attempt shows
+  CO_TRY(const pki::JoinTokenParts parts, pki::ParseJoinToken(options_.token));
+  stored_.pending_key_pem.clear();
+  CO_TRY(const std::string request, pki::MakeRequestFor(stored_.key_pem));
+  Status last = Unavailable("no server is known");
+  for (const std::string& server : Servers()) {
+    last = co_await JoinAt(server, request, parts.ca_pin);
+    if (last.ok() || !(last.Is(Reason::kUnavailable) || last.Is(Reason::kTimeout))) break;
   }
+  co_return last;
+}
+
+rt::Task<Result<net::RpcCredentials>> Identity::Current() {
+  if (is_stranger_) CO_TRY_STATUS(co_await JoinAgain());
+  CO_TRY_STATUS(co_await RenewIfDue());
   co_return Credentials();
 }
 
-void Identity::Rejected(const Status& why) {
-  LOG_WARNING("the server does not accept this host's certificate: {}", why.message());
+Status Identity::Rejected(const Status& why) {
   retry_at_ = Time();
+  if (!net::IsTrustFailure(why)) {
+    LOG_WARNING("the server does not accept this host's certificate: {}", why.message());
+    return why;
+  }
+  const auto parts = pki::ParseJoinToken(options_.token);
+  is_stranger_ = parts.ok() && !HasPin(stored_.ca_pem, parts->ca_pin);
+  return Unauthorized(
+      std::string(why.message()) +
+      ": if the cluster's authority was changed (berth ca) while this host was away, "
+      "start the poollet with a new token (berth pool join-token); what runs here "
+      "stays");
+}
+
+void Identity::RenewSoon() {
+  if (loop_.Now() < wanted_from_) return;
+  wanted_from_ = loop_.Now() + kWishPause;
+  wanted_soon_ = true;
+  wake_.Set();
 }
 
 void Identity::Start() { scope_.Spawn("poollet.identity", RenewLoop()); }
 
 rt::Task<Status> Identity::RenewLoop() {
   while (true) {
-    CO_TRY_STATUS(co_await rt::Sleep(kLookEvery));
+    const Status woken = co_await rt::WithDeadline(wake_.Wait(), kLookEvery);
+    if (woken.Is(Reason::kCancelled)) co_return woken;
+    wake_.Reset();
     const auto current = co_await Current();
     if (current.status().Is(Reason::kCancelled)) co_return current.status();
   }

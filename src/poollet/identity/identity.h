@@ -15,6 +15,7 @@
 #include "net/rpc.h"
 #include "poollet/disk/disk.h"
 #include "poollet/session/session.h"
+#include "rt/event.h"
 #include "rt/loop.h"
 #include "rt/scope.h"
 #include "rt/task.h"
@@ -53,8 +54,11 @@ class Identity final : public CredentialSource {
                                                           IdentityOptions options);
 
   // Renews at half of the certificate's life; an expired one may still do that and nothing else.
+  // A host that has missed a change of the authority joins anew, with the key that it is known by,
+  // if it was given a token of the new one.
   rt::Task<Result<net::RpcCredentials>> Current() override;
-  void Rejected(const Status& why) override;
+  Status Rejected(const Status& why) override;
+  void RenewSoon() override;
 
   const StoredIdentity& stored() const { return stored_; }
   // When the certificate should be renewed.
@@ -71,6 +75,8 @@ class Identity final : public CredentialSource {
   rt::Task<Status> Join();
   rt::Task<Status> JoinAt(std::string server, std::string request_pem, std::string pin);
   rt::Task<Status> Renew();
+  rt::Task<Status> RenewIfDue();
+  rt::Task<Status> JoinAgain();
   rt::Task<Result<std::string>> CallAny(std::string method,
                                         std::string request,
                                         net::RpcCredentials credentials);
@@ -88,6 +94,10 @@ class Identity final : public CredentialSource {
   WallTime renew_at_;
   WallTime expires_;
   bool renewing_ = false;
+  bool wanted_soon_ = false;  // the server wishes a renewal
+  bool is_stranger_ = false;  // the server's authority is not known, but the token's may be
+  Time wanted_from_;          // wishes count again
+  rt::Event wake_;
   Time retry_at_;
   rt::TaskScope scope_;
 };

@@ -8,6 +8,7 @@
 
 #include "berth/agent/v1/agent.pb.h"
 #include "net/sim/sim_network.h"
+#include "pki/certificate.h"
 #include "pki/certificate_authority.h"
 #include "pki/certificate_request.h"
 #include "pki/join_token.h"
@@ -105,6 +106,19 @@ class IdentityTest : public testing::Test {
     CO_TRY(*response.mutable_certificate_pem(), Sign());
     response.set_ca_pem(authority_->certificate_pem());
     co_return response.SerializeAsString();
+  }
+
+  void Change(const Result<std::string>& text) {
+    CHECK(text.ok()) << text.status();
+    CHECK(authority_->Replace(*text, loop_.WallNow()).ok());
+  }
+  // A change of the authority from its beginning to its end; the server shows the next one.
+  void ReplaceAuthority() {
+    const WallTime now = loop_.WallNow();
+    Change(authority_->Rotated({.id = "x", .signs_from = now, .switch_after = now}, now));
+    Change(authority_->Retired("y"));
+    CHECK(rt::RunTask(loop_, server_->Stop()).ok());
+    Serve();
   }
 
   Result<std::unique_ptr<Identity>> Open() {
@@ -211,6 +225,74 @@ TEST_F(IdentityTest, AnotherNameForAHostThatJoinedIsRefused) {
   ASSERT_TRUE(Open().ok());
   options_.host = "h2";
   EXPECT_EQ(Open().status().reason(), Reason::kBadRequest);
+}
+
+TEST_F(IdentityTest, AWishOfTheServerRenewsOnceAndTheHostLearnsBothAuthorities) {
+  auto identity = Open();
+  ASSERT_TRUE(identity.ok());
+  (*identity)->Start();
+  const WallTime now = loop_.WallNow();
+  Change(authority_->Rotated({.id = "x", .signs_from = now, .switch_after = now}, now));
+  for (int i = 0; i < 3; ++i) (*identity)->RenewSoon();
+  loop_.RunFor(Duration::Seconds(2));
+  EXPECT_EQ(renewals_, 1);
+  EXPECT_EQ((*identity)->stored().ca_pem, authority_->certificate_pem());
+  EXPECT_EQ(authority_->names().size(), 2U);
+  const auto issuer = pki::ParseCertificatePem((*identity)->stored().certificate_pem)->issuer;
+  EXPECT_EQ(issuer, authority_->names()[1]);
+  // It is kept.
+  options_.token.clear();
+  EXPECT_EQ((*Open())->stored().ca_pem, authority_->certificate_pem());
+  EXPECT_TRUE(rt::RunTask(loop_, (*identity)->Close()).ok());
+}
+
+TEST_F(IdentityTest, AHostThatMissedAChangeOfTheAuthorityIsToldWhatToDoAndJoinsAnew) {
+  ASSERT_TRUE(Open().ok());
+  const std::string old_token = std::exchange(options_.token, "");
+  const std::string key = (*Open())->stored().key_pem;
+  ReplaceAuthority();
+  const auto dial = [&](Identity& identity) {
+    const auto credentials = rt::RunTask(loop_, identity.Current());
+    if (!credentials.ok()) return credentials.status();
+    const auto channel =
+        rt::RunTask(loop_, dialer_->Dial("server:7443", *credentials, Duration::Seconds(2)));
+    return channel.ok() ? OkStatus() : identity.Rejected(channel.status());
+  };
+  for (const std::string& token : {std::string(), old_token}) {
+    options_.token = token;
+    auto lost = Open();
+    ASSERT_TRUE(lost.ok());
+    for (int i = 0; i < 2; ++i) {
+      const Status told = dial(**lost);
+      EXPECT_TRUE(told.Is(Reason::kUnauthorized)) << told;
+      EXPECT_NE(told.message().find("berth pool join-token"), std::string_view::npos) << told;
+    }
+  }
+  EXPECT_EQ(joins_, 1);
+  // With a token of the new one it comes back, by the key that it is known by.
+  options_.token = Token(authority_->certificate_pem());
+  auto back = Open();
+  ASSERT_TRUE(back.ok());
+  EXPECT_FALSE(dial(**back).ok());
+  EXPECT_TRUE(dial(**back).ok());
+  EXPECT_EQ(joins_, 2);
+  ASSERT_EQ(keys_.size(), 2U);
+  EXPECT_EQ(keys_[0], keys_[1]);
+  EXPECT_EQ((*back)->stored().key_pem, key);
+  EXPECT_EQ((*back)->stored().ca_pem, authority_->certificate_pem());
+}
+
+TEST_F(IdentityTest, TheSameWhenTheCertificateHasExpiredMeanwhile) {
+  ASSERT_TRUE(Open().ok());
+  ReplaceAuthority();
+  loop_.RunFor(Duration::Hours(48));
+  options_.token = Token(authority_->certificate_pem());
+  auto back = Open();
+  ASSERT_TRUE(back.ok());
+  const Status told = rt::RunTask(loop_, (*back)->Current()).status();
+  EXPECT_NE(told.message().find("berth pool join-token"), std::string_view::npos) << told;
+  EXPECT_TRUE(rt::RunTask(loop_, (*back)->Current()).ok());
+  EXPECT_EQ(joins_, 2);
 }
 
 }  // namespace

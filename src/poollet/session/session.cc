@@ -164,8 +164,9 @@ rt::Task<Status> Session::RunOnce(std::string address) {
       peer_.Servers().size() > 1 ? options_.dial_limit_of_many : options_.dial_limit;
   auto dialled = co_await dialer_.Dial(address, std::move(credentials), limit);
   if (!dialled.ok()) {
-    if (dialled.status().Is(Reason::kUnauthorized)) credentials_.Rejected(dialled.status());
-    co_return dialled.status().Wrap("dial " + address);
+    Status why = dialled.status();
+    if (why.Is(Reason::kUnauthorized)) why = credentials_.Rejected(why);
+    co_return why.Wrap("dial " + address);
   }
   std::unique_ptr<net::RpcChannel> channel = *std::move(dialled);
   net::RpcOptions options;
@@ -183,7 +184,7 @@ rt::Task<Status> Session::RunOnce(std::string address) {
   }
   const Status closed = co_await channel->Close();
   if (!closed.ok()) LOG_DEBUG("close: {}", closed.message());
-  if (status.Is(Reason::kUnauthorized)) credentials_.Rejected(status);
+  if (status.Is(Reason::kUnauthorized)) status = credentials_.Rejected(status);
   co_return status;
 }
 
@@ -289,6 +290,7 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
 
 void Session::Granted(const pb::Grant& grant) {
   peer_.Granted(grant.number(), Duration::Millis(static_cast<int64_t>(grant.ttl_ms())));
+  if (grant.renew()) credentials_.RenewSoon();
 }
 
 rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {

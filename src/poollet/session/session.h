@@ -52,8 +52,11 @@ class CredentialSource {
   virtual ~CredentialSource() = default;
   // Unauthorized: there is no way to get any; a person must look.
   virtual rt::Task<Result<net::RpcCredentials>> Current() = 0;
-  // The server did not accept them (expired, revoked, another authority).
-  virtual void Rejected(const Status& why) = 0;
+  // The server did not accept them, or one of the two does not know the other's authority
+  // (net::IsTrustFailure). Returns what people should read of it.
+  virtual Status Rejected(const Status& why) = 0;
+  // The server wishes them to be renewed: there is more to learn than a new time.
+  virtual void RenewSoon() {}
 };
 
 // Credentials that never change: tests, simulations.
@@ -62,7 +65,7 @@ class FixedCredentials final : public CredentialSource {
   explicit FixedCredentials(net::RpcCredentials credentials)
       : credentials_(std::move(credentials)) {}
   rt::Task<Result<net::RpcCredentials>> Current() override { co_return credentials_; }
-  void Rejected(const Status&) override {}
+  Status Rejected(const Status& why) override { return why; }
 
  private:
   const net::RpcCredentials credentials_;
