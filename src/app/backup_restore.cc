@@ -16,6 +16,7 @@
 #include "app/server_in_use.h"
 #include "app/store_place.h"
 #include "base/strings.h"
+#include "pki/certificate_authority.h"
 #include "pki/join_token.h"
 #include "pki/private_file.h"
 #include "pki/token.h"
@@ -92,6 +93,11 @@ Status CheckAuthority(const DataPlace& place, const Contents& contents, KeepAuth
   }
   TRY(const std::string present, pki::ReadPrivateFile(path));
   if (present == backup->second) return OkStatus();
+  // The same, with a change behind it: hosts and users know this one.
+  if (pki::CertificateAuthority::Compare(present, backup->second) ==
+      std::strong_ordering::greater) {
+    return OkStatus();
+  }
   return Conflict("restore: " + path +
                   " is another authority than the backup's, which hosts and users know: move " +
                   place.data_dir + "/pki away, or say --keep-authority if it was rotated since");

@@ -42,25 +42,32 @@ struct FleetServer::Parts {
   rt::TaskScope scope;
 
   rt::Task<Status> StartAll(client::ClusterIdentity cluster);
+  Result<std::shared_ptr<const net::TlsContext>> MakeTls(const pki::Credentials& credentials) const;
   Result<net::H2ServerOptions> ServerOptions() const;
   rt::Task<Status> OpenDoors();
   rt::Task<Status> StopAll();
 };
 
-Result<net::H2ServerOptions> FleetServer::Parts::ServerOptions() const {
+Result<std::shared_ptr<const net::TlsContext>> FleetServer::Parts::MakeTls(
+    const pki::Credentials& credentials) const {
   net::TlsServerOptions tls;
   // Hosts that join pin the authority: they must see its certificate.
-  tls.certificate_pem = options.certificate_pem + deps.authority.certificate_pem();
-  tls.key_pem = options.key_pem;
+  tls.certificate_pem = credentials.certificate_pem + deps.authority.certificate_pem();
+  tls.key_pem = credentials.key_pem;
   tls.client_certificates = net::ClientCertificates::kOptional;
   tls.client_ca_pem = deps.authority.certificate_pem();
   tls.expired_client_certificates = net::ExpiredCertificates::kMark;
+  return net::NewH2ServerTls(std::move(tls));
+}
+
+Result<net::H2ServerOptions> FleetServer::Parts::ServerOptions() const {
   net::H2ServerOptions server_options;
   server_options.address = options.host;
   server_options.port = options.port;
   server_options.listener = options.listener;
   server_options.doors = net::Acceptor::Doors::kWhenOpened;
-  TRY(server_options.tls, net::NewH2ServerTls(std::move(tls)));
+  TRY(server_options.tls,
+      MakeTls({.certificate_pem = options.certificate_pem, .key_pem = options.key_pem}));
   return server_options;
 }
 
@@ -147,6 +154,15 @@ rt::Event& FleetServer::placing() { return parts_->placing; }
 fleet::Fleet& FleetServer::fleet() { return parts_->fleet->gateway(); }
 void FleetServer::SetServers(std::vector<std::string> servers) {
   parts_->fleet->gateway().SetServers(std::move(servers));
+}
+std::vector<client::HeldCertificate> FleetServer::Certificates() const {
+  return parts_->fleet->gateway().Certificates();
+}
+Status FleetServer::OnAuthority(const pki::Credentials& credentials) {
+  TRY(auto tls, parts_->MakeTls(credentials));
+  parts_->server->SetTls(std::move(tls));
+  parts_->fleet->gateway().OnAuthority();
+  return OkStatus();
 }
 client::BulkCreator& FleetServer::bulk() { return parts_->fleet->scheduler().bulk(); }
 client::PlacementAdvice& FleetServer::advice() { return parts_->fleet->scheduler().advice(); }

@@ -18,6 +18,7 @@
 #include "client/advice/pool_rooms.h"
 #include "client/bulk_creator.h"
 #include "client/cluster.h"
+#include "client/records/host_record.h"
 #include "fleet/fleet.h"
 #include "meta/scheme.h"
 #include "net/owned_fd.h"
@@ -69,6 +70,11 @@ class FleetServer {
   fleet::Fleet& fleet();
   // Hosts that join or connect are told from now on.
   void SetServers(std::vector<std::string> servers);
+  // Which certificates the hosts have that are connected.
+  std::vector<client::HeldCertificate> Certificates() const;
+  // The authority has changed, and the server's own certificate may have: for connections from now
+  // on. Sessions of hosts go on, but those whose certificates nobody trusts any more.
+  Status OnAuthority(const pki::Credentials& credentials);
   // Creates copies bound. Valid until this is destroyed, of use until Stop().
   client::BulkCreator& bulk();
   client::PlacementAdvice& advice();

@@ -156,6 +156,12 @@ LeaderParts::~LeaderParts() = default;
 
 rt::Task<Status> LeaderParts::Stop() { co_return co_await parts_->StopAll(); }
 const std::string& LeaderParts::address() const { return parts_->fleet->address(); }
+std::vector<client::HeldCertificate> LeaderParts::Certificates() const {
+  return parts_->fleet->Certificates();
+}
+Status LeaderParts::OnAuthority(const pki::Credentials& credentials) {
+  return parts_->fleet->OnAuthority(credentials);
+}
 void LeaderParts::SetServers(std::vector<std::string> servers) {
   parts_->fleet->SetServers(std::move(servers));
 }

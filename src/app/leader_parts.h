@@ -59,6 +59,9 @@ class LeaderParts {
 
   apiserver::Hosts hosts();
   const std::string& address() const;  // "host:port" where poollets connect
+  // As FleetServer's.
+  std::vector<client::HeldCertificate> Certificates() const;
+  Status OnAuthority(const pki::Credentials& credentials);
   // Hosts that join or connect are told from now on.
   void SetServers(std::vector<std::string> servers);
 

@@ -25,6 +25,7 @@
 #include "apiserver/registry/cached_pool_objects.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
+#include "app/authority/authority_keeper.h"
 #include "app/commit_trace.h"
 #include "app/leader_parts.h"
 #include "app/leading/candidacy.h"
@@ -135,8 +136,9 @@ struct Server::Parts {
   std::unique_ptr<apiserver::PolicyFeed> policy;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::HttpServer> http;
-  // With a store that others use too.
   std::unique_ptr<apiserver::LoopbackClient> client;
+  std::unique_ptr<AuthorityKeeper> authority_keeper;
+  // With a store that others use too.
   std::unique_ptr<ServerList> list;
   std::unique_ptr<Candidacy> candidacy;
   std::unique_ptr<LeaderParts> leader;  // while this server leads; it does so once
@@ -151,6 +153,9 @@ struct Server::Parts {
   rt::Task<Status> StartPolicy();
   Status StartHttp(apiserver::Hosts hosts);
   rt::Task<Status> LoadAuthority();
+  Status IssueOwnCertificate();
+  void StartAuthorityKeeper();
+  Status OnAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
   std::vector<std::string> Gateways() const;
   rt::Task<Status> StartLeading(std::optional<Reign> reign);
@@ -200,6 +205,9 @@ rt::Task<Status> Server::Parts::StartRegistry() {
   pool_objects.emplace(*cache);
   pool_authorizer.emplace(scheme, *pool_objects);
   authorizer.UsePools(*pool_authorizer);
+  const apiserver::Identity identity{
+      .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
+  client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
   co_return OkStatus();
 }
 
@@ -220,14 +228,39 @@ rt::Task<Status> Server::Parts::LoadAuthority() {
   const std::string folder = options.data_dir + "/pki";
   if (is_shared()) CO_TRY_STATUS(co_await ShareAuthority(&store->handle(), folder, now));
   CO_TRY(authority, pki::CertificateAuthority::LoadOrCreate(folder, now));
+  co_return IssueOwnCertificate();
+}
+
+Status Server::Parts::IssueOwnCertificate() {
+  authenticator.SetAuthorities(authority->names());
   std::vector<std::string> names = options.names;
   if (IsWildcard(options.host) || IsWildcard(options.gateway_host)) {
     for (auto& address : pki::HostAddresses()) names.push_back(std::move(address));
   }
   if (!IsWildcard(options.gateway_host)) names.push_back(options.gateway_host);
-  CO_TRY(credentials,
-         authority->ServerCredentials(pki::ServerNamesFor(options.host, HostName(), names), now));
-  co_return OkStatus();
+  TRY(credentials,
+      authority->ServerCredentials(pki::ServerNamesFor(options.host, HostName(), names),
+                                   loop.WallNow()));
+  return OkStatus();
+}
+
+void Server::Parts::StartAuthorityKeeper() {
+  authority_keeper = std::make_unique<AuthorityKeeper>(
+      AuthorityKeeper::Deps{.loop = loop,
+                            .client = *client,
+                            .authority = *authority,
+                            .shared = is_shared() ? &store->handle() : nullptr,
+                            .on_change = [this] { return OnAuthority(); }});
+  scope.Spawn("server.authority", authority_keeper->Run());
+}
+
+// Connections from now on see it; those that are open stay, as long as who opened them is trusted.
+Status Server::Parts::OnAuthority() {
+  TRY_STATUS(IssueOwnCertificate());
+  TRY(auto tls, MakeTls());
+  http->SetTls(std::move(tls));
+  if (leader != nullptr) TRY_STATUS(leader->OnAuthority(credentials));
+  return pki::WriteAdminKubeconfig(kubeconfig_path, url, *authority, loop.WallNow());
 }
 
 Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
@@ -264,9 +297,6 @@ rt::Task<Status> Server::Parts::StartLeading(std::optional<Reign> reign) {
 }
 
 void Server::Parts::StartCandidacy() {
-  const apiserver::Identity identity{
-      .user = "system:berth", .groups = {"system:masters"}, .uid = {}};
-  client = std::make_unique<apiserver::LoopbackClient>(*registry, scheme, identity);
   ServerPlace place{.id = store->id(), .url = url, .gateways = Gateways()};
   list = std::make_unique<ServerList>(loop, *client, std::move(place));
   CandidacyOptions wish{.id = store->id(),
@@ -293,6 +323,8 @@ rt::Task<Status> Server::Parts::Lead() {
               .on_deposed = [this] { candidacy->Depose(); }};
   Status started = net::Listen(gateway_listener->get());
   if (started.ok()) started = co_await StartLeading(std::move(reign));
+  // The authority may have changed meanwhile.
+  if (started.ok()) started = leader->OnAuthority(credentials);
   if (started.Is(Reason::kCancelled)) co_return started;
   if (!started.ok()) {
     LOG_ERROR("leading: {}", started.message());
@@ -300,6 +332,7 @@ rt::Task<Status> Server::Parts::Lead() {
     co_return started;
   }
   api->UseHosts(leader->hosts());
+  authority_keeper->Lead([this] { return leader->Certificates(); });
   for (;;) {
     auto gateways = co_await list->Gateways();
     if (gateways.ok()) leader->SetServers(*std::move(gateways));
@@ -343,9 +376,13 @@ rt::Task<Status> Server::Parts::StartAll() {
   scope.Spawn("store.upkeep", store->Upkeep());
   if (!is_shared()) {
     CO_TRY_STATUS(co_await StartLeading(std::nullopt));
-    co_return StartHttp(leader->hosts());
+    CO_TRY_STATUS(StartHttp(leader->hosts()));
+    StartAuthorityKeeper();
+    authority_keeper->Lead([this] { return leader->Certificates(); });
+    co_return OkStatus();
   }
   CO_TRY_STATUS(StartHttp({}));
+  StartAuthorityKeeper();
   StartCandidacy();
   co_return OkStatus();
 }

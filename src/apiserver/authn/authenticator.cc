@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/authn/authenticator.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -97,12 +98,17 @@ const Identity* Authenticator::FromCertificate(const std::string& der, WallTime 
         .identity = MakeIdentity(std::move(parsed->user), std::move(parsed->groups)),
         .not_before = parsed->not_before,
         .not_after = parsed->not_after,
-        .serial = std::move(parsed->serial)};
+        .serial = std::move(parsed->serial),
+        .issuer = std::move(parsed->issuer)};
     found = certificates_.emplace(der, std::move(known)).first;
   }
   // The handshake has checked the times, but a connection may outlive its certificate.
   const KnownCertificate& known = found->second;
   if (now < known.not_before || now > known.not_after) return nullptr;
+  if (!authorities_.empty() &&
+      std::ranges::find(authorities_, known.issuer) == authorities_.end()) {
+    return nullptr;
+  }
   const WallTime issued = known.not_before + pki::kClockSkew;
   if (revoked_.Covers(known.identity.user, known.serial, issued)) return nullptr;
   return &known.identity;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "apis/k8s/secret.h"
 #include "apiserver/authn/failure_limiter.h"
@@ -58,6 +59,9 @@ class Authenticator {
   void OnSecretDeleted(const apis::k8s::Secret& secret);
   // Certificates that these cover are refused from now on, on open connections too.
   void SetRevokedUsers(RevokedUsers revoked) { revoked_ = std::move(revoked); }
+  // Certificates that none of these has signed are refused from now on, on open connections too.
+  // The handshake has verified the signature; this is about authorities that were retired since.
+  void SetAuthorities(std::vector<std::string> names) { authorities_ = std::move(names); }
   size_t token_count() const { return tokens_.size(); }
 
  private:
@@ -66,6 +70,7 @@ class Authenticator {
     WallTime not_before;
     WallTime not_after;
     std::string serial;
+    std::string issuer;
   };
   struct KnownToken {
     std::string hash;  // 32 bytes
@@ -83,6 +88,7 @@ class Authenticator {
   ByText<KnownCertificate> certificates_;  // by DER: parsing costs more than the rest of a request
   ByText<KnownToken> tokens_;              // by id
   RevokedUsers revoked_;
+  std::vector<std::string> authorities_;  // empty: whatever the handshake accepts
   FailureLimiter failures_;
   metrics::Counter& by_certificate_;
   metrics::Counter& by_token_;

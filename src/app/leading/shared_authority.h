@@ -17,7 +17,8 @@ namespace berth::app {
 inline constexpr std::string_view kAuthorityKey = "/guard/authority";
 
 // Afterwards the folder has the store's authority. The first server of a store brings its own, or
-// makes one. Conflict if the folder has another one: it is left alone.
+// makes one. Of two states of one authority the later one is taken. Conflict if the folder has
+// another one: it is left alone.
 rt::Task<Status> ShareAuthority(store::Store* store, std::string folder, WallTime now);
 
 }  // namespace berth::app

@@ -67,5 +67,22 @@ TEST_F(SharedAuthorityTest, AnAuthorityOfAnotherClusterIsLeftAlone) {
   EXPECT_NE(KeyOf("a"), before);
 }
 
+TEST_F(SharedAuthorityTest, AServerThatWasAwayDuringAChangeTakesItAndAnOlderStoreGetsItBack) {
+  ASSERT_TRUE(Share("a").ok());
+  ASSERT_TRUE(Share("b").ok());
+  const WallTime now = loop_.WallNow();
+  auto changed = pki::CertificateAuthority::LoadOrCreate(Folder("a"), now).value();
+  const std::string before = changed.text();
+  const pki::Rotation plan{.id = "x", .signs_from = now, .switch_after = now};
+  ASSERT_TRUE(changed.Replace(changed.Rotated(plan, now).value(), now).ok());
+  ASSERT_TRUE(changed.Replace(changed.Retired("y").value(), now).ok());
+  // The folder is later than the store, as after a restore.
+  ASSERT_TRUE(Share("a").ok());
+  EXPECT_EQ(KeyOf("a"), changed.text());
+  EXPECT_EQ(KeyOf("b"), before);
+  ASSERT_TRUE(Share("b").ok());
+  EXPECT_EQ(KeyOf("b"), changed.text());
+}
+
 }  // namespace
 }  // namespace berth::app

@@ -116,6 +116,28 @@ TEST_F(AccessTest, RevokesCertificatesOfUsersAndByNumber) {
   EXPECT_NE(Run({"certificate", "revoke", "--serial", "xyz"}).code, 0);
 }
 
+TEST_F(AccessTest, SaysWhichAuthoritiesAreTrustedAndWhoUsesTheOldOne) {
+  const std::string path = "GET /api/v1/namespaces/berth-system/configmaps/authority";
+  server().On(
+      path,
+      R"({"data":{"phase":"Learning","serving":"berth-ca-1 until T1","signing":"berth-ca-2",)"
+      R"("retiring":"berth-ca-1 until T1","switchAfter":"T2","ca.crt":"PEM\n",)"
+      R"("waiting":"host a (machinepool/a) until T3; host b until T4"}})");
+  EXPECT_EQ(Run({"ca", "status"}).out,
+            "serving      berth-ca-1 until T1\n"
+            "signing      berth-ca-2\n"
+            "retiring     berth-ca-1 until T1\n"
+            "phase        Learning\n"
+            "switches     after T2, once no host waits\n"
+            "still old    host a (machinepool/a) until T3\n"
+            "still old    host b until T4\n");
+  EXPECT_EQ(Run({"ca", "bundle"}).out, "PEM\n");
+  server().On(path, StatusBody(404, "NotFound", "no configmap"), 404);
+  const auto missing = Run({"ca", "status"});
+  EXPECT_NE(missing.code, 0);
+  EXPECT_TRUE(missing.err.contains("no server has said yet")) << missing.err;
+}
+
 TEST_F(AccessTest, ListsAndRevokesTokens) {
   const auto made =
       pki::MakeToken(pki::SystemEntropy(), "ci", {"a", "b"}, Duration::Hours(2), kFakeNow);

@@ -37,6 +37,7 @@ Command PoolCommand();
 Command AuthCommand();
 Command TokenCommand();
 Command CertificateCommand();
+Command CaCommand();
 Command ConfigCommand();
 Command ApiResourcesCommand();
 Command ApiVersionsCommand();
