@@ -123,6 +123,26 @@ class Certificates(berth_fixture.ServerTestCase):
         self.server.kubectl('delete', 'configmap', 'revoked-users', '-n', 'berth-system')
         berth_fixture.eventually(10, lambda: lost.post(path, {}).status == 201, 'the certificate is good again')
 
+    def test_a_watch_ends_with_the_credentials_that_it_was_opened_with(self):
+        """Of a certificate and of a token: an ERROR event that says 401, and the end, long before the watch's own."""
+        self.role('watcher', {'apiGroups': [''], 'resources': ['configmaps'], 'verbs': ['list', 'watch']})
+        self.bind('seen', 'watcher')
+        self.bind('unseen', 'watcher')
+        self.assertEqual(self.ask('seen', '/CN=seen').status, 201)
+        self.assertEqual(self.decide('approver', 'seen', 'Approved').status, 200)
+        made = self.server.berth('token', 'create', 'unseen')
+        token, number = made.stdout.strip(), made.stderr.split('berth token revoke ')[1].split()[0]
+        path = '/api/v1/namespaces/berth-system/configmaps'
+        clients = {'seen': self.server.client(certificate=self.signed('seen')), 'unseen': self.server.client(token=token)}
+        watches = {user: client.watch(path, idle_s=30) for user, client in clients.items()}
+        for watch in watches.values():
+            self.assertEqual(next(watch)['type'], 'ADDED')
+        self.server.berth('certificate', 'revoke', 'seen')
+        self.server.berth('token', 'revoke', number)
+        for user, watch in watches.items():
+            last = list(watch)[-1]
+            self.assertEqual((last['type'], last['object'].get('code')), ('ERROR', 401), f'{user}: {last}')
+
     def test_approval_decides_and_nothing_else(self):
         self.assertEqual(self.ask('more', '/CN=more').status, 201)
         found = self.root.get(f'{REQUESTS}/more').json()

@@ -88,7 +88,7 @@ Result<Identity> Authenticator::Authenticate(const net::Peer& peer,
   return Refuse(peer, now);
 }
 
-const Identity* Authenticator::FromCertificate(const std::string& der, WallTime now) {
+const Authenticator::KnownCertificate* Authenticator::Know(const std::string& der) {
   auto found = certificates_.find(der);
   if (found == certificates_.end()) {
     auto parsed = pki::ParseClientCertificate(der);
@@ -102,19 +102,26 @@ const Identity* Authenticator::FromCertificate(const std::string& der, WallTime 
         .issuer = std::move(parsed->issuer)};
     found = certificates_.emplace(der, std::move(known)).first;
   }
-  // The handshake has checked the times, but a connection may outlive its certificate.
-  const KnownCertificate& known = found->second;
-  if (now < known.not_before || now > known.not_after) return nullptr;
-  if (!authorities_.empty() &&
-      std::ranges::find(authorities_, known.issuer) == authorities_.end()) {
-    return nullptr;
-  }
-  const WallTime issued = known.not_before + pki::kClockSkew;
-  if (revoked_.Covers(known.identity.user, known.serial, issued)) return nullptr;
-  return &known.identity;
+  return &found->second;
 }
 
-const Identity* Authenticator::FromToken(std::string_view text, WallTime now) const {
+bool Authenticator::IsVoid(const KnownCertificate& certificate) const {
+  if (!authorities_.empty() &&
+      std::ranges::find(authorities_, certificate.issuer) == authorities_.end()) {
+    return true;
+  }
+  const WallTime issued = certificate.not_before + pki::kClockSkew;
+  return revoked_.Covers(certificate.identity.user, certificate.serial, issued);
+}
+
+const Identity* Authenticator::FromCertificate(const std::string& der, WallTime now) {
+  const KnownCertificate* known = Know(der);
+  // The handshake has checked the times, but a connection may outlive its certificate.
+  if (known == nullptr || now < known->not_before || now > known->not_after) return nullptr;
+  return IsVoid(*known) ? nullptr : &known->identity;
+}
+
+const Authenticator::KnownToken* Authenticator::FindToken(std::string_view text) const {
   const auto id = pki::TokenId(text);
   if (!id) return nullptr;
   auto found = tokens_.find(*id);
@@ -123,9 +130,32 @@ const Identity* Authenticator::FromToken(std::string_view text, WallTime now) co
   static const KnownToken kNobody{.hash = std::string(32, '\0')};
   const KnownToken& known = found == tokens_.end() ? kNobody : found->second;
   const bool matches = pki::EqualConstantTime(pki::Sha256(text), known.hash);
-  if (!matches || found == tokens_.end()) return nullptr;
-  if (known.expires && now >= *known.expires) return nullptr;
-  return &known.identity;
+  return matches && found != tokens_.end() ? &known : nullptr;
+}
+
+const Identity* Authenticator::FromToken(std::string_view text, WallTime now) const {
+  const KnownToken* known = FindToken(text);
+  if (known == nullptr || (known->expires && now >= *known->expires)) return nullptr;
+  return &known->identity;
+}
+
+// As Authenticate, which let them in.
+bool Authenticator::StillKnows(const std::string& der, std::string_view authorization) {
+  if (!der.empty()) {
+    const KnownCertificate* known = Know(der);
+    if (known != nullptr && !IsVoid(*known)) return true;
+  }
+  return !authorization.empty() && FindToken(BearerOf(authorization)) != nullptr;
+}
+
+void Authenticator::SetRevokedUsers(RevokedUsers revoked) {
+  revoked_ = std::move(revoked);
+  LookAtHolds();
+}
+
+void Authenticator::SetAuthorities(std::vector<std::string> names) {
+  authorities_ = std::move(names);
+  LookAtHolds();
 }
 
 Status Authenticator::Refuse(const net::Peer& peer, WallTime now) {
@@ -138,9 +168,14 @@ Status Authenticator::Refuse(const net::Peer& peer, WallTime now) {
 }
 
 void Authenticator::OnSecretChanged(const apis::k8s::Secret& secret) {
-  const std::string& name = secret.metadata.name;
   if (secret.metadata.namespace_ != pki::kTokenNamespace) return;
-  Forget(name);
+  const bool was_known = Forget(secret.metadata.name);
+  Learn(secret);
+  if (was_known) LookAtHolds();
+}
+
+void Authenticator::Learn(const apis::k8s::Secret& secret) {
+  const std::string& name = secret.metadata.name;
   if (secret.type != pki::kTokenSecretType || secret.metadata.deletion_timestamp) return;
   std::map<std::string, std::string> data;
   for (const auto& [key, value] : secret.data) data[key] = value.bytes;
@@ -166,13 +201,17 @@ void Authenticator::OnSecretChanged(const apis::k8s::Secret& secret) {
 }
 
 void Authenticator::OnSecretDeleted(const apis::k8s::Secret& secret) {
-  if (secret.metadata.namespace_ == pki::kTokenNamespace) Forget(secret.metadata.name);
+  if (secret.metadata.namespace_ == pki::kTokenNamespace && Forget(secret.metadata.name)) {
+    LookAtHolds();
+  }
 }
 
-void Authenticator::Forget(std::string_view secret_name) {
-  if (!secret_name.starts_with(pki::kTokenNamePrefix)) return;
-  auto found = tokens_.find(secret_name.substr(pki::kTokenNamePrefix.size()));
-  if (found != tokens_.end()) tokens_.erase(found);
+bool Authenticator::Forget(std::string_view secret_name) {
+  if (!secret_name.starts_with(pki::kTokenNamePrefix)) return false;
+  const auto found = tokens_.find(secret_name.substr(pki::kTokenNamePrefix.size()));
+  if (found == tokens_.end()) return false;
+  tokens_.erase(found);
+  return true;
 }
 
 }  // namespace berth::apiserver

@@ -3,11 +3,13 @@
 // never tells which part was wrong.
 //
 // Tokens are known from their Secrets (pki/token.h), fed in as watch events: a revoked token stops
-// working with the event. So do certificates that the ConfigMap revoked-users makes void
-// (revoked_users.h). Not safe for several threads: it belongs to the API server's loop.
+// working with the event, and streams that were opened with it end (credential_hold.h). So do
+// certificates that the ConfigMap revoked-users makes void (revoked_users.h). Not safe for several
+// threads: it belongs to the API server's loop.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "apis/k8s/secret.h"
+#include "apiserver/authn/credential_hold.h"
 #include "apiserver/authn/failure_limiter.h"
 #include "apiserver/authn/revoked_users.h"
 #include "apiserver/identity.h"
@@ -58,10 +61,10 @@ class Authenticator {
   void OnSecretChanged(const apis::k8s::Secret& secret);
   void OnSecretDeleted(const apis::k8s::Secret& secret);
   // Certificates that these cover are refused from now on, on open connections too.
-  void SetRevokedUsers(RevokedUsers revoked) { revoked_ = std::move(revoked); }
+  void SetRevokedUsers(RevokedUsers revoked);
   // Certificates that none of these has signed are refused from now on, on open connections too.
   // The handshake has verified the signature; this is about authorities that were retired since.
-  void SetAuthorities(std::vector<std::string> names) { authorities_ = std::move(names); }
+  void SetAuthorities(std::vector<std::string> names);
   size_t token_count() const { return tokens_.size(); }
 
  private:
@@ -78,9 +81,17 @@ class Authenticator {
     std::optional<WallTime> expires;
   };
 
+  friend class CredentialHold;
+  // Whether credentials that were good once still are, but for their times.
+  bool StillKnows(const std::string& der, std::string_view authorization);
+  void LookAtHolds();
+  const KnownCertificate* Know(const std::string& der);
+  bool IsVoid(const KnownCertificate& certificate) const;
+  const KnownToken* FindToken(std::string_view text) const;
   const Identity* FromCertificate(const std::string& der, WallTime now);
   Status Refuse(const net::Peer& peer, WallTime now);
-  void Forget(std::string_view secret_name);
+  void Learn(const apis::k8s::Secret& secret);
+  bool Forget(std::string_view secret_name);  // whether it was known
 
   template <class T>
   using ByText = std::unordered_map<std::string, T, StringHash, std::equal_to<>>;
@@ -90,6 +101,7 @@ class Authenticator {
   RevokedUsers revoked_;
   std::vector<std::string> authorities_;  // empty: whatever the handshake accepts
   FailureLimiter failures_;
+  std::set<CredentialHold*> holds_;  // of requests that go on
   metrics::Counter& by_certificate_;
   metrics::Counter& by_token_;
   metrics::Counter& anonymous_;

@@ -136,6 +136,51 @@ TEST_F(AuthenticatorTest, ARevokedCertificateIsRefusedOnALivingConnection) {
   EXPECT_FALSE(refused({})) << "taken back";
 }
 
+TEST_F(AuthenticatorTest, WhoHoldsOnIsToldOnceWhenTheCredentialsAreVoid) {
+  const auto peer = Client({.user = "ann"});
+  const auto token = Token();
+  int certificates = 0;
+  int tokens = 0;
+  CredentialHold by_certificate(authenticator_, peer, "");
+  CredentialHold by_token(authenticator_, peer_, "Bearer " + token.text);
+  CredentialHold by_both(authenticator_, peer, "Bearer " + token.text);
+  by_certificate.OnVoid([&] { ++certificates; });
+  auto gone = std::make_unique<CredentialHold>(authenticator_, peer, "");
+  by_token.OnVoid([&] {
+    ++tokens;
+    gone.reset();  // whoever is told may let go of others
+  });
+  authenticator_.SetRevokedUsers(RevokedUsers({{"user.bob", FormatRfc3339(kNow)}}));
+  authenticator_.OnSecretChanged(SecretOf(token));  // the same again
+  EXPECT_EQ(certificates + tokens, 0);
+  authenticator_.SetRevokedUsers(RevokedUsers({{"user.ann", FormatRfc3339(kNow)}}));
+  EXPECT_EQ(certificates, 1);
+  EXPECT_TRUE(by_certificate.is_void());
+  EXPECT_FALSE(by_both.is_void());  // the token is good
+  authenticator_.OnSecretDeleted(SecretOf(token));
+  EXPECT_EQ(tokens, 1);
+  EXPECT_TRUE(by_both.is_void());
+  authenticator_.SetRevokedUsers({});
+  authenticator_.SetRevokedUsers(RevokedUsers({{"user.ann", FormatRfc3339(kNow)}}));
+  EXPECT_EQ(certificates, 1);
+  // Too late to hold on to.
+  int late = 0;
+  CredentialHold after(authenticator_, peer, "");
+  after.OnVoid([&] { ++late; });
+  EXPECT_EQ(late, 1);
+}
+
+TEST_F(AuthenticatorTest, CertificatesOfAnAuthorityThatWasRetiredAreRefused) {
+  const auto peer = Client({.user = "ann"});
+  const CredentialHold hold(authenticator_, peer, "");
+  authenticator_.SetAuthorities({"another", authority_.names()[0]});
+  EXPECT_TRUE(authenticator_.Authenticate(peer, "", kPath, kNow).ok());
+  EXPECT_FALSE(hold.is_void());
+  authenticator_.SetAuthorities({"another"});
+  ExpectRefused(authenticator_.Authenticate(peer, "", kPath, kNow), "of a retired authority");
+  EXPECT_TRUE(hold.is_void());
+}
+
 TEST_F(AuthenticatorTest, CertificatesThatAreNotForClientsAreRefused) {
   auto server = authority_.IssueServer(pki::ServerNamesFor("", ""), kNow).value();
   ExpectRefused(authenticator_.Authenticate(PeerOf(server), "", kPath, kNow), "server's");

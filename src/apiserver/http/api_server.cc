@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/http/api_server.h"
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "base/strings.h"
 #include "base/uid.h"
 #include "net/url.h"
+#include "rt/child_context.h"
 
 namespace berth::apiserver {
 namespace {
@@ -68,6 +70,30 @@ class SeatForAWhile {
   RequestGate::Seat seat_;
   rt::TimerId timer_;
 };
+
+template <class Wire>
+rt::Task<Status> WhileGood(CallPtr call, std::function<rt::Task<Status>(Wire&)> talk, Wire* wire) {
+  rt::ChildContext child(co_await rt::CurrentContext());
+  call->hold->OnVoid([&child] { child.Cancel(); });
+  auto talking = talk(*wire);
+  const Status ended = co_await talking.In(child.context());
+  call->hold->OnVoid({});
+  co_return call->hold->is_void() ? Unauthorized("the credentials are void") : ended;
+}
+
+// A conversation is cut off when the credentials are void that it was opened with.
+void EndWithCredentials(const CallPtr& call, net::HttpResponse& response) {
+  if (response.stream) {
+    response.stream = [call, talk = std::move(response.stream)](net::BodyWriter& body) {
+      return WhileGood(call, talk, &body);
+    };
+  }
+  if (response.websocket) {
+    response.websocket = [call, talk = std::move(response.websocket)](net::WebSocket& socket) {
+      return WhileGood(call, talk, &socket);
+    };
+  }
+}
 
 }  // namespace
 
@@ -143,7 +169,12 @@ rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
   CO_TRY(RequestGate::Seat seat, co_await gate_.Enter(level, call->identity.user));
   CO_TRY(auto ticket, limiter_.Enter(call->identity.user, length));
   auto held = std::make_shared<RequestLimiter::Ticket>(std::move(ticket));
+  if (is_long) {
+    call->hold = std::make_unique<CredentialHold>(
+        authenticator_, call->http.peer, std::string(call->http.headers.Get("Authorization")));
+  }
   CO_TRY(auto response, co_await DispatchResource(call));
+  if (GuestStreams::Serves(call->info)) EndWithCredentials(call, response);
   if (response.stream) {
     // A stream is counted for as long as it runs. Its seat is for the beginning, or for as long as
     // it takes to send something large to somebody who reads.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/authn/credential_hold.h"
 #include "apiserver/http/query.h"
 #include "apiserver/identity.h"
 #include "apiserver/registry.h"
@@ -26,6 +27,8 @@ struct Call {
   std::string created_name;           // of a new object, for the audit log
   std::string id;                     // Audit-Id of the answer
   std::vector<std::string> warnings;  // become Warning headers
+  // Of watches and conversations: they end with the credentials that they were opened with.
+  std::unique_ptr<CredentialHold> hold;
 };
 using CallPtr = std::shared_ptr<Call>;
 

@@ -6,6 +6,7 @@
 #include "apiserver/http/handlers.h"
 #include "base/strings.h"
 #include "meta/field_errors.h"
+#include "rt/child_context.h"
 #include "rt/deadline.h"
 
 namespace berth::apiserver {
@@ -25,6 +26,20 @@ class WatcherCount {
 
  private:
   metrics::Gauge& gauge_;
+};
+
+// Calls as long as it lives.
+class VoidHook {
+ public:
+  VoidHook(CredentialHold& hold, std::function<void()> tell) : hold_(hold) {
+    hold_.OnVoid(std::move(tell));
+  }
+  ~VoidHook() { hold_.OnVoid({}); }
+  VoidHook(const VoidHook&) = delete;
+  VoidHook& operator=(const VoidHook&) = delete;
+
+ private:
+  CredentialHold& hold_;
 };
 
 // Adds the line of one event. A line that does not depend on the watcher is encoded once for all of
@@ -93,7 +108,7 @@ Handlers::Answer Handlers::Watch(CallPtr call) {
   co_return response;
 }
 
-rt::Task<Status> Handlers::StreamWatch(CallPtr /*call*/,
+rt::Task<Status> Handlers::StreamWatch(CallPtr call,
                                        ObjectWriter writer,
                                        std::shared_ptr<RegistryWatch> watch,
                                        Duration timeout,
@@ -101,11 +116,18 @@ rt::Task<Status> Handlers::StreamWatch(CallPtr /*call*/,
   const WatcherCount count(watchers_);
   const Time end = loop_.Now() + timeout;
   bool is_first = true;
+  rt::ChildContext waiting(co_await rt::CurrentContext());
+  const VoidHook hook(*call->hold, [&waiting] { waiting.Cancel(); });
   while (true) {
     const Duration left = end - loop_.Now();
     if (left <= Duration()) co_return OkStatus();
-    auto events = co_await rt::WithDeadline(watch->Next(), left);
+    auto next = rt::WithDeadline(watch->Next(), left);
+    auto events = co_await next.In(waiting.context());
     std::vector<Bytes> parts;
+    if (call->hold->is_void()) {
+      parts.emplace_back(writer.ErrorLine(Unauthorized("Unauthorized")));
+      co_return co_await body->Write(std::move(parts));
+    }
     if (!events.ok()) {
       if (events.status().Is(Reason::kTimeout)) co_return OkStatus();
       if (events.status().Is(Reason::kCancelled)) co_return events.status();
