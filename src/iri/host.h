@@ -70,6 +70,7 @@ struct InstanceStatistics {
 struct HostCapacity {
   ResourceVector total;  // of the host, shared by everything that runs on it
   ResourceVector used;   // promised to the runtime's objects at their full size
+  ResourceVector kept;   // of that, for no object: images, files that nobody knows
   ResourceVector load;   // measured now
   StringMap facts;       // "cpu-model", "kernel": hardware, for people
   std::string boot_id;   // another one after the host was rebooted

@@ -340,6 +340,24 @@ class FullDisk(guest_fixture.RealHostTestCase):
         self.server.kubectl('delete', 'volume', 'large', '--timeout=60s', timeout=90)
         berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), f'{self.host.leftovers()} are left')
 
+    def test_a_full_disk_of_local_disks(self):
+        path = self.mount('machines')
+        self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='large', machine_class='tiny', image='large.raw').replace(
+            'sizeLimit: 1Mi', 'sizeLimit: 8Mi'))
+        berth_fixture.eventually(DEADLINE_S, lambda: self.condition('machine', 'ImageReady').get('reason') == 'NoRoomForImage',
+                                 f'it is said\n{self.host.logs()}')
+        said = self.condition('machine', 'ImageReady')
+        self.assertIn('image "large.raw"', said['message'])
+        self.assertIn('no space left', said['message'].lower())
+        self.assertEqual([], self.host.libvirt.guests())
+        berth_fixture.eventually(DEADLINE_S, lambda: not glob.glob(os.path.join(path, '*', '*.part')),
+                                 'nothing of it takes room until the next attempt')
+        subprocess.run(['mount', '-o', 'remount,size=64m', path], check=True)
+        berth_fixture.eventually(DEADLINE_S, lambda: self.condition('machine', 'Ready').get('status') == 'True',
+                                 f'there is room now\n{self.host.logs()}')
+        self.server.kubectl('delete', 'machine', 'large', '--timeout=100s', timeout=120)
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), f'{self.host.leftovers()} are left')
+
 
 if __name__ == '__main__':
     unittest.main(verbosity=2)

@@ -229,8 +229,8 @@ class MachineRuntime(unittest.TestCase):
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', socket, '--libvirt', cls.libvirt.uri,
             '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
             os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
-            '--reserve-memory', '64Mi', '--acceleration', 'tcg', '--shutdown-grace', '2s',
-            command=guest_fixture.berth_of_guest_user(cls.home))
+            '--reserve-memory', '64Mi', '--acceleration', 'tcg', '--shutdown-grace', '2s', '--disk-budget',
+            os.path.join(cls.home, 'budget'), command=guest_fixture.berth_of_guest_user(cls.home))
         cls.addClassCleanup(cls.process.kill)
         cls.process.start()
         berth_fixture.eventually(DEADLINE_S, lambda: os.path.exists(socket), f'the runtime; {cls.process.log_tail()}')
@@ -358,6 +358,60 @@ with socket.create_connection(({where.hostname!r}, {where.port})) as s:
         self.assertEqual(end[:1], b'\x03')
         self.assertIn(b'is off', end)
         self.assertEqual(self.runtime.code('Exec', machine_id='nobody'), grpc.StatusCode.NOT_FOUND)
+
+    def test_P6_6_local_disks_and_volumes_share_one_disk(self):
+        home = tempfile.mkdtemp(prefix='berth-iri-')
+        self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        volumes = volume_runtime_test.VolumeRuntime(home, '--capacity', '256Mi', '--disk-budget',
+                                                    os.path.join(self.home, 'budget'))
+        volumes.process.command = guest_fixture.berth_of_guest_user(home)
+        guest_fixture.give_to_guest_user(home)
+        self.addCleanup(volumes.process.kill)
+
+        def started():
+            """Another channel each time: one that was refused waits before it tries again."""
+            volumes.process.start()
+            berth_fixture.eventually(DEADLINE_S, lambda: Runtime('volume.v1alpha1', 'VolumeRuntime', volumes.socket).code(
+                'Version', version='') == grpc.StatusCode.OK, f'the volume runtime; {volumes.process.log_tail()}')
+            return Runtime('volume.v1alpha1', 'VolumeRuntime', volumes.socket)
+        disks = started()
+
+        def volume(uid):
+            return disks.call('CreateVolume', volume={
+                'metadata': {'labels': {VOLUME_UID: uid}},
+                'spec': {'class': 'fast', 'resources': {'storage_bytes': 200 * MI}}}).volume.metadata.id
+
+        def machine():
+            spec = self.spec(power=OFF)
+            spec['volumes'][0]['local_disk']['size_bytes'] = 60 * MI
+            return self.runtime.call('CreateMachine', machine={
+                'metadata': {'labels': {UID: 'u-budget'}}, 'spec': spec}).machine.metadata.id
+
+        def refused(make, *words):
+            with self.assertRaises(grpc.RpcError) as raised:
+                make()
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED, raised.exception)
+            for word in words:
+                self.assertIn(word, raised.exception.details())
+        first = volume('u-1')
+        refused(machine, f'local disks of {60 * MI} bytes', f'of {256 * MI} bytes are promised', f'volumes and snapshots {200 * MI}')
+        # What a dead runtime has promised is there nevertheless.
+        volumes.process.kill()
+        refused(machine, f'volumes and snapshots {200 * MI}')
+        disks = started()
+        disks.call('DeleteVolume', volume_id=first)
+
+        def made():
+            try:
+                return machine()
+            except grpc.RpcError as error:
+                self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+        machine_id = berth_fixture.eventually(DEADLINE_S, made, 'the volume is gone, and there is room')
+        refused(lambda: volume('u-2'), 'local disks of machines')
+        self.remove(machine_id)
+        berth_fixture.eventually(DEADLINE_S, lambda: disks.code('CreateVolume', volume={
+            'metadata': {'labels': {VOLUME_UID: 'u-3'}}, 'spec': {'class': 'fast', 'resources': {'storage_bytes': 200 * MI}}})
+            == grpc.StatusCode.OK, 'the machine is gone, and there is room')
 
     def remove(self, machine_id):
         self.runtime.call('DeleteMachine', machine_id=machine_id)

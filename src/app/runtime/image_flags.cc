@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "cli/files.h"
 #include "net/tls.h"
+#include "pki/digest.h"
 
 namespace berth::app {
 
@@ -34,6 +35,19 @@ Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& argume
   if (!context.ok()) return context.status().Wrap("--registry-ca " + arguments.Text("registry-ca"));
   options.puller.registry.tls = *std::move(context);
   return options;
+}
+
+Result<std::unique_ptr<runtime::SharedBudget>> BudgetOf(const cli::Arguments& arguments,
+                                                        std::string_view role,
+                                                        const std::string& folder,
+                                                        rt::BlockingPool& files) {
+  if (arguments.Text("disk-budget").empty()) return std::unique_ptr<runtime::SharedBudget>();
+  constexpr size_t kNameLength = 12;
+  TRY(std::string path, AbsolutePath(arguments.Text("disk-budget"), "disk-budget"));
+  return runtime::SharedBudget::Open(
+      std::move(path),
+      std::string(role) + "-" + pki::Sha256Hex(folder).substr(0, kNameLength),
+      files);
 }
 
 }  // namespace berth::app

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cli/arguments.h"
@@ -10,6 +12,7 @@
 #include "rt/asio/asio_loop.h"
 #include "rt/blocking_pool.h"
 #include "runtime/images/host_images.h"
+#include "runtime/volume/shared_budget.h"
 
 namespace berth::app {
 
@@ -53,7 +56,22 @@ inline constexpr cli::Flag kImageCacheFlag = {
     .help = "(images) What is kept of registries' images; the longest unused go first.",
     .fallback = "64Gi"};
 
+inline constexpr cli::Flag kDiskBudgetFlag = {
+    .name = "disk-budget",
+    .kind = cli::FlagKind::kText,
+    .value_name = "DIR",
+    .help =
+        "(storage) Folder, the same for the runtimes of machines and of volumes, by which they "
+        "share the disk: neither promises what the other has.",
+    .completion = cli::Completion::kFiles};
+
 // Errors name the flag.
 Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& arguments);
+
+// As --disk-budget says; null if it does not. `role` and the runtime's folder are its name there.
+Result<std::unique_ptr<runtime::SharedBudget>> BudgetOf(const cli::Arguments& arguments,
+                                                        std::string_view role,
+                                                        const std::string& folder,
+                                                        rt::BlockingPool& files);
 
 }  // namespace berth::app

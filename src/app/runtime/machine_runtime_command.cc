@@ -103,6 +103,7 @@ constexpr std::array kMachineFlags = {
     kRegistryCredentialsFlag,
     kImageSizeFlag,
     kImageCacheFlag,
+    kDiskBudgetFlag,
     Flag{.name = "libvirt",
          .kind = FlagKind::kText,
          .value_name = "URI",
@@ -165,6 +166,7 @@ struct MachineProcess : RuntimeThreads {
   std::unique_ptr<runtime::QemuDisks> disks;
   std::unique_ptr<TracedDisks> traced_disks;
   std::unique_ptr<runtime::HostImages> images;
+  std::unique_ptr<runtime::SharedBudget> budget;  // or none
   rt::ThreadPool links{Pool(1, "links")};
   rt::ThreadPool answers{Pool(1, "answers")};
   runtime::NoNetworks no_networks;
@@ -278,7 +280,8 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
                                            .networks = *networks,
                                            .lines = *process->lines,
                                            .doors = *process->doors,
-                                           .files = process->files};
+                                           .files = process->files,
+                                           .budget = process->budget.get()};
   CO_TRY(process->host, co_await runtime::MachineHost::Start(deps, std::move(options.host)));
   co_return OkStatus();
 }
@@ -304,6 +307,8 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
+  TRY(process.budget, BudgetOf(arguments, "machines", options.places.folder, process.files));
+  options.host.images_folder = options.images.folder;
   process.images =
       std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
   process.lines = std::make_unique<UnixSerialLines>(loop);

@@ -70,6 +70,7 @@ constexpr std::array kVolumeFlags = {
     kRegistryCredentialsFlag,
     kImageSizeFlag,
     kImageCacheFlag,
+    kDiskBudgetFlag,
     Flag{.name = "qemu-img",
          .kind = FlagKind::kText,
          .value_name = "PATH",
@@ -83,6 +84,7 @@ struct VolumeProcess : RuntimeThreads {
   std::unique_ptr<runtime::FolderShelf> shelf;
   std::unique_ptr<runtime::QemuDisks> disks;
   std::unique_ptr<runtime::HostImages> images;
+  std::unique_ptr<runtime::SharedBudget> budget;  // or none
   std::unique_ptr<runtime::VolumeHost> host;
   RuntimeServers servers;
 };
@@ -100,7 +102,8 @@ rt::Task<Status> StartHost(VolumeProcess* process, rt::Loop* loop, VolumeRuntime
   const runtime::VolumeHost::Deps deps = {.loop = *loop,
                                           .shelf = *process->shelf,
                                           .disks = *process->disks,
-                                          .images = *process->images};
+                                          .images = *process->images,
+                                          .budget = process->budget.get()};
   CO_TRY(process->host, co_await runtime::VolumeHost::Start(deps, std::move(options.host)));
   co_return OkStatus();
 }
@@ -125,6 +128,8 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
+  TRY(process.budget, BudgetOf(arguments, "volumes", options.folder, process.files));
+  options.host.images_folder = options.images.folder;
   process.images =
       std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
   TRY_STATUS(rt::RunTask(loop, StartHost(&process, &loop, std::move(options))));

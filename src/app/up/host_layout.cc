@@ -133,7 +133,7 @@ Status HostLayout::Prepare() const {
   if (mkdir(log.c_str(), 0700) != 0 && errno != EEXIST) return Failed(log);  // ours: (2)
   const bool is_new = !std::filesystem::exists(Path("config"));
   for (const std::string_view name :
-       {"cache", "config", "disks", "images", "machines", "poollet"}) {
+       {"cache", "config", "disk-budget", "disks", "images", "machines", "poollet"}) {
     TRY_STATUS(MakeFolder(Path(std::string(name))));
   }
   if (is_new) {
@@ -176,6 +176,7 @@ PartCommand HostLayout::MachineRuntime() const {
                              "--classes=" + Path("machine-classes.yaml"),
                              "--images=" + images(),
                              "--local-disk=" + std::string(kLocalDisk),
+                             "--disk-budget=" + Path("disk-budget"),
                              "--overcommit-cpu=" + options_.overcommit_cpu,
                              "--acceleration=" + options_.acceleration});
   if (!options_.trace.empty()) command.words.push_back("--trace=" + options_.trace);
@@ -191,6 +192,7 @@ PartCommand HostLayout::VolumeRuntime() const {
               "--socket=" + volume_socket(),
               "--dir=" + Path("disks"),
               "--classes=" + Path("volume-classes.yaml"),
+              "--disk-budget=" + Path("disk-budget"),
               "--images=" + images()});
 }
 

@@ -73,6 +73,7 @@ host_pb::CapacityResponse ToProto(const HostCapacity& capacity) {
   CopyTo(capacity.total, message.mutable_total()->mutable_amounts());
   CopyTo(capacity.used, message.mutable_used()->mutable_amounts());
   CopyTo(capacity.load, message.mutable_load()->mutable_amounts());
+  if (!capacity.kept.empty()) CopyTo(capacity.kept, message.mutable_kept()->mutable_amounts());
   CopyTo(capacity.facts, message.mutable_facts());
   message.set_boot_id(capacity.boot_id);
   message.set_trouble(capacity.trouble);
@@ -86,6 +87,7 @@ HostCapacity FromProto(const host_pb::CapacityResponse& message) {
   CopyFrom(message.total().amounts(), capacity.total);
   CopyFrom(message.used().amounts(), capacity.used);
   CopyFrom(message.load().amounts(), capacity.load);
+  CopyFrom(message.kept().amounts(), capacity.kept);
   CopyFrom(message.facts(), capacity.facts);
   capacity.boot_id = message.boot_id();
   capacity.trouble = message.trouble();

@@ -81,6 +81,7 @@ HostCapacity FullCapacity() {
   capacity.total = {{"cpu", 8000}, {"memory", 100}};
   capacity.used = {{"cpu", 2000}};
   capacity.load = {{"cpu", 17}};
+  capacity.kept = {{"storage", 5}};
   capacity.facts = {{"kernel", "6.1"}};
   capacity.boot_id = "b";
   capacity.trouble = "t";

@@ -210,7 +210,8 @@ rt::Task<Status> Host::Refresh() {
         if (!capacity->trouble.empty()) hosts[host] = Unavailable(capacity->trouble);
         if (!total.has_value()) total.emplace();
         for (const auto& [name, amount] : capacity->total) {
-          (*total)[name] = std::max((*total)[name], amount);
+          const int64_t left = std::max<int64_t>(amount - AmountOf(capacity->kept, name), 0);
+          (*total)[name] = std::max((*total)[name], left);
         }
         TakeStatistics(*capacity, statistics);
         facts[host] = std::move(capacity->facts);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "base/strings.h"
 #include "iri/annotations.h"
 #include "iri/efi_variables.h"
@@ -27,6 +28,11 @@ namespace {
 template <class Parts>
 auto PartNamed(Parts& parts, std::string_view name) {
   return std::ranges::find_if(parts, [&](const auto& part) { return part.name == name; });
+}
+
+int64_t StorageIn(const iri::ResourceVector& resources) {
+  const auto found = resources.find(iri::kStorage);
+  return found == resources.end() ? 0 : found->second;
 }
 
 bool IsEncrypted(const iri::MachineVolume& volume, const GuestFolders& folders) {
@@ -204,6 +210,50 @@ iri::ResourceVector MachineHost::Used(std::string_view for_uid) const {
   return used;
 }
 
+DiskShare MachineHost::ShareNow(int64_t images) const {
+  DiskShare share;
+  for (const auto& [id, entry] : machines_) share.promised += StorageIn(entry->record.resources);
+  share.promised += claimed_;
+  share.images = {{options_.images_folder, images}};
+  return share;
+}
+
+rt::Task<Status> MachineHost::ClaimDisk(int64_t more) {
+  if (deps_.budget == nullptr || more <= 0) co_return OkStatus();
+  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
+  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
+  claimed_ = more;
+  DiskShare mine = ShareNow(images);
+  const int64_t own = mine.promised - more;
+  const SharedBudget::Check check = [own, more, images](const OtherShares& others) {
+    const int64_t used = own + images + others.promised + others.images;
+    if (others.total == 0 || used + more <= others.total) return OkStatus();
+    return Status(Reason::kTooManyRequests,
+                  fmt::format("no room for local disks of {} bytes: {} of {} bytes are promised "
+                              "(local disks {}, volumes and snapshots {}, images {})",
+                              more,
+                              used,
+                              others.total,
+                              own,
+                              others.promised,
+                              images + others.images));
+  };
+  const Status taken = co_await deps_.budget->Claim(std::move(mine), check);
+  if (!taken.ok()) claimed_ = 0;
+  co_return taken;
+}
+
+rt::Task<Status> MachineHost::SettleBudget() {
+  if (deps_.budget == nullptr) co_return OkStatus();
+  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
+  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
+  DiskShare mine = ShareNow(images);
+  const Status settled = co_await deps_.budget->Settle(std::move(mine));
+  if (settled.Is(Reason::kCancelled)) co_return settled;
+  if (!settled.ok()) LOG_WARNING("{}", settled.message());
+  co_return OkStatus();
+}
+
 Result<MachineRecord> MachineHost::NewRecord(iri::Machine machine) const {
   const auto* const offered = FindClass(options_.classes, machine.spec.class_name);
   if (offered == nullptr) {
@@ -245,6 +295,8 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
     CO_TRY_STATUS(KeyOf(part->connection->encryption_data));
   }
   CO_TRY_STATUS(CheckFits(record.resources, Used(uid), options_.total));
+  const ClaimedRoom claimed(claimed_);
+  CO_TRY_STATUS(co_await ClaimDisk(StorageIn(record.resources)));
   if (machines_.size() >= kMachinesMax) {
     co_return Status(Reason::kTooManyRequests,
                      fmt::format("{} machines are the most", kMachinesMax));

@@ -50,10 +50,12 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
   const iri::MachineSpec secrets = TakeSecrets(part);
   next.object.spec.volumes.push_back(part.volumes[0]);
   CO_TRY_STATUS(CheckSpec(next.object.spec));
+  const ClaimedRoom claimed(claimed_);
   if (volume.local_disk.has_value()) {
     const iri::ResourceVector more = {{std::string(iri::kStorage), volume.local_disk->size_bytes}};
     const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);
     CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
+    CO_TRY_STATUS(co_await ClaimDisk(volume.local_disk->size_bytes));
     AddTo(next.resources, more);
     CO_TRY_STATUS(co_await MakeDisk(id, ImageRequestOf(*entry), volume));
   }

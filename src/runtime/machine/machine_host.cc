@@ -37,6 +37,7 @@ rt::Task<Result<std::unique_ptr<MachineHost>>> MachineHost::Start(Deps deps, Opt
   deps.hypervisor.Listen([raw](const DomainEvent& event) { raw->OnEvent(event); });
   Status found = co_await host->Resync();
   if (found.ok()) found = co_await host->AdoptNics();
+  if (found.ok()) found = co_await host->SettleBudget();
   if (!found.ok()) {
     CO_TRY_STATUS(co_await host->Stop());
     co_return found;
@@ -222,6 +223,7 @@ rt::Task<Result<std::unique_ptr<iri::ChangeStream>>> MachineHost::Watch(std::str
 }
 
 rt::Task<Result<iri::HostCapacity>> MachineHost::Capacity() {
+  CO_TRY_STATUS(co_await SettleBudget());
   iri::HostCapacity capacity;
   capacity.total = options_.total;
   for (const auto& [id, entry] : machines_) AddTo(capacity.used, entry->record.resources);

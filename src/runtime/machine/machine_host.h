@@ -36,6 +36,7 @@
 #include "runtime/machine/start_pace.h"
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
+#include "runtime/volume/shared_budget.h"
 
 namespace berth::runtime {
 
@@ -55,10 +56,13 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     SerialLines& lines;
     ConsoleDoors& doors;
     rt::BlockingPool& files;  // for /proc and logs
+    SharedBudget* budget =
+        nullptr;  // what other runtimes of the host promise; null: there are none
   };
   struct Options {
     std::vector<OfferedMachineClass> classes;
     iri::ResourceVector total;  // of the host, for guests
+    std::string images_folder;  // whose images are counted
     std::string boot_id;
     iri::StringMap facts;
     Acceleration acceleration = Acceleration::kTcg;
@@ -163,6 +167,11 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   Pointer OfUid(std::string_view uid) const;
   iri::Machine Shown(const Entry& entry) const;
   iri::ResourceVector Used(std::string_view for_uid) const;
+  // Takes that much of the host's disk. REQUIRES: admitted, with a ClaimedRoom until it is counted.
+  rt::Task<Status> ClaimDisk(int64_t more);
+  // What is promised of the host's disk, told to others. A failure is logged: it is told again.
+  rt::Task<Status> SettleBudget();
+  DiskShare ShareNow(int64_t images) const;
   Result<MachineRecord> NewRecord(iri::Machine machine) const;
   Status CheckEfi(std::string_view class_name, std::string_view variables) const;
   Result<DomainPlan> Plan(const Entry& entry, const MachineRecord& record) const;
@@ -204,6 +213,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   const Options options_;
   // One at a time checks for room and takes it.
   rt::Gate admission_{1};
+  rt::Gate telling_{1};  // whoever tells others what is promised
+  int64_t claimed_ = 0;  // of the host's disk, by whoever is admitted and not counted yet
   std::map<std::string, Pointer, std::less<>> machines_;
   std::set<std::string> creating_;  // they have folders, and perhaps no domain yet
   std::vector<iri::Reservation> reservations_;

@@ -274,7 +274,7 @@ rt::Task<Status> MachineHost::RemoveMachine(Pointer entry) {
   deps_.images.SetPullSecret(std::string(LabelOf(metadata, iri::kMachineUidLabel)), std::string());
   Say(metadata, EventType::kNormal, "Removed", "Remove", "nothing of it is left");
   changes_.Add(iri::ObjectKind::kMachine, iri::ChangeType::kDeleted, metadata, "deleted");
-  co_return OkStatus();
+  co_return co_await SettleBudget();
 }
 
 }  // namespace berth::runtime

@@ -16,7 +16,7 @@ Status CheckRoom(const Budget& budget,
   if (more > left) {
     return {Reason::kTooManyRequests,
             fmt::format("no room for {} of {} bytes: {} of {} bytes are promised (volumes {}, "
-                        "snapshots {}, images {}, unknown files {})",
+                        "snapshots {}, images {}, unknown files {}, local disks of machines {})",
                         what,
                         more,
                         budget.used(),
@@ -24,7 +24,8 @@ Status CheckRoom(const Budget& budget,
                         budget.volumes,
                         budget.snapshots,
                         budget.images,
-                        budget.unknown)};
+                        budget.unknown,
+                        budget.elsewhere)};
   }
   const int64_t needed =
       promise == Promise::kWhole ? room.unwritten + more : std::min(more, kHeadroomBytes);

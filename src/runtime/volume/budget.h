@@ -20,8 +20,9 @@ struct Budget {
   int64_t volumes = 0;
   int64_t snapshots = 0;
   int64_t images = 0;
-  int64_t unknown = 0;  // files that are there and cannot be read as ours
-  int64_t used() const { return volumes + snapshots + images + unknown; }
+  int64_t unknown = 0;    // files that are there and cannot be read as ours
+  int64_t elsewhere = 0;  // local disks of machines, and images of other runtimes of this host
+  int64_t used() const { return volumes + snapshots + images + unknown + elsewhere; }
 };
 
 struct FileSystemRoom {

@@ -154,6 +154,7 @@ rt::Task<Result<iri::Volume>> VolumeHost::CreateVolume(iri::Volume volume) {
   VolumeRecord& record = entry->record;
   CO_TRY(record, NewVolumeRecord(std::move(volume), *offered, source, entry->key));
   CO_TRY_STATUS(CheckCount());
+  const ClaimedRoom claimed(claimed_);
   CO_TRY_STATUS(co_await CheckRoomFor(ChargeOf(record), "a volume"));
   record.object.metadata = NewMetadata(std::move(record.object.metadata), "v-");
   const std::string id = record.object.metadata.id;
@@ -190,6 +191,7 @@ rt::Task<Status> VolumeHost::ExpandVolume(std::string id, int64_t storage_bytes)
                     kVolumeBytesMax));
   }
   const int64_t more = WholeSectors(storage_bytes) - ChargeOf(entry->record);
+  const ClaimedRoom claimed(claimed_);
   CO_TRY_STATUS(co_await CheckRoomFor(std::max<int64_t>(more, 0), "the growth of volume " + id));
   const std::function<void(VolumeRecord&)> change = [storage_bytes](VolumeRecord& record) {
     record.object.spec.storage_bytes = storage_bytes;
@@ -246,6 +248,7 @@ rt::Task<Result<iri::VolumeSnapshot>> VolumeHost::CreateVolumeSnapshot(
   record.object.size_bytes = source->record.disk_bytes;
   record.format = source->record.format;
   CO_TRY_STATUS(CheckCount());
+  const ClaimedRoom claimed(claimed_);
   CO_TRY_STATUS(co_await CheckRoomFor(record.object.size_bytes, "a snapshot"));
   if (!source->record.is_made() || source->record.is_deleted()) {
     co_return Conflict("volume " + Quote(record.object.volume_id) + " is not available");

@@ -32,6 +32,7 @@ VolumeHost::VolumeHost(Deps deps, Options options)
 rt::Task<Result<std::unique_ptr<VolumeHost>>> VolumeHost::Start(Deps deps, Options options) {
   auto host = std::unique_ptr<VolumeHost>(new VolumeHost(deps, std::move(options)));
   CO_TRY_STATUS(co_await host->LoadAll());
+  CO_TRY_STATUS(co_await host->SettleBudget());
   for (const auto& [id, entry] : host->volumes_) host->Tend(entry);
   for (const auto& [id, entry] : host->snapshots_) host->Tend(entry);
   co_return host;
@@ -100,9 +101,16 @@ rt::Task<Result<iri::HostCapacity>> VolumeHost::Capacity() {
   CO_TRY(const ShelfRoom room, co_await deps_.shelf.Room());
   CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
   const std::string storage(iri::kStorage);
+  Budget budget = CountBudget(room, images);
+  if (deps_.budget != nullptr) {
+    CO_TRY_STATUS(co_await SettleBudget());
+    CO_TRY(const OtherShares others, co_await deps_.budget->Others());
+    budget.elsewhere = others.images;
+  }
   iri::HostCapacity capacity;
-  capacity.total = {{storage, options_.total_bytes}};
-  capacity.used = {{storage, CountBudget(room, images).used()}};
+  capacity.total = {{storage, budget.total}};
+  capacity.used = {{storage, budget.used()}};
+  capacity.kept = {{storage, budget.images + budget.unknown + budget.elsewhere}};
   capacity.load = {{storage, room.taken_in_all() + images}};
   capacity.facts = options_.facts;
   capacity.facts[std::string(iri::kVolumeReachFact)] = iri::kHostReach;
@@ -168,7 +176,42 @@ Status VolumeHost::CheckCount() const {
 rt::Task<Status> VolumeHost::CheckRoomFor(int64_t more, std::string what) {
   CO_TRY(const ShelfRoom room, co_await deps_.shelf.Room());
   CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
-  co_return CheckRoom(CountBudget(room, images), CountRoom(room), options_.promise, more, what);
+  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
+  Budget budget = CountBudget(room, images);
+  const FileSystemRoom left = CountRoom(room);
+  if (deps_.budget == nullptr) co_return CheckRoom(budget, left, options_.promise, more, what);
+  const Promise promise = options_.promise;
+  const SharedBudget::Check check = [&](const OtherShares& others) {
+    budget.elsewhere = others.promised + others.images;
+    return CheckRoom(budget, left, promise, more, what);
+  };
+  DiskShare mine = ShareOf(budget);
+  mine.promised += more;
+  claimed_ = more;
+  const Status claimed = co_await deps_.budget->Claim(std::move(mine), check);
+  if (!claimed.ok()) claimed_ = 0;
+  co_return claimed;
+}
+
+DiskShare VolumeHost::ShareOf(const Budget& budget) const {
+  DiskShare share;
+  share.total = options_.total_bytes;
+  share.promised = budget.volumes + budget.snapshots + budget.unknown;
+  share.images = {{options_.images_folder, budget.images}};
+  return share;
+}
+
+rt::Task<Status> VolumeHost::SettleBudget() {
+  if (deps_.budget == nullptr) co_return OkStatus();
+  CO_TRY(const ShelfRoom room, co_await deps_.shelf.Room());
+  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
+  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
+  DiskShare mine = ShareOf(CountBudget(room, images));
+  mine.promised += claimed_;
+  const Status settled = co_await deps_.budget->Settle(std::move(mine));
+  if (settled.Is(Reason::kCancelled)) co_return settled;
+  if (!settled.ok()) LOG_WARNING("{}", settled.message());
+  co_return OkStatus();
 }
 
 iri::ObjectMetadata VolumeHost::NewMetadata(iri::ObjectMetadata metadata, std::string_view prefix) {

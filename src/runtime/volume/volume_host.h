@@ -34,6 +34,7 @@
 #include "runtime/volume/image_source.h"
 #include "runtime/volume/plan.h"
 #include "runtime/volume/records.h"
+#include "runtime/volume/shared_budget.h"
 #include "runtime/volume/shelf.h"
 #include "runtime/volume/volume_classes.h"
 
@@ -50,11 +51,14 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     Shelf& shelf;
     Disks& disks;
     ImageSource& images;
+    SharedBudget* budget =
+        nullptr;  // what other runtimes of the host promise; null: there are none
   };
   struct Options {
     std::vector<OfferedVolumeClass> classes;
     int64_t total_bytes = 0;  // of the budget (TotalBytes)
     Promise promise = Promise::kWhole;
+    std::string images_folder;  // whose images are counted
     std::string boot_id;
     iri::StringMap facts;
     rt::BackoffOptions retry = {.initial = Duration::Seconds(1), .max = Duration::Minutes(1)};
@@ -132,7 +136,11 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   Budget CountBudget(const ShelfRoom& room, int64_t images) const;
   FileSystemRoom CountRoom(const ShelfRoom& room) const;
   Status CheckCount() const;
+  // REQUIRES: admitted, with a ClaimedRoom until the object is in its table.
   rt::Task<Status> CheckRoomFor(int64_t more, std::string what);
+  DiskShare ShareOf(const Budget& budget) const;
+  // Tells others what is promised now. A failure is logged: it is told again.
+  rt::Task<Status> SettleBudget();
   iri::ObjectMetadata NewMetadata(iri::ObjectMetadata metadata, std::string_view prefix);
 
   // Changes a record, on disk first. The only way to change one. NotFound if the object is gone.
@@ -193,6 +201,8 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   const Options options_;
   // One at a time checks for room and takes it.
   rt::Gate admission_{1};
+  rt::Gate telling_{1};  // whoever tells others what is promised
+  int64_t claimed_ = 0;  // by whoever is admitted, and not in a table yet
   Table<VolumePtr> volumes_;
   Table<SnapshotPtr> snapshots_;
   ChangeLog changes_;

@@ -81,6 +81,7 @@ TEST_F(VolumeHostTest, P6_6_OneBudgetForAllClassesVolumesSnapshotsAndImages) {
   world_.temporary().Write("images/a.raw", std::string(1 << 20, 'i'));
   const int64_t images = world_.Used();
   EXPECT_GE(images, kMiB) << "images count";
+  EXPECT_EQ(world_.Await(world_.host().Capacity())->kept.at("storage"), images);
   world_.Available(world_.Wanted("u-1", 30 * kMiB));
   iri::Volume plain = world_.Wanted("u-2", 30 * kMiB);
   plain.spec.class_name = "plain";

@@ -150,7 +150,7 @@ rt::Task<Status> VolumeHost::RemoveFiles(ShelfKind kind, Pointer entry) {
     changes_.Add(ObjectKind::kVolumeSnapshot, ChangeType::kDeleted, metadata, "gone");
   }
   TendSource(source);  // it may have waited for this one
-  co_return OkStatus();
+  co_return co_await SettleBudget();
 }
 
 void VolumeHost::ForgetPullSecret(const iri::ObjectMetadata& metadata) {
