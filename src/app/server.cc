@@ -38,6 +38,7 @@
 #include "base/uid.h"
 #include "cli/files.h"
 #include "meta/scheme.h"
+#include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/owned_fd.h"
 #include "net/socket.h"
@@ -74,6 +75,10 @@ constexpr Duration kSharedHeartbeat = Duration::Millis(500);
 // How often hosts get the present list of servers to remember.
 constexpr Duration kListEvery = Duration::Seconds(10);
 constexpr Duration kLeaveLimit = Duration::Seconds(2);
+// How servers talk to each other.
+constexpr Duration kPeerLifetime = Duration::Hours(24);
+constexpr Duration kPeerConnectLimit = Duration::Seconds(5);
+constexpr size_t kPeerConnectionsMax = 1024;
 
 bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
@@ -158,6 +163,8 @@ struct Server::Parts {
   Status OnAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
   std::vector<std::string> Gateways() const;
+  std::string PeerUrl() const;
+  Result<std::unique_ptr<net::HttpClient>> ConnectPeer(const std::string& peer);
   rt::Task<Status> StartLeading(std::optional<Reign> reign);
   void StartCandidacy();
   rt::Task<Status> Lead();
@@ -186,6 +193,31 @@ std::vector<std::string> Server::Parts::Gateways() const {
   if (hosts.empty()) hosts.push_back(options.gateway_host);
   for (std::string& host : hosts) host = net::FormatHostPort(host, port);
   return hosts;
+}
+
+// Where other servers find this one.
+std::string Server::Parts::PeerUrl() const {
+  std::vector<std::string> hosts = options.names;
+  if (hosts.empty() && IsWildcard(options.host)) hosts = pki::HostAddresses();
+  const bool is_known = !hosts.empty() && IsWildcard(options.host);
+  return is_known ? "https://" + net::FormatHostPort(hosts.front(), http->port()) : url;
+}
+
+// As one of the servers, which may ask in the name of others as every administrator may.
+Result<std::unique_ptr<net::HttpClient>> Server::Parts::ConnectPeer(const std::string& peer) {
+  const pki::ClientSubject subject{.user = "system:berth:server:" + store->id(),
+                                   .groups = {std::string(apiserver::kMastersGroup)},
+                                   .lifetime = kPeerLifetime};
+  TRY(const pki::Credentials own, authority->IssueClient(subject, loop.WallNow()));
+  net::HttpClientOptions client_options;
+  client_options.url = peer;
+  client_options.connect_timeout = kPeerConnectLimit;
+  client_options.connections_max = kPeerConnectionsMax;
+  TRY(client_options.tls,
+      net::TlsContext::NewClient({.ca_pem = authority->certificate_pem(),
+                                  .certificate_pem = own.certificate_pem,
+                                  .key_pem = own.key_pem}));
+  return net::HttpClient::New(loop, std::move(client_options));
 }
 
 rt::Task<Status> Server::Parts::OpenStore() {
@@ -259,6 +291,7 @@ Status Server::Parts::OnAuthority() {
   TRY_STATUS(IssueOwnCertificate());
   TRY(auto tls, MakeTls());
   http->SetTls(std::move(tls));
+  api->ConnectAnew();
   if (leader != nullptr) TRY_STATUS(leader->OnAuthority(credentials));
   return pki::WriteAdminKubeconfig(kubeconfig_path, url, *authority, loop.WallNow());
 }
@@ -297,11 +330,11 @@ rt::Task<Status> Server::Parts::StartLeading(std::optional<Reign> reign) {
 }
 
 void Server::Parts::StartCandidacy() {
-  ServerPlace place{.id = store->id(), .url = url, .gateways = Gateways()};
+  ServerPlace place{.id = store->id(), .url = PeerUrl(), .gateways = Gateways()};
   list = std::make_unique<ServerList>(loop, *client, std::move(place));
   CandidacyOptions wish{.id = store->id(),
                         .run = NewUid(loop.random()),
-                        .url = url,
+                        .url = PeerUrl(),
                         .on_leader =
                             [this](const std::string& other) {
                               if (leader == nullptr) api->UseHosts({.leader = other});
@@ -341,19 +374,20 @@ rt::Task<Status> Server::Parts::Lead() {
 }
 
 Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
-  api = std::make_unique<apiserver::ApiServer>(
-      apiserver::ApiServer::Deps{.loop = loop,
-                                 .scheme = scheme,
-                                 .registry = *registry,
-                                 .authenticator = authenticator,
-                                 .authorizer = authorizer,
-                                 .limiter = limiter,
-                                 .gate = gate,
-                                 .audit = *audit,
-                                 .metrics = metrics,
-                                 .measure = [this] { MeasureProcess(metrics); },
-                                 .readiness = [this] { return store->health(); },
-                                 .hosts = std::move(hosts)});
+  api = std::make_unique<apiserver::ApiServer>(apiserver::ApiServer::Deps{
+      .loop = loop,
+      .scheme = scheme,
+      .registry = *registry,
+      .authenticator = authenticator,
+      .authorizer = authorizer,
+      .limiter = limiter,
+      .gate = gate,
+      .audit = *audit,
+      .metrics = metrics,
+      .measure = [this] { MeasureProcess(metrics); },
+      .readiness = [this] { return store->health(); },
+      .hosts = std::move(hosts),
+      .connect = [this](const std::string& peer) { return ConnectPeer(peer); }});
   net::HttpServerOptions http_options;
   http_options.address = options.host;
   http_options.port = options.port;

@@ -164,7 +164,38 @@ class SeveralServersTest(unittest.TestCase):
         there = sorted(uid for host in hosts for uid in host.machine_uids())
         self.assertEqual(there, sorted(item['metadata']['uid'] for item in listed))
 
-    def test_those_who_wait_serve_the_api_and_name_the_leader(self):
+    def check_passed_on(self, leader, waiting):
+        """Hosts are with the leader; whoever asks another server gets the same answers, and no more rights."""
+        berth_fixture.eventually(DEADLINE_S, lambda: waiting.client().get(f'{MACHINES}/one').json().get('status', {})
+                                 .get('state') == 'Running', 'that it runs')
+        usage = '/apis/compute.ironcore.dev/v1alpha1/machinepools/alpha/usage'
+        self.assertEqual(waiting.client().get(usage).json()['objects'], leader.client().get(usage).json()['objects'])
+        self.assertEqual(waiting.berth('exec', 'one', '--', 'uname', '-a').stdout, 'ran uname -a\n')
+        self.assertEqual(waiting.berth('exec', '-i', 'one', '--', 'cat', input='hello').stdout, 'ran cat\nhello')
+        self.assertEqual(waiting.berth('exec', 'one', '--', 'false', check=False).returncode, 1)
+        self.assertEqual(waiting.berth('logs', 'one').stdout, leader.berth('logs', 'one').stdout)
+        self.assertIn('alpha', waiting.berth('why', 'machine/one').stdout)
+        missing = waiting.berth('exec', 'nobody', '--', 'id', check=False)
+        self.assertEqual(missing.returncode, 3, missing.stderr)
+        # In the name of who asks, and of nobody else.
+        for command in (('exec', '--as', 'reader', 'one', '--', 'id'), ('logs', '--as', 'reader', 'one')):
+            refused = waiting.berth(*command, check=False)
+            self.assertIn('reader', refused.stderr)
+            self.assertIn('cannot', refused.stderr)
+        token = waiting.berth('token', 'create', 'reader').stdout.split()[-1]
+        forged = {'Impersonate-User': 'admin', 'Impersonate-Group': 'system:masters', 'Berth-Passed-On': 'x'}
+
+        def forbidden(server, headers):
+            return server.client(token=token, headers=headers).get(usage).status == 403
+        for server in (waiting, leader):
+            for headers in ({}, forged):
+                berth_fixture.eventually(DEADLINE_S, lambda s=server, h=headers: forbidden(s, h), 'that it is refused')
+        # A request that was passed on is not passed on again.
+        refused = waiting.client(headers={'Berth-Passed-On': 'x'}).get(usage)
+        self.assertEqual(refused.status, 503)
+        self.assertIn(leader.url, refused.json()['message'])
+
+    def test_those_who_wait_serve_the_api_and_pass_on_what_needs_hosts(self):
         leader = self.wait_leader(self.servers[0])
         first, second = self.others(leader)
         first.kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
@@ -172,9 +203,7 @@ class SeveralServersTest(unittest.TestCase):
         self.place_one(first, 'one')
         # What one has written the others read at once.
         self.assertEqual(second.client().get(f'{MACHINES}/one').status, 200)
-        refused = second.client().get('/apis/compute.ironcore.dev/v1alpha1/machinepools/alpha/usage')
-        self.assertEqual(refused.status, 503)
-        self.assertIn(leader.url, refused.json()['message'])
+        self.check_passed_on(leader, second)
         # One authority, kept from others.
         authorities = set()
         for server in self.servers:

@@ -123,6 +123,7 @@ ApiServer::ApiServer(Deps deps)
                  .hosts = hosts_}),
       guest_streams_(
           {.loop = deps.loop, .registry = deps.registry, .audit = deps.audit, .hosts = hosts_}),
+      pass_on_({.loop = deps.loop, .hosts = hosts_, .connect = std::move(deps.connect)}),
       discovery_(deps.scheme),
       openapi_(deps.scheme),
       reviews_({.loop = deps.loop,
@@ -196,6 +197,7 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
   if (info.kind == nullptr || !ServesSubresource(*info.kind, info.subresource)) {
     co_return NoSuchResource();
   }
+  if (pass_on_.Takes(*call)) co_return co_await pass_on_.Answer(call);
   if (info.kind->storage == meta::Storage::kReview) {
     if (info.verb != "create") co_return MethodNotAllowed(*call);
     if (info.kind == &apis::berth_dev::kPlacementReviewKind) {

@@ -19,6 +19,7 @@
 #include "apiserver/http/handlers.h"
 #include "apiserver/http/hosts.h"
 #include "apiserver/http/openapi_documents.h"
+#include "apiserver/http/pass_on.h"
 #include "apiserver/http/placement_reviews.h"
 #include "apiserver/http/request_metrics.h"
 #include "apiserver/http/reviews.h"
@@ -50,6 +51,8 @@ class ApiServer {
     std::function<Status()> readiness;
     // What it has of hosts at first.
     Hosts hosts = {};
+    // How the server that has them is reached, if another one may; empty: none may.
+    PassOn::Connect connect = {};
   };
   explicit ApiServer(Deps deps);
 
@@ -57,6 +60,8 @@ class ApiServer {
   rt::Task<net::HttpResponse> Handle(net::HttpRequest request);
   // From the next request on. Hosts that are there stay until the last request has ended.
   void UseHosts(Hosts hosts) { hosts_ = std::move(hosts); }
+  // The authority has changed: the leader is asked over new connections.
+  void ConnectAnew() { pass_on_.ConnectAnew(); }
 
  private:
   // Fills in the call from the request (query, info, identity) and checks its rights.
@@ -82,6 +87,7 @@ class ApiServer {
   UsageReads usage_reads_;
   Handlers handlers_;
   GuestStreams guest_streams_;
+  PassOn pass_on_;
   Discovery discovery_;
   OpenApiDocuments openapi_;
   Reviews reviews_;

@@ -145,6 +145,14 @@ bool GuestStreams::Serves(const RequestInfo& info) {
                                   info.subresource == "log");
 }
 
+Status GuestStreams::CheckUpgrade(const Call& call) {
+  if (!WantsUpgrade(call)) {
+    return BadRequest("machines/" + call.info.subresource +
+                      " is a WebSocket: ask with Upgrade: websocket");
+  }
+  return CheckOrigin(call);
+}
+
 rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> GuestStreams::Open(CallPtr call,
                                                                     std::string what,
                                                                     Options options) const {
@@ -173,11 +181,7 @@ rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> GuestStreams::Open(CallPtr call
 
 rt::Task<Result<net::HttpResponse>> GuestStreams::Answer(CallPtr call) const {
   if (call->info.subresource == "log") co_return co_await Log(call);
-  if (!WantsUpgrade(*call)) {
-    co_return BadRequest("machines/" + call->info.subresource +
-                         " is a WebSocket: ask with Upgrade: websocket");
-  }
-  CO_TRY_STATUS(CheckOrigin(*call));
+  CO_TRY_STATUS(CheckUpgrade(*call));
   CO_TRY(const std::string protocol,
          ChooseChannels(call->http.headers.Get("Sec-WebSocket-Protocol")));
   const bool is_port = call->info.subresource == "portforward";

@@ -36,6 +36,10 @@ class GuestStreams {
   // WebSocket begins with a GET.
   static bool IsConversation(const RequestInfo& info);
 
+  // BadRequest if it is no WebSocket, Forbidden if a page of another site opens it. Of a
+  // conversation.
+  static Status CheckUpgrade(const Call& call);
+
   // Opens the tunnel first, so that what cannot be is an answer and not a broken stream. BadRequest
   // without an upgrade to WebSocket (but for log), if the machine is nowhere or off, or for options
   // that make no sense; Unavailable if its host is not connected.

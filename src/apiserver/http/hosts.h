@@ -23,7 +23,7 @@ struct Hosts {
 
   // Why there are none, for who asks for them.
   Status Missing() const {
-    if (leader.empty()) return Unavailable("this server has no hosts");
+    if (leader.empty()) return Unavailable("no server is known to lead, and to have the hosts");
     return Unavailable("hosts are connected to the server that leads, " + leader + ": ask there");
   }
 };
