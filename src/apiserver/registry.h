@@ -99,7 +99,7 @@ struct RegistryEvent {
   Type type = Type::kAdded;
   StoredObject object;  // kDeleted: the last state with the revision of the deletion. kBookmark:
                         // revision only
-  std::shared_ptr<EventFrames> frames;  // null for the initial state and bookmarks
+  std::shared_ptr<EventFrames> frames;  // null for the initial state, bookmarks, old events
   bool ends_state = false;              // a bookmark: all of the initial state has been told
 };
 

@@ -106,7 +106,9 @@ void KindCache::Trim() {
 
 void KindCache::DropFrames(size_t kept) {
   for (framed_ = std::max(framed_, first_); end() - framed_ > kept; ++framed_) {
-    ring_[framed_ - first_].frames->Drop();
+    std::shared_ptr<EventFrames>& frames = ring_[framed_ - first_].frames;
+    frames->Drop();  // for those too who hold the event and do not read on
+    frames.reset();
   }
 }
 

@@ -36,15 +36,15 @@ struct CacheEvent {
   StoredObject now;       // at_rest is empty: deleted
   StoredObject previous;  // at_rest is empty: new
   store::Revision revision;
-  std::shared_ptr<EventFrames> frames;
+  std::shared_ptr<EventFrames> frames;  // null once they are dropped
 };
 
 // What an event is for a reader with this selection; false if it does not concern the reader.
 bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& out);
 
 struct RingLimits {
-  // 16,384 events * 250 bytes = 4 MiB per busy kind.
-  size_t events = 16'384;
+  // 8,192 events * 130 bytes = 1 MiB per busy kind.
+  size_t events = 8'192;
   // States that only the ring still holds: some 5,000 changes of machines. Who is further behind
   // comes again and goes on from the store's history.
   size_t bytes = 4 * 1024 * 1024;

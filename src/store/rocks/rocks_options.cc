@@ -19,8 +19,8 @@
 namespace berth::store {
 namespace {
 
-// Two memtables of 8 MiB, one being written out: what a start after a crash replays.
-constexpr uint64_t kWalBytesMax = 16 * 1024 * 1024;
+// Two memtables of 4 MiB, one being written out: what a start after a crash replays.
+constexpr uint64_t kWalBytesMax = 8 * 1024 * 1024;
 constexpr size_t kBlockCacheBytes = 4 * 1024 * 1024;
 constexpr size_t kBlockBytes = 16 * 1024;
 constexpr uint64_t kFileBytes = 32 * 1024 * 1024;

@@ -51,7 +51,7 @@ struct RocksOptions {
   Threads threads = Threads::kOwn;
   CommitObserver* observer = nullptr;  // outlives the store
   // What collects in memory before RocksDB writes a file of its own.
-  size_t memtable_bytes = 8 * 1024 * 1024;
+  size_t memtable_bytes = 4 * 1024 * 1024;
 };
 
 struct CommitStats {
