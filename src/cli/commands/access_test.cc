@@ -132,7 +132,8 @@ TEST_F(AccessTest, SaysWhichAuthoritiesAreTrustedAndWhoUsesTheOldOne) {
             "still old    host a (machinepool/a) until T3\n"
             "still old    host b until T4\n");
   EXPECT_EQ(Run({"ca", "bundle"}).out, "PEM\n");
-  server().On(path, StatusBody(404, "NotFound", "no configmap"), 404);
+  server().answers[path] = {
+      {.status = 404, .body = StatusBody(404, "NotFound", "no configmap"), .headers = {}}};
   const auto missing = Run({"ca", "status"});
   EXPECT_NE(missing.code, 0);
   EXPECT_TRUE(missing.err.contains("no server has said yet")) << missing.err;
