@@ -176,7 +176,7 @@ void ObjectDirectory::NoteLoss(const ObjectRecord& before,
       loss.reason == apis::core::kReleaseExpired || loss.reason == "HostReleased" ||
       loss.reason == apis::core::kReasonPoolLost;
   const PoolEntry* pool = pools_.FindByUid(loss.pool_uid);
-  if (!was_asked && pool != nullptr) effects.failing.push_back(pool->index);
+  if (!was_asked && pool != nullptr) effects.given_back.push_back({before.uid, pool->index});
 }
 
 ObjectDirectory::Effects ObjectDirectory::OnGone(std::string_view uid) {

@@ -103,10 +103,15 @@ class ObjectDirectory {
   ObjectDirectory(Board& board, const PoolDirectory& pools) : board_(board), pools_(pools) {}
 
   // What a change means for the queue.
+  // A host did not keep what it had accepted.
+  struct GivenBack {
+    std::string uid;  // of the object
+    PoolIndex pool{};
+  };
   struct Effects {
-    std::set<std::string> wanting;   // UIDs of objects that need a place and may have changed
-    std::set<std::string> settled;   // UIDs of objects that need none (any more)
-    std::vector<PoolIndex> failing;  // pools that gave an object back that they had accepted
+    std::set<std::string> wanting;  // UIDs of objects that need a place and may have changed
+    std::set<std::string> settled;  // UIDs of objects that need none (any more)
+    std::vector<GivenBack> given_back;
   };
   Effects OnObject(const meta::Object& now);
   Effects OnGone(std::string_view uid);

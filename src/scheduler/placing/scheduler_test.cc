@@ -283,6 +283,29 @@ TEST_F(SchedulerTest, G2_APoolThatGivesBackWhatItAcceptedComesLastForAWhile) {
   EXPECT_NE(world_.PoolOf("web"), failing);
 }
 
+TEST_F(SchedulerTest, G2_WhatTheOnlyPoolsRefuseComesBackToThemMoreAndMoreSeldom) {
+  const std::string alpha = world_.MakePool("alpha");
+  const std::string beta = world_.MakePool("beta");
+  world_.StartScheduler();
+  world_.Join(alpha);
+  world_.Join(beta);
+  world_.MakeMachine("web");
+  const Time start = world_.Now();
+  int given_back = 0;
+  for (; world_.Now() - start < Duration::Minutes(2); ++given_back) {
+    const auto is_placed = [&] { return !world_.PoolOf("web").empty(); };
+    ASSERT_TRUE(world_.Until(is_placed, Duration::Minutes(2)));
+    world_.LetGo("web", "NoDisk");
+  }
+  EXPECT_GE(given_back, 6);
+  EXPECT_LE(given_back, 12) << "hosts that refuse for good were asked all the time";
+  // Who edits it does not wait.
+  const Time edited = world_.Now();
+  world_.Edit("web");
+  ASSERT_TRUE(world_.Until([&] { return !world_.PoolOf("web").empty(); }));
+  EXPECT_LT(world_.Now() - edited, Duration::Seconds(1));
+}
+
 TEST_F(SchedulerTest, AVolumeIsPlacedWithTheMachineThatNamesIt) {
   const std::string alpha = world_.MakePool("alpha");
   const std::string disks = world_.MakeVolumePool("alpha-disks", "host-alpha", "Host");

@@ -237,6 +237,16 @@ class SchedulerWorld {
     const auto verdicts = world_.Run(world_.registry().binder().UnbindBatch({unbind}));
     CHECK(verdicts[0].ok()) << verdicts[0];
   }
+  // Its owner changes something that has nothing to do with its place.
+  void Edit(const std::string& machine) {
+    const auto patched = world_.Run(world_.client().Patch(apis::compute::kMachineKind,
+                                                          {kNamespace, machine},
+                                                          client::PatchType::kMerge,
+                                                          R"({"spec":{"power":"Off"}})",
+                                                          {}));
+    CHECK(patched.ok()) << patched.status();
+  }
+  Time Now() { return world_.loop().Now(); }
   void Cordon(const std::string& pool) {
     const auto patched = world_.Run(world_.client().Patch(apis::compute::kMachinePoolKind,
                                                           {"", pool},

@@ -60,8 +60,15 @@ void SchedulingQueue::Backoff(std::string_view uid, Time now) {
   Duration pause = options_.backoff_initial;
   for (int i = 0; i < slot->failures && pause < options_.backoff_max; ++i) pause = pause * 2;
   ++slot->failures;
+  Pause(uid, now + std::min(pause, options_.backoff_max));
+}
+
+void SchedulingQueue::Pause(std::string_view uid, Time until) {
+  Slot* slot = InWork(uid);
+  if (slot == nullptr) return;
+  if (slot->again) return Activate(*slot);
   slot->place = Place::kBackoff;
-  slot->due = now + std::min(pause, options_.backoff_max);
+  slot->due = until;
   due_.emplace(slot->due, slot->entry.uid);
 }
 

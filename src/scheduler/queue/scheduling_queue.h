@@ -62,6 +62,8 @@ class SchedulingQueue {
   void Done(std::string_view uid);
   // The work failed for a passing reason: active again after a pause that grows.
   void Backoff(std::string_view uid, Time now);
+  // The same until a given time.
+  void Pause(std::string_view uid, Time until);
   // Nothing would take it: waits for Wake of its group, and at the latest for `recheck`.
   void Park(std::string_view uid, WaitGroup group, Time recheck);
 
