@@ -197,6 +197,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> MakeDisk(std::string machine_id,
                             ImageRequest request,
                             iri::MachineVolume volume);
+  // A disk of `wanted`, from the image's if it has one, in the file `part`.
+  rt::Task<Status> MakePart(image::ImageFiles files, iri::LocalDisk wanted, DiskFile part);
   rt::Task<Status> FillFromImage(image::RootDisk disk, iri::LocalDisk wanted, DiskFile part);
   rt::Task<Status> StopGuest(Pointer entry);
   rt::Task<Status> RemoveMachine(Pointer entry);

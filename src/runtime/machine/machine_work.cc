@@ -2,7 +2,9 @@
 // What happens to guests behind the calls: one task per machine.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/strings.h"
 #include "iri/annotations.h"
@@ -10,6 +12,7 @@
 #include "iri/labels.h"
 #include "pki/digest.h"
 #include "rt/deadline.h"
+#include "rt/join_all.h"
 #include "runtime/machine/machine_host.h"
 
 namespace berth::runtime {
@@ -132,8 +135,20 @@ rt::Task<Status> MachineHost::FillFromImage(image::RootDisk disk,
   co_return OkStatus();
 }
 
-// A disk that is made elsewhere and gets its name when it is whole; the guest's kernel before it,
-// so that a disk that is there needs no image any more.
+rt::Task<Status> MachineHost::MakePart(image::ImageFiles files,
+                                       iri::LocalDisk wanted,
+                                       DiskFile part) {
+  if (!files.disk.has_value()) {
+    const int64_t bytes = std::max(WholeSectors(wanted.size_bytes), kSectorBytes);
+    co_return co_await deps_.disks.Create(std::move(part), bytes, std::string());
+  }
+  const std::string image = wanted.image;
+  const Status filled = co_await FillFromImage(*files.disk, std::move(wanted), std::move(part));
+  co_return filled.ok() ? filled : OfImage(filled.Wrap("image " + Quote(image)), image);
+}
+
+// A disk that is made elsewhere and gets its name when it is whole, and the guest's kernel is there
+// too: a disk that is there needs no image any more.
 rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
                                        ImageRequest request,
                                        iri::MachineVolume volume) {
@@ -150,19 +165,18 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
     if (!fetched.ok()) co_return OfImage(fetched.status(), volume.local_disk->image);
     files = *std::move(fetched);
   }
+  // The kernel is written while qemu-img works on the disk.
+  std::vector<rt::Task<Status>> both;
   if (files.kernel.has_value()) {
-    CO_TRY_STATUS(co_await deps_.folders.PutKernel(machine_id, *files.kernel));
+    both.push_back(deps_.folders.PutKernel(machine_id, *files.kernel));
   }
-  if (!files.disk.has_value()) {
-    CO_TRY_STATUS(co_await deps_.disks.Create(part, std::max(bytes, kSectorBytes), std::string()));
-  } else {
-    const Status filled = co_await FillFromImage(*files.disk, *volume.local_disk, part);
-    if (!filled.ok()) {
-      // Nothing of a failed attempt takes room until the next.
-      CO_TRY_STATUS(co_await deps_.folders.RemoveFile(part.path));
-      const std::string& image = volume.local_disk->image;
-      co_return OfImage(filled.Wrap("image " + Quote(image)), image);
-    }
+  both.push_back(MakePart(std::move(files), *volume.local_disk, part));
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(both));
+  for (const Status& end : ends) {
+    if (end.ok()) continue;
+    // Nothing of a failed attempt takes room until the next.
+    CO_TRY_STATUS(co_await deps_.folders.RemoveFile(part.path));
+    co_return end;
   }
   co_return co_await deps_.folders.Settle(part.path, whole.path);
 }
