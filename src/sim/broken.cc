@@ -92,12 +92,12 @@ rt::Task<Result<store::TxnResult>> BrokenStore::Commit(store::Txn txn) {
   if (broken_ == Broken::kRebind) {
     for (store::Op& op : txn.ops) Rebind(op);
   }
-  co_return co_await inner_.Commit(std::move(txn));
+  co_return co_await inner().Commit(std::move(txn));
 }
 
 rt::Task<Result<std::unique_ptr<store::Watch>>> BrokenStore::StartWatch(
     store::WatchRequest request) {
-  CO_TRY(std::unique_ptr<store::Watch> watch, co_await inner_.StartWatch(std::move(request)));
+  CO_TRY(std::unique_ptr<store::Watch> watch, co_await inner().StartWatch(std::move(request)));
   if (broken_ != Broken::kWatchGap) co_return watch;
   co_return std::unique_ptr<store::Watch>(std::make_unique<GapWatch>(std::move(watch)));
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "client/client.h"
+#include "store/passing_store.h"
 #include "store/store.h"
 
 namespace berth::sim {
@@ -43,30 +44,16 @@ std::span<const BrokenName> BrokenNames();
 std::optional<Broken> BrokenByName(std::string_view name);
 
 // kRebind and kWatchGap.
-class BrokenStore final : public store::Store {
+class BrokenStore final : public store::PassingStore {
  public:
-  BrokenStore(store::Store& inner, Broken broken) : inner_(inner), broken_(broken) {}
+  BrokenStore(store::Store& inner, Broken broken) : PassingStore(inner), broken_(broken) {}
 
   rt::Task<Result<store::TxnResult>> Commit(store::Txn txn) override;
-  rt::Task<Result<store::RangeResult>> Range(store::RangeRequest request) override {
-    return inner_.Range(std::move(request));
-  }
   rt::Task<Result<std::unique_ptr<store::Watch>>> StartWatch(store::WatchRequest request) override;
-  rt::Task<Status> Compact(store::Revision revision) override { return inner_.Compact(revision); }
-  rt::Task<Result<store::Revision>> CurrentRevision() override { return inner_.CurrentRevision(); }
-  rt::Task<Result<store::Revision>> CompactedRevision() override {
-    return inner_.CompactedRevision();
-  }
-  rt::Task<Result<store::LeaseId>> GrantLease(Duration ttl) override {
-    return inner_.GrantLease(ttl);
-  }
-  rt::Task<Status> RenewLease(store::LeaseId lease) override { return inner_.RenewLease(lease); }
-  rt::Task<Status> RevokeLease(store::LeaseId lease) override { return inner_.RevokeLease(lease); }
 
  private:
   void Rebind(store::Op& op);
 
-  store::Store& inner_;
   const Broken broken_;
   std::string other_pool_;                    // whose UID is put into bindings of others
   std::map<std::string, std::string> bound_;  // key of a machine: UID of its pool

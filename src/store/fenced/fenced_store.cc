@@ -7,7 +7,7 @@ namespace berth::store {
 
 rt::Task<Result<TxnResult>> FencedStore::Commit(Txn txn) {
   txn.conditions.push_back(fence_);
-  CO_TRY(TxnResult result, co_await inner_.Commit(std::move(txn)));
+  CO_TRY(TxnResult result, co_await inner().Commit(std::move(txn)));
   if (result.committed) co_return result;
   const bool is_fenced = std::ranges::any_of(
       result.conflicts, [this](const KeyValue& state) { return state.key == fence_.key; });

@@ -52,7 +52,7 @@ rt::Task<Result<TxnResult>> RebasedStore::Commit(Txn txn) {
     if (at.value == 0) continue;
     at = at.value > base_ ? Revision{at.value - base_} : kNever;
   }
-  CO_TRY(TxnResult result, co_await inner_.Commit(std::move(txn)));
+  CO_TRY(TxnResult result, co_await inner().Commit(std::move(txn)));
   Raise(result.revision, base_);
   for (KeyValue& item : result.conflicts) Raise(item, base_);
   co_return result;
@@ -63,7 +63,7 @@ rt::Task<Result<RangeResult>> RebasedStore::Range(RangeRequest request) {
     if (request.revision.value <= base_) co_return TooOld(request.revision, base_);
     request.revision.value -= base_;
   }
-  CO_TRY(RangeResult result, co_await inner_.Range(std::move(request)));
+  CO_TRY(RangeResult result, co_await inner().Range(std::move(request)));
   Raise(result.revision, base_);
   for (KeyValue& item : result.items) Raise(item, base_);
   co_return result;
@@ -75,23 +75,23 @@ rt::Task<Result<std::unique_ptr<Watch>>> RebasedStore::StartWatch(WatchRequest r
     request.from.value -= base_;
   }
   const int64_t base = base_;
-  CO_TRY(std::unique_ptr<Watch> watch, co_await inner_.StartWatch(std::move(request)));
+  CO_TRY(std::unique_ptr<Watch> watch, co_await inner().StartWatch(std::move(request)));
   co_return std::unique_ptr<Watch>(std::make_unique<RebasedWatch>(std::move(watch), base));
 }
 
 rt::Task<Status> RebasedStore::Compact(Revision revision) {
   if (revision.value <= base_) co_return OkStatus();
   revision.value -= base_;
-  co_return co_await inner_.Compact(revision);
+  co_return co_await inner().Compact(revision);
 }
 
 rt::Task<Result<Revision>> RebasedStore::CurrentRevision() {
-  CO_TRY(const Revision revision, co_await inner_.CurrentRevision());
+  CO_TRY(const Revision revision, co_await inner().CurrentRevision());
   co_return Revision{revision.value + base_};
 }
 
 rt::Task<Result<Revision>> RebasedStore::CompactedRevision() {
-  CO_TRY(const Revision revision, co_await inner_.CompactedRevision());
+  CO_TRY(const Revision revision, co_await inner().CompactedRevision());
   co_return Revision{revision.value + base_};
 }
 

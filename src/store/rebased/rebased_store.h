@@ -7,14 +7,15 @@
 #include <memory>
 
 #include "rt/task.h"
+#include "store/passing_store.h"
 #include "store/store.h"
 
 namespace berth::store {
 
-class RebasedStore final : public Store {
+class RebasedStore final : public PassingStore {
  public:
   // `inner` outlives this.
-  RebasedStore(Store& inner, int64_t base) : inner_(inner), base_(base) {}
+  RebasedStore(Store& inner, int64_t base) : PassingStore(inner), base_(base) {}
 
   rt::Task<Result<TxnResult>> Commit(Txn txn) override;
   rt::Task<Result<RangeResult>> Range(RangeRequest request) override;
@@ -22,12 +23,8 @@ class RebasedStore final : public Store {
   rt::Task<Status> Compact(Revision revision) override;
   rt::Task<Result<Revision>> CurrentRevision() override;
   rt::Task<Result<Revision>> CompactedRevision() override;
-  rt::Task<Result<LeaseId>> GrantLease(Duration ttl) override { return inner_.GrantLease(ttl); }
-  rt::Task<Status> RenewLease(LeaseId lease) override { return inner_.RenewLease(lease); }
-  rt::Task<Status> RevokeLease(LeaseId lease) override { return inner_.RevokeLease(lease); }
 
  private:
-  Store& inner_;
   const int64_t base_;
 };
 

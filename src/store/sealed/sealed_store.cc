@@ -66,7 +66,7 @@ class SealedStore::SealedWatch final : public Watch {
 };
 
 SealedStore::SealedStore(Store& inner, std::shared_ptr<KeyFile> keys, SealedKeys sealed)
-    : inner_(inner),
+    : PassingStore(inner),
       opener_(
           std::make_shared<Opener>(Opener{.keys = std::move(keys), .sealed = std::move(sealed)})) {}
 
@@ -100,22 +100,22 @@ rt::Task<Result<TxnResult>> SealedStore::Commit(Txn txn) {
     if (op.key.size() > kMaxKeyBytes || op.value.size() > kMaxValueBytes) continue;
     op.value = opener_->keys->Seal(op.key, op.value.view());
   }
-  if (!conflicts) return inner_.Commit(std::move(txn));
-  return OpenConflicts(opener_, inner_.Commit(std::move(txn)));
+  if (!conflicts) return inner().Commit(std::move(txn));
+  return OpenConflicts(opener_, inner().Commit(std::move(txn)));
 }
 
 rt::Task<Result<RangeResult>> SealedStore::Range(RangeRequest request) {
   if (request.keys_only || !opener_->sealed.Meets(request.start, request.end)) {
-    return inner_.Range(std::move(request));
+    return inner().Range(std::move(request));
   }
-  return OpenItems(opener_, inner_.Range(std::move(request)));
+  return OpenItems(opener_, inner().Range(std::move(request)));
 }
 
 rt::Task<Result<std::unique_ptr<Watch>>> SealedStore::StartWatch(WatchRequest request) {
   if (!opener_->sealed.Meets(request.start, request.end)) {
-    return inner_.StartWatch(std::move(request));
+    return inner().StartWatch(std::move(request));
   }
-  return OpenWatch(opener_, inner_.StartWatch(std::move(request)));
+  return OpenWatch(opener_, inner().StartWatch(std::move(request)));
 }
 
 namespace {

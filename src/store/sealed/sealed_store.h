@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rt/task.h"
+#include "store/passing_store.h"
 #include "store/sealed/key_file.h"
 #include "store/store.h"
 
@@ -25,7 +26,7 @@ struct SealedKeys {
   bool Meets(std::string_view start, std::string_view end) const;
 };
 
-class SealedStore final : public Store {
+class SealedStore final : public PassingStore {
  public:
   // `inner` outlives this; watches keep `keys` alive.
   SealedStore(Store& inner, std::shared_ptr<KeyFile> keys, SealedKeys sealed);
@@ -33,12 +34,6 @@ class SealedStore final : public Store {
   rt::Task<Result<TxnResult>> Commit(Txn txn) override;
   rt::Task<Result<RangeResult>> Range(RangeRequest request) override;
   rt::Task<Result<std::unique_ptr<Watch>>> StartWatch(WatchRequest request) override;
-  rt::Task<Status> Compact(Revision revision) override { return inner_.Compact(revision); }
-  rt::Task<Result<Revision>> CurrentRevision() override { return inner_.CurrentRevision(); }
-  rt::Task<Result<Revision>> CompactedRevision() override { return inner_.CompactedRevision(); }
-  rt::Task<Result<LeaseId>> GrantLease(Duration ttl) override { return inner_.GrantLease(ttl); }
-  rt::Task<Status> RenewLease(LeaseId lease) override { return inner_.RenewLease(lease); }
-  rt::Task<Status> RevokeLease(LeaseId lease) override { return inner_.RevokeLease(lease); }
 
  private:
   class SealedWatch;
@@ -50,7 +45,6 @@ class SealedStore final : public Store {
   static rt::Task<Result<std::unique_ptr<Watch>>> OpenWatch(
       std::shared_ptr<Opener> opener, rt::Task<Result<std::unique_ptr<Watch>>> call);
 
-  Store& inner_;
   std::shared_ptr<Opener> opener_;  // shared with watches and calls under way
 };
 
