@@ -21,16 +21,6 @@ constexpr size_t kWakeFirst = 64;
 // that its owner should know.
 constexpr int kConflictsTold = 3;
 
-// Hosts that gave one object back and are remembered.
-constexpr size_t kReturnPoolsMax = 64;
-
-// Changes with every edit of an object that has no place, and not when it comes to a pool and
-// leaves it again: both are two steps of its placement, and of its generation unless its pool was
-// named by its owner.
-int64_t EditionOf(const ObjectRecord& record) {
-  return record.is_pinned ? record.generation : record.generation - record.epoch;
-}
-
 }  // namespace
 
 Placer::Placer(Deps deps, PlacerOptions options)
@@ -101,7 +91,7 @@ void Placer::Apply(const ObjectDirectory::Effects& effects) {
     }
     refusals_.erase(uid);
     conflicts_.erase(uid);
-    if (record == nullptr) returns_.erase(uid);
+    if (record == nullptr) given_back_.Forget(uid);
     preemptor_.End(uid);
     queue_.Remove(uid);
     const auto found = attempts_.find(uid);
@@ -159,27 +149,7 @@ void Placer::Unpark(const std::string& uid) {
 void Placer::OnGivenBack(const ObjectDirectory::GivenBack& given) {
   AvoidFor(given.pool, options_.avoid_failing);
   const ObjectRecord* record = objects_.Find(given.uid);
-  if (record == nullptr) return;
-  Return& back = returns_[given.uid];
-  if (back.edition != EditionOf(*record)) back = {};
-  back.edition = EditionOf(*record);
-  Duration pause = options_.return_first;
-  for (int i = 0; i < back.count && pause < options_.return_max; ++i) pause = pause * 2;
-  ++back.count;
-  back.until = loop_.Now() + std::min(pause, options_.return_max);
-  std::erase(back.pools, given.pool);
-  if (back.pools.size() == kReturnPoolsMax) back.pools.erase(back.pools.begin());
-  back.pools.push_back(given.pool);
-}
-
-Time Placer::ReturnTime(const std::string& uid, PoolIndex pool) const {
-  const auto back = returns_.find(uid);
-  const ObjectRecord* record = objects_.Find(uid);
-  if (back == returns_.end() || record == nullptr) return {};
-  if (back->second.edition != EditionOf(*record)) return {};
-  return std::ranges::find(back->second.pools, pool) != back->second.pools.end()
-             ? back->second.until
-             : Time();
+  if (record != nullptr) given_back_.Add(*record, given.pool, loop_.Now());
 }
 
 void Placer::AvoidFor(PoolIndex pool, Duration time) {
@@ -275,7 +245,10 @@ void Placer::DecideNext(Attempt& attempt) {
   Choose(attempt);
   if (decision_.ranked.empty()) return ParkUnschedulable(attempt);
   attempt.candidate = decision_.ranked.front();
-  if (const Time until = ReturnTime(attempt.uid, attempt.candidate.pool); until > loop_.Now()) {
+  const ObjectRecord* record = objects_.Find(attempt.uid);
+  const Time until =
+      record == nullptr ? Time() : given_back_.ReturnTime(*record, attempt.candidate.pool);
+  if (until > loop_.Now()) {
     REACHED("scheduler.given_back");
     const std::string uid = attempt.uid;
     attempts_.erase(uid);

@@ -28,6 +28,7 @@
 #include "scheduler/core/board.h"
 #include "scheduler/placing/attempt.h"
 #include "scheduler/placing/gang.h"
+#include "scheduler/placing/given_back.h"
 #include "scheduler/placing/group_directory.h"
 #include "scheduler/placing/object_directory.h"
 #include "scheduler/placing/pending_reports.h"
@@ -49,10 +50,6 @@ struct PlacerOptions {
   // A pool that gave no answer, or refused what it had accepted, comes last for this long.
   Duration avoid_silent = Duration::Seconds(2);
   Duration avoid_failing = Duration::Seconds(30);
-  // And what it refused comes back to it, if there is nothing else, after a pause that grows: its
-  // reason may be for good.
-  Duration return_first = Duration::Millis(500);
-  Duration return_max = Duration::Minutes(1);
   // A parked object is looked at again after this, even if nothing happened that could help it.
   Duration recheck = Duration::Minutes(5);
 };
@@ -123,19 +120,9 @@ class Placer {
     std::string why;  // the last one
   };
 
-  // How often hosts gave an object back, and until when those are not asked again.
-  struct Return {
-    int64_t edition = 0;  // of the object: who edits it may have removed the reason
-    int count = 0;
-    std::vector<PoolIndex> pools;  // the last ones
-    Time until;
-  };
-
   // The pool broke a promise: it comes last for a while, and the object waits before it goes there
   // once more.
   void OnGivenBack(const ObjectDirectory::GivenBack& given);
-  // When the object may go to that pool again; in the past if nothing is against it.
-  Time ReturnTime(const std::string& uid, PoolIndex pool) const;
   void Schedule();
   void Turn();
   void Begin(const std::string& uid);
@@ -215,8 +202,8 @@ class Placer {
   std::optional<Time> timer_due_;
 
   std::map<std::string, std::vector<Refusal>, std::less<>> refusals_;  // of those that wait
-  std::map<std::string, Conflicts, std::less<>> conflicts_;
-  TextMap<Return> returns_;  // of objects that hosts gave back
+  std::map<std::string, Conflicts, std::less<>> conflicts_;            // until they are bound
+  GivenBackBook given_back_;
   std::map<Shape, WaitGroup> wait_groups_;
   std::map<WaitGroup, WaitingFor> waiting_;
   WaitGroup last_group_ = 0;

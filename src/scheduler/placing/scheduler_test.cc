@@ -245,11 +245,7 @@ TEST_F(SchedulerTest, D12_APoolThatAUserNamesIsAskedAndNoOther) {
 }
 
 TEST_F(SchedulerTest, AMachineThatIsAskedToMoveGoesElsewhereIfItCan) {
-  const std::string alpha = world_.MakePool("alpha");
-  const std::string beta = world_.MakePool("beta");
-  world_.StartScheduler();
-  world_.Join(alpha);
-  world_.Join(beta);
+  world_.StartWithTwoPools();
   world_.MakeMachine("web");
   ASSERT_TRUE(world_.IsPlaced("web"));
   const std::string first = world_.PoolOf("web");
@@ -265,11 +261,7 @@ TEST_F(SchedulerTest, AMachineThatIsAskedToMoveGoesElsewhereIfItCan) {
 }
 
 TEST_F(SchedulerTest, G2_APoolThatGivesBackWhatItAcceptedComesLastForAWhile) {
-  const std::string alpha = world_.MakePool("alpha");
-  const std::string beta = world_.MakePool("beta");
-  world_.StartScheduler();
-  world_.Join(alpha);
-  world_.Join(beta);
+  world_.StartWithTwoPools();
   world_.MakeMachine("web");
   ASSERT_TRUE(world_.IsPlaced("web"));
   const std::string failing = world_.PoolOf("web");
@@ -284,11 +276,7 @@ TEST_F(SchedulerTest, G2_APoolThatGivesBackWhatItAcceptedComesLastForAWhile) {
 }
 
 TEST_F(SchedulerTest, G2_WhatTheOnlyPoolsRefuseComesBackToThemMoreAndMoreSeldom) {
-  const std::string alpha = world_.MakePool("alpha");
-  const std::string beta = world_.MakePool("beta");
-  world_.StartScheduler();
-  world_.Join(alpha);
-  world_.Join(beta);
+  world_.StartWithTwoPools();
   world_.MakeMachine("web");
   const Time start = world_.Now();
   int given_back = 0;

@@ -225,6 +225,14 @@ class SchedulerWorld {
         world_.Run(world_.client().Delete(apis::compute::kMachinePoolKind, {"", name}, {}));
     CHECK(deleted.ok()) << deleted;
   }
+  // Two pools, alpha and beta, whose hosts accept everything.
+  void StartWithTwoPools() {
+    const std::string alpha = MakePool("alpha");
+    const std::string beta = MakePool("beta");
+    StartScheduler();
+    Join(alpha);
+    Join(beta);
+  }
   // Its host gives it back: what the gateway does when it is told Gone or AssignRefused.
   void LetGo(const std::string& name, const std::string& reason) {
     const auto machine = GetMachine(name);
