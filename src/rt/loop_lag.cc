@@ -16,8 +16,6 @@ constexpr Duration kHalf = Duration::Seconds(30);
 constexpr Duration kLogged = Duration::Seconds(1);
 constexpr Duration kLoggedEvery = Duration::Seconds(10);
 
-double SecondsOf(Duration value) { return static_cast<double>(value.nanos()) / 1e9; }
-
 }  // namespace
 
 void MinuteMax::Turn(Time now) {
@@ -72,9 +70,9 @@ void LoopLag::Tick(const std::shared_ptr<State>& state) {
   if (state->ended) return;
   const Time now = state->loop.Now();
   const Duration lag = std::max(Duration(), now - state->due);
-  state->lags.Observe(SecondsOf(lag));
+  state->lags.Observe(lag.to_seconds());
   state->minute.Add(now, lag);
-  state->greatest.Set(SecondsOf(state->minute.Get(now)));
+  state->greatest.Set(state->minute.Get(now).to_seconds());
   if (lag > kLogged && now - state->logged > kLoggedEvery) {
     LOG_WARNING("loop {}: {} ms late: too little processor, or too much work at once",
                 state->name,

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/check.h"
+#include "cli/testing/unpacked.h"
 
 namespace berth::cli {
 namespace {
@@ -24,15 +24,6 @@ class ArchiveWriterTest : public ::testing::Test {
     path_ = folder_ + "/a.tar.gz";
   }
   ~ArchiveWriterTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Unpacked() const {
-    gzFile file = gzopen(path_.c_str(), "rb");
-    std::string out(1 << 20, '\0');
-    const int size = gzread(file, out.data(), static_cast<unsigned>(out.size()));
-    gzclose(file);
-    out.resize(size < 0 ? 0 : static_cast<size_t>(size));
-    return out;
-  }
 
   std::string folder_;
   std::string path_;
@@ -51,7 +42,7 @@ TEST_F(ArchiveWriterTest, WritesEntriesOfTar) {
   struct stat info{};
   ASSERT_EQ(::stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
-  const std::string tar = Unpacked();
+  const std::string tar = UnpackedGz(path_);
   ASSERT_EQ(tar.size(), 512U * 6);
   EXPECT_EQ(tar.substr(0, 11), "top/one.txt");
   EXPECT_EQ(tar.substr(257, 5), "ustar");

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends: a bundle has what helps and no secret, and is made also when the server does not answer.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <string>
 
 #include "cli/commands/fake_run.h"
 #include "cli/commands/server_load.h"
+#include "cli/testing/unpacked.h"
 
 namespace berth::cli {
 namespace {
 
 class SupportBundleTest : public ::testing::Test {
  protected:
-  std::string Unpacked() const {
-    gzFile file = gzopen(path_.c_str(), "rb");
-    std::string out(4 << 20, '\0');
-    const int size = gzread(file, out.data(), static_cast<unsigned>(out.size()));
-    gzclose(file);
-    out.resize(size < 0 ? 0 : static_cast<size_t>(size));
-    return out;
-  }
-
   FakeProgram program_;
   std::string path_ = program_.folder() + "/bundle.tar.gz";
 };
@@ -41,7 +32,7 @@ TEST_F(SupportBundleTest, HasObjectsWithoutSecrets) {
   const auto ended = RunLine(program_, {"support-bundle", "-f", path_, "--log", log});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_TRUE(ended.out.contains("look before you send it on")) << ended.out;
-  const std::string all = Unpacked();
+  const std::string all = UnpackedGz(path_);
   EXPECT_TRUE(all.contains("berth-support-20231114-221320/objects/secrets.jsonl")) << ended.err;
   EXPECT_TRUE(all.contains(R"("data":{"password":"<redacted: 12 bytes>"})"));
   EXPECT_TRUE(all.contains("process_open_fds 12"));
@@ -57,7 +48,7 @@ TEST_F(SupportBundleTest, IsMadeWithoutAServer) {
   const auto ended = RunLine(program_, {"support-bundle", "-f", path_});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_TRUE(ended.err.contains("note: ")) << ended.err;
-  EXPECT_TRUE(Unpacked().contains("/host/system.txt"));
+  EXPECT_TRUE(UnpackedGz(path_).contains("/host/system.txt"));
 }
 
 TEST(ServerLoad, IsReadFromMetrics) {
