@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "app/bench/bench_world.h"
+#include "app/bench/boot_steps.h"
 #include "app/up/down_command.h"
 #include "app/up/local_host.h"
-#include "base/strings.h"
 #include "meta/json.h"
 #include "rt/sleep.h"
 
@@ -46,9 +46,17 @@ struct Boot {
   std::string name;
   Time sent;
   WallTime sent_wall;
+  Duration acknowledged = Duration();
   Duration bound = Duration();
   Duration running = Duration();
   Duration userspace = Duration();
+};
+
+// A guest that booted alone.
+struct Round {
+  Boot boot;
+  std::vector<BootStep> steps;
+  double own_ms = 0;  // of create_to_running_ms
 };
 
 struct Run {
@@ -58,7 +66,10 @@ struct Run {
   std::string acceleration;
   std::vector<Figure> figures = {};
 
-  std::string trace() const { return host.trace; }
+  std::vector<TraceSpan> spans() const {
+    return ParseSpans(ReadWhole(host.trace + "/poollet.spans") + "\n" +
+                      ReadWhole(host.trace + "/machine-runtime.spans"));
+  }
   std::string console(const std::string& id) const {
     return host.folder + "/machines/" + id + "/console.log";
   }
@@ -98,6 +109,7 @@ rt::Task<Status> BootAll(Run* run, std::string prefix, int count, std::vector<Bo
     boot.sent = loop.Now();
     boot.sent_wall = loop.WallNow();
     CO_TRY_STATUS(co_await run->world.Post(std::string(kMachines), MachineJson(boot.name)));
+    boot.acknowledged = loop.Now() - boot.sent;
   }
   const Time end = loop.Now() + kBootLimit;
   for (int speaking = 0; speaking < count;) {
@@ -125,40 +137,66 @@ double MedianOf(const std::vector<Boot>& boots, Duration Boot::* what) {
   return Median(std::move(values));
 }
 
+Result<Round> RoundOf(const Run& run, const Boot& boot) {
+  Round round;
+  round.boot = boot;
+  TRY(round.steps,
+      StepsOf({.sent = boot.sent_wall,
+               .acknowledged = boot.sent_wall + boot.acknowledged,
+               .bound = boot.sent_wall + boot.bound,
+               .running = boot.sent_wall + boot.running,
+               .userspace = boot.sent_wall + boot.userspace},
+              run.spans()));
+  round.own_ms = Millis(SumOf(round.steps, &BootStep::own));
+  run.options.progress(
+      fmt::format("one guest: runs after {:.0f} ms (libvirt {:.0f}, qemu-img {:.0f}, we {:.0f}), "
+                  "speaks after {:.0f}",
+                  Millis(boot.running),
+                  Millis(SumOf(round.steps, &BootStep::libvirt)),
+                  Millis(SumOf(round.steps, &BootStep::qemu_img)),
+                  round.own_ms,
+                  Millis(boot.userspace)));
+  return round;
+}
+
+void AddSteps(Run& run, const std::vector<BootStep>& steps) {
+  for (const BootStep& step : steps) {
+    std::map<std::string, std::string> params = {{"step", step.what}};
+    const auto add = [&params](const std::string& name, Duration part) {
+      if (part != Duration()) params[name + "_ms"] = fmt::format("{:.1f}", Millis(part));
+    };
+    add("own", step.own);
+    add("image", step.image);
+    add("libvirt", step.libvirt);
+    add("qemu_img", step.qemu_img);
+    run.Add("step_" + step.name + "_ms", Millis(step.took), std::move(params));
+  }
+}
+
 rt::Task<Status> MeasureOne(Run* run) {
   std::vector<Boot> all;
-  std::vector<double> own;
-  std::vector<double> libvirt;
-  std::vector<double> qemu_img;
-  for (int round = 0; round < run->options.rounds; ++round) {
+  std::vector<Round> rounds;
+  for (int i = 0; i < run->options.rounds; ++i) {
     std::vector<Boot> boots;
-    CO_TRY_STATUS(co_await BootAll(run, "one-" + std::to_string(round), 1, &boots));
-    const Boot& boot = boots.front();
-    const std::vector<ForeignSpan> spans = ParseSpans(ReadWhole(run->trace()));
-    const WallTime running = boot.sent_wall + boot.running;
-    libvirt.push_back(Millis(Covered(spans, "libvirt.", boot.sent_wall, running)));
-    qemu_img.push_back(Millis(Covered(spans, "qemu-img.", boot.sent_wall, running)));
-    own.push_back(Millis(boot.running - Covered(spans, "", boot.sent_wall, running)));
-    run->options.progress(
-        fmt::format("one guest: runs after {:.0f} ms (libvirt {:.0f}, qemu-img {:.0f}, we {:.0f}), "
-                    "speaks after {:.0f}",
-                    Millis(boot.running),
-                    libvirt.back(),
-                    qemu_img.back(),
-                    own.back(),
-                    Millis(boot.userspace)));
-    all.push_back(boot);
+    CO_TRY_STATUS(co_await BootAll(run, "one-" + std::to_string(i), 1, &boots));
+    all.push_back(boots.front());
+    CO_TRY(Round round, RoundOf(*run, boots.front()));
+    rounds.push_back(std::move(round));
     CO_TRY_STATUS(co_await Remove(run, &boots));
   }
+  std::ranges::sort(rounds, {}, &Round::own_ms);
+  const Round& middle = rounds[rounds.size() / 2];
+  const auto text = [](Duration duration) { return fmt::format("{:.1f}", Millis(duration)); };
   const std::map<std::string, std::string> params = {
       {"guests", "1"},
       {"rounds", std::to_string(run->options.rounds)},
-      {"bind_ms", fmt::format("{:.1f}", MedianOf(all, &Boot::bound))},
-      {"libvirt_ms", fmt::format("{:.1f}", Median(libvirt))},
-      {"qemu_img_ms", fmt::format("{:.1f}", Median(qemu_img))}};
+      {"bind_ms", text(middle.boot.bound)},
+      {"libvirt_ms", text(SumOf(middle.steps, &BootStep::libvirt))},
+      {"qemu_img_ms", text(SumOf(middle.steps, &BootStep::qemu_img))}};
   run->Add("create_to_running_ms", MedianOf(all, &Boot::running), params);
   run->Add("create_to_userspace_ms", MedianOf(all, &Boot::userspace), params);
-  run->Add("control_plane_ms", Median(own), params);
+  run->Add("control_plane_ms", middle.own_ms, params);
+  AddSteps(*run, middle.steps);
   co_return OkStatus();
 }
 
@@ -216,44 +254,6 @@ rt::Task<Result<std::vector<Figure>>> Measure(const BootBenchOptions* options,
 
 }  // namespace
 
-std::vector<ForeignSpan> ParseSpans(std::string_view lines) {
-  std::vector<ForeignSpan> spans;
-  for (const std::string_view line : Split(lines, '\n')) {
-    const Result<meta::Value> value = meta::ParseJson(line);
-    if (!value.ok()) continue;
-    const meta::Value* const begin = value->Find("begin");
-    const meta::Value* const end = value->Find("end");
-    if (begin == nullptr || end == nullptr || !begin->is_int() || !end->is_int()) continue;
-    spans.push_back({.name = std::string(value->GetString({"span"})),
-                     .begin = WallTime::FromMicros(begin->as_int()),
-                     .end = WallTime::FromMicros(end->as_int())});
-  }
-  return spans;
-}
-
-Duration Covered(const std::vector<ForeignSpan>& spans,
-                 std::string_view prefix,
-                 WallTime begin,
-                 WallTime end) {
-  std::vector<std::pair<WallTime, WallTime>> parts;
-  for (const ForeignSpan& span : spans) {
-    if (!span.name.starts_with(prefix)) continue;
-    const WallTime from = std::max(span.begin, begin);
-    const WallTime to = std::min(span.end, end);
-    if (from < to) parts.emplace_back(from, to);
-  }
-  std::ranges::sort(parts);
-  Duration covered;
-  WallTime reached = begin;
-  for (const auto& [from, to] : parts) {
-    const WallTime next = std::max(from, reached);
-    if (to <= next) continue;
-    covered = covered + (to - next);
-    reached = to;
-  }
-  return covered;
-}
-
 Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options) {
   TRY(const std::optional<ProcessUser> user, GuestUserOfThisMachine());
   const std::string folder = options.dir + "/host";
@@ -273,7 +273,7 @@ Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options) {
   layout.user = user;
   layout.gateway = world.gateway();
   layout.kubeconfig = world.folder() + "/data/kubeconfig";
-  layout.trace = layout.run_folder + "/spans";
+  layout.trace = layout.run_folder;
   LocalHost host(loop, layout);
   Result<std::vector<Figure>> figures =
       rt::RunTask(loop, Measure(&options, &world, &host, &layout));

@@ -2,10 +2,9 @@
 // Measures real guests from outside: a server, libvirtd, runtimes and a poollet as `berth up`
 // starts them, and machines of the demo image. The clock runs from the moment a create is sent; it
 // ends when the machine is seen running on a watch, and when the guest's first program speaks on
-// its console.
+// its console. What it is made of is in boot_steps.h.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,25 +12,8 @@
 
 #include "app/bench/figures.h"
 #include "base/result.h"
-#include "base/time.h"
 
 namespace berth::app {
-
-// A call of somebody else's program, as the machine runtime wrote it down (runtime/span_log.h).
-struct ForeignSpan {
-  std::string name;  // "libvirt.start"
-  WallTime begin;
-  WallTime end;
-};
-
-// One span per line; what is none is left out.
-std::vector<ForeignSpan> ParseSpans(std::string_view lines);
-// How much of the time from `begin` to `end` is covered by spans whose names begin like this;
-// counted once where they overlap.
-Duration Covered(const std::vector<ForeignSpan>& spans,
-                 std::string_view prefix,
-                 WallTime begin,
-                 WallTime end);
 
 struct BootBenchOptions {
   std::string dir;      // where the folders of server and host are made; short, for sockets
@@ -43,8 +25,10 @@ struct BootBenchOptions {
 };
 
 // Figures: create_to_running_ms, create_to_userspace_ms and control_plane_ms of one guest, the
-// first two also of many at once (create_to_running_10_ms). NotFound names what this machine needs
-// to run guests. Blocks; makes its own loop and processes, and leaves none.
+// first two also of many at once (create_to_running_10_ms); and the steps of that round of one
+// guest whose control_plane_ms is shown (step_api_ms, …), which add up to its own figures. NotFound
+// names what this machine needs to run guests. Blocks; makes its own loop and processes, and leaves
+// none.
 Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options);
 
 }  // namespace berth::app

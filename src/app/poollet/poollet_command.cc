@@ -93,6 +93,11 @@ constexpr std::array kFlags = {
          .kind = FlagKind::kText,
          .value_name = "ADDR:PORT",
          .help = "(logs) Serve metrics for Prometheus there, without TLS."},
+    Flag{.name = "trace",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(logs) Append a line of JSON when a machine is assigned, made and running.",
+         .completion = cli::Completion::kFiles},
     kLogLevelFlag,
     kLogFormatFlag,
 };
@@ -154,6 +159,7 @@ Result<PoolletRunOptions> ReadOptions(const Arguments& arguments, cli::Environme
     options.mass_deletion = poollet::HostOptions::MassDeletion::kAllowed;
   }
   options.metrics = arguments.Text("metrics");
+  options.trace = arguments.Text("trace");
   return options;
 }
 

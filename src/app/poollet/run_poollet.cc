@@ -11,6 +11,7 @@
 #include "app/poollet/fencer_command.h"
 #include "app/poollet/hardware.h"
 #include "app/poollet/metrics_page.h"
+#include "app/process/span_log.h"
 #include "app/process/start_pages.h"
 #include "base/log.h"
 #include "base/version.h"
@@ -214,6 +215,12 @@ class PoolletProcess {
     options.host.statistics_interval = options_.statistics_interval;
     options.host.watch.poll_interval = options_.poll_interval;
     options.host.mass_deletion = options_.mass_deletion;
+    if (!options_.trace.empty()) {
+      CO_TRY(spans_, SpanLog::Open(loop_, options_.trace));
+      options.host.trace = [spans = spans_.get()](std::string_view step) {
+        spans->Mark("poollet." + std::string(step));
+      };
+    }
     CO_TRY(poollet_, co_await poollet::Poollet::Start(deps, std::move(options)));
     if (!options_.metrics.empty()) {
       CO_TRY(metrics_, MetricsPage::Start(loop_, options_.metrics, *poollet_));
@@ -231,6 +238,7 @@ class PoolletProcess {
   std::optional<FencerLauncher> launcher_;
   std::unique_ptr<poollet::ProcessFencer> fencer_;  // if the guests are processes
   std::unique_ptr<poollet::Identity> identity_;
+  std::unique_ptr<SpanLog> spans_;  // or none, and then nothing is traced
   std::unique_ptr<poollet::Poollet> poollet_;
   std::unique_ptr<MetricsPage> metrics_;
   rt::Event stop_;

@@ -35,6 +35,7 @@ struct PoolletRunOptions {
   poollet::HostOptions::MassDeletion mass_deletion =
       poollet::HostOptions::MassDeletion::kNeedsApproval;
   std::string metrics;  // "ADDR:PORT"; "" for none
+  std::string trace;    // file for spans; "" for none
 };
 
 // `on_ready` is called when the poollet runs: joined, and its runtimes found. The first SIGTERM or

@@ -11,11 +11,11 @@
 #include <thread>
 #include <utility>
 
+#include "app/process/span_log.h"
 #include "app/runtime/exec_server.h"
 #include "app/runtime/image_flags.h"
 #include "app/runtime/machine_runtime_options.h"
 #include "app/runtime/runtime_process.h"
-#include "app/runtime/span_log.h"
 #include "app/runtime/traced.h"
 #include "app/runtime/unix_serial_lines.h"
 #include "base/log.h"
@@ -154,8 +154,9 @@ constexpr std::array kMachineFlags = {
     Flag{.name = "trace",
          .kind = FlagKind::kText,
          .value_name = "FILE",
-         .help = "(host) Append a line of JSON for each call of libvirt and qemu-img: how long it "
-                 "took.",
+         .help =
+             "(host) Append a line of JSON for each call of libvirt and qemu-img and each image: "
+             "how long it took.",
          .completion = cli::Completion::kFiles},
 };
 
@@ -166,6 +167,7 @@ struct MachineProcess : RuntimeThreads {
   std::unique_ptr<runtime::QemuDisks> disks;
   std::unique_ptr<TracedDisks> traced_disks;
   std::unique_ptr<runtime::HostImages> images;
+  std::unique_ptr<TracedImages> traced_images;
   std::unique_ptr<runtime::SharedBudget> budget;  // or none
   rt::ThreadPool links{Pool(1, "links")};
   rt::ThreadPool answers{Pool(1, "answers")};
@@ -266,17 +268,20 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
   if (process->bridges != nullptr) networks = process->bridges.get();
   runtime::Hypervisor* hypervisor = process->hypervisor.get();
   runtime::Disks* disks = process->disks.get();
+  runtime::ImageSource* images = process->images.get();
   if (process->spans != nullptr) {
     process->traced_hypervisor = std::make_unique<TracedHypervisor>(*hypervisor, *process->spans);
     process->traced_disks = std::make_unique<TracedDisks>(*disks, *process->spans);
     hypervisor = process->traced_hypervisor.get();
     disks = process->traced_disks.get();
+    process->traced_images = std::make_unique<TracedImages>(*images, *process->spans);
+    images = process->traced_images.get();
   }
   const runtime::MachineHost::Deps deps = {.loop = *loop,
                                            .hypervisor = *hypervisor,
                                            .folders = *process->folders,
                                            .disks = *disks,
-                                           .images = *process->images,
+                                           .images = *images,
                                            .networks = *networks,
                                            .lines = *process->lines,
                                            .doors = *process->doors,

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libvirt and qemu-img with a span around every call (span_log.h).
+// Libvirt, qemu-img and the fetching of images with a span around every call (span_log.h).
 #pragma once
 
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "app/runtime/span_log.h"
+#include "app/process/span_log.h"
 #include "runtime/machine/hypervisor.h"
 #include "runtime/volume/disks.h"
+#include "runtime/volume/image_source.h"
 
 namespace berth::app {
 
@@ -104,6 +106,26 @@ class TracedDisks final : public runtime::Disks {
 
  private:
   runtime::Disks& inner_;
+  SpanLog& spans_;
+};
+
+class TracedImages final : public runtime::ImageSource {
+ public:
+  // Both outlive this.
+  TracedImages(runtime::ImageSource& inner, SpanLog& spans) : inner_(inner), spans_(spans) {}
+
+  Status Check(std::string_view reference) const override { return inner_.Check(reference); }
+  // Fetched, or found and verified.
+  rt::Task<Result<image::ImageFiles>> Fetch(runtime::ImageRequest request) override {
+    return spans_.Around("image.fetch", inner_.Fetch(std::move(request)));
+  }
+  bool SetPullSecret(const std::string& uid, std::string docker_config) override {
+    return inner_.SetPullSecret(uid, std::move(docker_config));
+  }
+  rt::Task<Result<int64_t>> TakenBytes() override { return inner_.TakenBytes(); }
+
+ private:
+  runtime::ImageSource& inner_;
   SpanLog& spans_;
 };
 

@@ -179,7 +179,9 @@ PartCommand HostLayout::MachineRuntime() const {
                              "--disk-budget=" + Path("disk-budget"),
                              "--overcommit-cpu=" + options_.overcommit_cpu,
                              "--acceleration=" + options_.acceleration});
-  if (!options_.trace.empty()) command.words.push_back("--trace=" + options_.trace);
+  if (!options_.trace.empty()) {
+    command.words.push_back("--trace=" + options_.trace + "/machine-runtime.spans");
+  }
   command.rights = options_.rights;
   return command;
 }
@@ -197,17 +199,20 @@ PartCommand HostLayout::VolumeRuntime() const {
 }
 
 PartCommand HostLayout::Poollet() const {
-  return Own("poollet",
-             {"",
-              "poollet",
-              "--server=" + options_.gateway,
-              "--token-file=" + token(),
-              "--name=" + options_.name,
-              "--data-dir=" + Path("poollet"),
-              "--machine-pool=" + machine_pool(),
-              "--machine-runtime=unix:" + machine_socket(),
-              "--volume-pool=" + volume_pool(),
-              "--volume-runtime=unix:" + volume_socket()});
+  PartCommand command = Own("poollet",
+                            {"",
+                             "poollet",
+                             "--server=" + options_.gateway,
+                             "--token-file=" + token(),
+                             "--name=" + options_.name,
+                             "--data-dir=" + Path("poollet"),
+                             "--machine-pool=" + machine_pool(),
+                             "--machine-runtime=unix:" + machine_socket(),
+                             "--volume-pool=" + volume_pool(),
+                             "--volume-runtime=unix:" + volume_socket()});
+  if (!options_.trace.empty())
+    command.words.push_back("--trace=" + options_.trace + "/poollet.spans");
+  return command;
 }
 
 PartCommand HostLayout::DemoImage() const {

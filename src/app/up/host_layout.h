@@ -22,7 +22,7 @@ struct HostOptions {
   std::string rights;                // capabilities for networks, or ""
   std::string gateway;               // "127.0.0.1:7444"
   std::string overcommit_cpu = "4";  // a machine at home runs many guests that mostly rest
-  std::string trace;                 // file for the machine runtime's spans, or ""
+  std::string trace;                 // folder for spans (machine-runtime, poollet), or ""
   std::string kubeconfig;            // of somebody who may make join tokens and classes
 };
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -85,6 +86,9 @@ struct HostOptions {
   Duration statistics_interval = Duration::Seconds(15);
   enum class MassDeletion : uint8_t { kNeedsApproval, kAllowed };
   MassDeletion mass_deletion = MassDeletion::kNeedsApproval;
+  // Told when a machine is "assigned", is about to be made ("create") and is reported "running", as
+  // often as that happens. None: nobody traces.
+  std::function<void(std::string_view step)> trace;
   ReconcileOptions reconcile;
   WatchOptions watch;
 };
@@ -207,6 +211,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   bool HasLease(const std::string& uid) const override;
   rt::Task<Status> Cover(std::string uid) override;
   rt::Task<Status> CreateBegins(std::string uid) override;
+  void Trace(fleet::ObjectKind kind, std::string_view step) const;
   void Changed(fleet::ObjectKind kind, const std::string& uid) override;
   void Scanned(fleet::ObjectKind kind, std::vector<Seen> all) override;
   void Happened(fleet::ObjectKind kind, const std::string& uid, iri::Event event) override;

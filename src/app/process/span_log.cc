@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/runtime/span_log.h"
+#include "app/process/span_log.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SpanLog writes down how long a runtime was with somebody else: one line of JSON per call of
-// libvirt or of qemu-img. `berth bench boot` reads it. On-loop only.
+// A SpanLog writes down how long a process was with something: one line of JSON per call of libvirt
+// or of qemu-img, or per step of its own. `berth bench boot` reads it. On-loop only.
 #pragma once
 
 #include <memory>
@@ -26,6 +26,8 @@ class SpanLog {
   // {"span":"libvirt.start","begin":1731744000000000,"end":1731744000250000}, microseconds since
   // 1970. Nothing is said of what cannot be written: figures are no reason to fail.
   void Add(std::string_view span, WallTime begin, WallTime end);
+  // A moment.
+  void Mark(std::string_view span) { Add(span, Now(), Now()); }
   WallTime Now() const { return loop_.WallNow(); }
 
   // The task, with a span around it.
