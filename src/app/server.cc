@@ -30,6 +30,7 @@
 #include "app/leader_parts.h"
 #include "app/leading/candidacy.h"
 #include "app/leading/server_list.h"
+#include "app/leading/servers_in_kubeconfig.h"
 #include "app/leading/shared_authority.h"
 #include "app/process/process_figures.h"
 #include "app/server_store.h"
@@ -74,6 +75,8 @@ std::string HostName() {
 constexpr Duration kSharedHeartbeat = Duration::Millis(500);
 // How often hosts get the present list of servers to remember.
 constexpr Duration kListEvery = Duration::Seconds(10);
+// How often the kubeconfig is compared with it.
+constexpr Duration kFollowEvery = Duration::Seconds(2);
 constexpr Duration kLeaveLimit = Duration::Seconds(2);
 // How servers talk to each other.
 constexpr Duration kPeerLifetime = Duration::Hours(24);
@@ -167,6 +170,7 @@ struct Server::Parts {
   Result<std::unique_ptr<net::HttpClient>> ConnectPeer(const std::string& peer);
   rt::Task<Status> StartLeading(std::optional<Reign> reign);
   void StartCandidacy();
+  rt::Task<Status> FollowServers();
   rt::Task<Status> Lead();
   rt::Task<Status> StartAll();
   rt::Task<Status> LeaveOthers();
@@ -343,8 +347,22 @@ void Server::Parts::StartCandidacy() {
   candidacy = std::make_unique<Candidacy>(
       Candidacy::Deps{.loop = loop, .store = store->handle(), .client = *client}, std::move(wish));
   scope.Spawn("server.list", list->Run());
+  scope.Spawn("server.kubeconfig", FollowServers());
   scope.Spawn("server.candidacy", candidacy->Run());
   scope.Spawn("server.lead", Lead());
+}
+
+// The kubeconfig names the servers that there are.
+rt::Task<Status> Server::Parts::FollowServers() {
+  for (;;) {
+    const auto others = co_await list->OtherUrls();
+    if (others.status().Is(Reason::kCancelled)) co_return others.status();
+    if (others.ok()) {
+      const Status named = NameServers(kubeconfig_path, url, *others);
+      if (!named.ok()) LOG_DEBUG("{}: {}", kubeconfig_path, named.message());
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kFollowEvery));
+  }
 }
 
 // From the election on. Whatever goes wrong here is somebody else's chance.

@@ -156,6 +156,17 @@ class HttpClient::Body {
     co_return socket;
   }
 
+  rt::Task<Status> Reach() {
+    if (ConnectionPtr kept = TakeIdle()) {
+      idle_.push_back(std::move(kept));  // as old as it is
+      co_return OkStatus();
+    }
+    Result<ConnectionPtr> fresh = co_await Connect();
+    if (!fresh.ok()) co_return fresh.status().Wrap(ServerName());
+    Keep(*std::move(fresh));
+    co_return OkStatus();
+  }
+
   void SetTls(std::shared_ptr<const TlsContext> tls) {
     options_.tls = std::move(tls);
     idle_.clear();
@@ -164,11 +175,11 @@ class HttpClient::Body {
 
  private:
   std::string Describe(const HttpClientRequest& request) const {
-    return fmt::format(
-        "{} {}{}",
-        request.method,
-        url_.scheme == "unix" ? options_.url : url_.scheme + "://" + url_.authority(),
-        SplitTarget(request.target).path);
+    return fmt::format("{} {}{}", request.method, ServerName(), SplitTarget(request.target).path);
+  }
+
+  std::string ServerName() const {
+    return url_.scheme == "unix" ? options_.url : url_.scheme + "://" + url_.authority();
   }
 
   rt::Task<Result<HttpClientResponse>> SendWithin(HttpClientRequest request, uint64_t body_max) {
@@ -335,6 +346,7 @@ rt::Task<Result<std::unique_ptr<WebSocket>>> HttpClient::OpenWebSocket(HttpClien
                                                                        Duration deadline) {
   return body_->OpenWebSocket(std::move(request), deadline);
 }
+rt::Task<Status> HttpClient::Reach() { return body_->Reach(); }
 void HttpClient::SetTls(std::shared_ptr<const TlsContext> tls) { body_->SetTls(std::move(tls)); }
 void HttpClient::DropIdle() { body_->DropIdle(); }
 

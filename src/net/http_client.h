@@ -86,6 +86,10 @@ class HttpClient {
   rt::Task<Result<std::unique_ptr<WebSocket>>> OpenWebSocket(
       HttpClientRequest request, Duration deadline = Duration::Seconds(30));
 
+  // Makes sure that a connection stands, a kept one or a new one, which the next request uses. What
+  // fails here was not sent. Unavailable or Timeout with the server's name. REQUIRES: idle_max > 0.
+  rt::Task<Status> Reach();
+
   // New connections use this context; kept ones are dropped.
   void SetTls(std::shared_ptr<const TlsContext> tls);
   // Drops kept connections.

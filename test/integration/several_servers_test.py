@@ -3,8 +3,10 @@
 """Three servers on one etcd, and hosts that follow whoever leads. The leader is killed and paused under creates: nothing
 acknowledged is lost, nothing is placed twice, and one that wakes up again does nothing of what leaders do."""
 
+import base64
 import json
 import os
+import shutil
 import stat
 import threading
 import unittest
@@ -13,9 +15,11 @@ import berth_fixture
 import etcd_test
 import fleet_fixture
 import fleet_test
+import web_socket
 
 DEADLINE_S = 60
 MACHINES = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
+SECRETS = '/api/v1/namespaces/default/secrets'
 LEADER = '/apis/coordination.k8s.io/v1/namespaces/berth-system/leases/leader'
 
 
@@ -122,6 +126,34 @@ class SeveralServersTest(unittest.TestCase):
         berth_fixture.eventually(DEADLINE_S, created, f'machine {name}')
         berth_fixture.eventually(DEADLINE_S, lambda: self.is_bound(server, name), f'a place for {name}')
 
+    def test_the_command_line_goes_on_with_another_server(self):
+        first = self.servers[0]
+        urls = sorted(server.url for server in self.servers)
+
+        def named():
+            config = json.loads(first.berth('config', 'view', '-o', 'json').stdout)
+            return sorted(config['clusters'][0]['cluster'].get('extensions', [{'extension': {'servers': []}}])[0]
+                          ['extension']['servers']) == urls
+        berth_fixture.eventually(DEADLINE_S, named, 'that the kubeconfig names all servers')
+        # kubectl reads the file, uses the server that it knows, and keeps the rest when it writes.
+        self.assertIn('namespace/default', first.kubectl('get', 'namespaces', '-o', 'name').stdout)
+        first.kubectl('config', 'set-context', '--current', '--namespace=shop')
+        self.assertTrue(named())
+        first.kubectl('config', 'set-context', '--current', '--namespace=default')
+        os.kill(first.pid, berth_fixture.signal.SIGSTOP)  # accepts, and says nothing
+        try:
+            created = first.berth('create', 'namespace', 'paused')
+            self.assertEqual((created.returncode, created.stderr), (0, ''))
+        finally:
+            os.kill(first.pid, berth_fixture.signal.SIGCONT)
+        first.kill()
+        self.assertIn('paused', first.berth('get', 'namespaces').stdout)
+        created = first.berth('create', 'namespace', 'killed')
+        self.assertEqual((created.returncode, created.stderr), (0, ''))
+        doctor = first.berth('doctor').stdout
+        self.assertIn(f'{self.servers[1].url} is ready', doctor)
+        self.assertRegex(doctor, f'warn  servers +.*{first.url}')
+
     def test_the_leader_is_killed_and_paused_under_creates(self):
         self.servers[0].kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
         hosts = self.start_hosts('alpha', 'beta')
@@ -195,6 +227,36 @@ class SeveralServersTest(unittest.TestCase):
         self.assertEqual(refused.status, 503)
         self.assertIn(leader.url, refused.json()['message'])
 
+    def check_cut_off(self, leader, waiting):
+        """Conversations end with the credentials that they were opened with, at the leader and when they are passed on."""
+        first = self.servers[0]
+        first.kubectl('create', 'rolebinding', 'talker', '--clusterrole=edit', '--user=talker')
+        made = first.berth('token', 'create', 'talker')
+        token, number = made.stdout.strip(), made.stderr.split('berth token revoke ')[1].split()[0]
+        talks = []
+        for server in (leader, waiting):
+            client = server.client(token=token, timeout=DEADLINE_S)
+            berth_fixture.eventually(DEADLINE_S, lambda c=client: c.get(f'{MACHINES}/one').status == 200, 'that it may')
+            for path, word in (('exec?command=cat&stdin=true', b'ran cat'), ('console', b'console of'),
+                               ('portforward?ports=80', b'P')):
+                with self.subTest(path, server=server.url):
+                    talk = web_socket.WebSocket(client, f'{MACHINES}/one/{path}', 'v4.channel.k8s.io')
+                    self.addCleanup(talk.close)
+                    self.assertEqual(talk.status, 101)
+                    self.assertIn(word, talk.receive()[1])
+                    talk.send(b'\x00ping')
+                    while b'ping' not in talk.receive()[1]:
+                        pass
+                    talks.append((f'{path} at {server.url}', talk))
+        first.berth('token', 'revoke', number)
+        for what, talk in talks:
+            with self.subTest(what):
+                try:
+                    for _ in talk.messages():
+                        pass
+                except (EOFError, ConnectionResetError):
+                    pass  # cut off is over too; a timeout is not
+
     def test_those_who_wait_serve_the_api_and_pass_on_what_needs_hosts(self):
         leader = self.wait_leader(self.servers[0])
         first, second = self.others(leader)
@@ -204,6 +266,7 @@ class SeveralServersTest(unittest.TestCase):
         # What one has written the others read at once.
         self.assertEqual(second.client().get(f'{MACHINES}/one').status, 200)
         self.check_passed_on(leader, second)
+        self.check_cut_off(leader, second)
         # One authority, kept from others.
         authorities = set()
         for server in self.servers:
@@ -220,6 +283,74 @@ class SeveralServersTest(unittest.TestCase):
         servers = [lease for lease in leases if lease['metadata']['name'].startswith('server-')]
         self.assertEqual(len(servers), 2)
         for server in (first, second):
+            server.stop()
+
+
+class SecretWriter(threading.Thread):
+    """Writes Secrets through one server after the other, and remembers which were acknowledged."""
+
+    def __init__(self, servers):
+        super().__init__(daemon=True)
+        self.clients, self.stopping, self.acknowledged = [s.client(timeout=10) for s in servers], threading.Event(), []
+
+    def run(self):
+        for number in range(1, 10_000):
+            if self.stopping.wait(0.02):
+                return
+            body = {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': f's-{number}'},
+                    'stringData': {'word': f'word-{number}'}}
+            if self.clients[number % len(self.clients)].post(SECRETS, body).status == 201:
+                self.acknowledged.append(f's-{number}')
+
+    def stop(self):
+        self.stopping.set()
+        self.join(DEADLINE_S)
+
+
+class KeysOfSeveralServersTest(unittest.TestCase):
+
+    def rotate(self, server, step):
+        return server.berth('store', 'rotate-key', step, '--data-dir', server.data_dir).stdout.split()[1]
+
+    def check(self, servers, names):
+        for server in servers:
+            found = {item['metadata']['name']: item['data']['word'] for item in server.client().get(SECRETS).json()['items']}
+            self.assertLessEqual(set(names), set(found))
+            for name, word in found.items():
+                self.assertEqual(base64.b64decode(word).decode(), name.replace('s-', 'word-'))
+
+    def test_the_key_of_what_is_stored_changes_under_writes_through_all(self):
+        etcd = etcd_test.Etcd().start()
+        self.addCleanup(etcd.close)
+        first, second = servers = [berth_fixture.Server('--store', etcd.url) for _ in range(2)]
+        for server in servers:
+            self.addCleanup(server.close)
+        first.start()
+        os.makedirs(os.path.dirname(keys_of(second)), mode=0o700)
+        shutil.copy(keys_of(first), keys_of(second))
+        second.start()
+        writer = SecretWriter(servers)
+        writer.start()
+        self.addCleanup(writer.stop)
+
+        def written(count):
+            there = len(writer.acknowledged) + count
+            berth_fixture.eventually(DEADLINE_S, lambda: len(writer.acknowledged) >= there, f'{count} more Secrets')
+        written(20)
+        staged = self.rotate(first, '--stage')
+        shutil.copy(keys_of(first), keys_of(second))
+        # At once: the second one has had no time to look at its file.
+        self.assertEqual(self.rotate(first, '--promote'), staged)
+        written(20)
+        self.assertEqual(self.rotate(second, '--promote'), staged)
+        written(20)
+        writer.stop()
+        self.check(servers, writer.acknowledged)
+        for server in servers:
+            server.berth('store', 'retire-keys', '--yes', '--data-dir', server.data_dir)
+            server.restart()
+        self.check(servers, writer.acknowledged)
+        for server in servers:
             server.stop()
 
 

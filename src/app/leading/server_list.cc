@@ -64,24 +64,42 @@ rt::Task<Status> ServerList::Say() {
   co_return written.status();
 }
 
-rt::Task<Result<std::vector<std::string>>> ServerList::Gateways() {
+rt::Task<Result<std::vector<std::string>>> ServerList::Said(std::string annotation) {
   client::ListOptions which;
   which.namespace_ = kServerNamespace;
   CO_TRY(const client::ObjectList leases, co_await client_.List(kLeaseKind, std::move(which)));
-  std::vector<std::string> gateways = own_.gateways;
+  std::vector<std::string> all;
   for (const meta::Object& object : leases.items) {
     const Lease& lease = object.as<Lease>();
-    const auto said = lease.metadata.annotations.find(kGatewayAnnotation);
+    const auto said = lease.metadata.annotations.find(annotation);
     if (!lease.metadata.name.starts_with(kPrefix) || !lease.spec.renew_time) continue;
     if (said == lease.metadata.annotations.end()) continue;
     if (loop_.WallNow() - lease.spec.renew_time->time > kLately) continue;
-    for (const std::string_view gateway : Split(said->second, ',')) {
+    all.push_back(said->second);
+  }
+  co_return all;
+}
+
+rt::Task<Result<std::vector<std::string>>> ServerList::Gateways() {
+  CO_TRY(const std::vector<std::string> all, co_await Said(kGatewayAnnotation));
+  std::vector<std::string> gateways = own_.gateways;
+  for (const std::string& said : all) {
+    for (const std::string_view gateway : Split(said, ',')) {
       const bool is_known = std::ranges::find(gateways, gateway) != gateways.end();
       if (gateway.empty() || is_known || gateways.size() >= kGatewaysMax) continue;
       gateways.emplace_back(gateway);
     }
   }
   co_return gateways;
+}
+
+rt::Task<Result<std::vector<std::string>>> ServerList::OtherUrls() {
+  CO_TRY(std::vector<std::string> urls, co_await Said(kUrlAnnotation));
+  std::ranges::sort(urls);
+  const auto twice = std::ranges::unique(urls);
+  urls.erase(twice.begin(), twice.end());
+  std::erase(urls, own_.url);
+  co_return urls;
 }
 
 rt::Task<Status> ServerList::Leave() {

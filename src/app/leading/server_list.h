@@ -28,11 +28,15 @@ class ServerList {
   rt::Task<Status> Run();
   // The gateways of all servers that were there lately, this one's first.
   rt::Task<Result<std::vector<std::string>>> Gateways();
+  // Where the APIs of the others are that were there lately.
+  rt::Task<Result<std::vector<std::string>>> OtherUrls();
   // This server is gone. REQUIRES: Run() has ended.
   rt::Task<Status> Leave();
 
  private:
   rt::Task<Status> Say();
+  // What the servers that were there lately say of themselves, by name.
+  rt::Task<Result<std::vector<std::string>>> Said(std::string annotation);
 
   rt::Loop& loop_;
   client::Client& client_;

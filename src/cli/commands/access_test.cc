@@ -188,6 +188,37 @@ TEST_F(AccessTest, ShowsAndChangesContexts) {
   EXPECT_TRUE(missing.err.contains("did you mean \"other\"?")) << missing.err;
 }
 
+TEST_F(AccessTest, NamesAllServersOfACluster) {
+  const auto named = Run({"config", "set-servers", "10.0.0.1:7443", "https://10.0.0.2:7443"});
+  EXPECT_EQ(named.out,
+            "Cluster \"near\" has the servers https://10.0.0.1:7443, https://10.0.0.2:7443.\n")
+      << named.err;
+  EXPECT_TRUE(Run({"config", "view"}).out.contains("- https://10.0.0.2:7443\n"));
+  EXPECT_TRUE(program_.Read("kubeconfig").contains("name: berth.dev/servers")) << "kubectl's way";
+  server().On(
+      "GET /apis/coordination.k8s.io/v1/namespaces/berth-system/leases",
+      R"({"items":[{"metadata":{"name":"leader","annotations":{"berth.dev/url":"https://x:1"}}},
+                 {"metadata":{"name":"server-1","annotations":{"berth.dev/url":"https://a:1"}}},
+                 {"metadata":{"name":"server-2","annotations":{"berth.dev/url":"https://b:1"}}}]})");
+  EXPECT_EQ(Run({"config", "set-servers"}).out,
+            "Cluster \"near\" has the servers https://a:1, https://b:1.\n");
+  EXPECT_EQ(Run({"config", "set-servers", "http://a:1"}).code, 2);
+  server().answers["GET /apis/coordination.k8s.io/v1/namespaces/berth-system/leases"] = {
+      {.status = 200, .body = R"({"items":[]})"}};
+  const auto alone = Run({"config", "set-servers"});
+  EXPECT_EQ(alone.code, 3);
+  EXPECT_TRUE(alone.err.contains("tells of no others")) << alone.err;
+}
+
+TEST_F(AccessTest, TheDoctorLooksAtEachServer) {
+  server().On("GET /version", "{}");
+  server().On("GET /readyz", "ok");
+  EXPECT_EQ(Run({"config", "set-servers", "a:1", "b:1"}).code, 0);
+  const std::string out = Run({"doctor"}).out;
+  EXPECT_TRUE(out.contains("https://a:1 is ready")) << out;
+  EXPECT_TRUE(out.contains("https://b:1 is ready")) << out;
+}
+
 TEST_F(AccessTest, ShowsVersionsOfBothSides) {
   server().On("GET /version", R"({"gitVersion":"v1.2.3+berth"})");
   const auto ended = Run({"version"});

@@ -179,6 +179,67 @@ Status RunSetContext(Session& session, const Arguments& arguments) {
   return OkStatus();
 }
 
+// The servers that say in Leases where they are.
+Result<std::vector<std::string>> AskForServers(Session& session) {
+  TRY(Api * api, session.GetApi());
+  const auto leases = api->Get("/apis/coordination.k8s.io/v1/namespaces/berth-system/leases");
+  if (!leases.ok()) {
+    return Advise(leases.status().Wrap("which servers there are"),
+                  "name them: berth config set-servers URL URL");
+  }
+  std::vector<std::string> urls;
+  const Value* items = leases->Find("items");
+  if (items == nullptr || !items->is_array()) return urls;
+  for (const Value& lease : items->items()) {
+    if (!lease.GetString({"metadata", "name"}).starts_with("server-")) continue;
+    const std::string_view url = lease.GetString({"metadata", "annotations", "berth.dev/url"});
+    if (!url.empty()) urls.emplace_back(url);
+  }
+  return urls;
+}
+
+// The file that has the cluster: of several files the first.
+Result<std::string> FileOfCluster(Session& session, const std::string& name) {
+  for (const std::string& path : session.kubeconfig_files().paths) {
+    const auto config = LoadKubeconfig({.origin = KubeconfigOrigin::kVariable, .paths = {path}});
+    if (config.ok() && config->clusters.contains(name)) return path;
+  }
+  return Advise(NotFound(fmt::format("the kubeconfig has no cluster {}", Quote(name))),
+                "berth config view shows what there is");
+}
+
+Status RunSetServers(Session& session, const Arguments& arguments) {
+  TRY(const Kubeconfig config, session.LoadConfig());
+  const std::string& asked = arguments.Text("context");
+  const auto context = config.contexts.find(asked.empty() ? config.current_context : asked);
+  std::string cluster = arguments.Text("cluster");
+  if (cluster.empty() && context != config.contexts.end()) cluster = context->second.cluster;
+  if (cluster.empty()) return NotFound("no current context is set");
+  TRY(const std::string path, FileOfCluster(session, cluster));
+  std::vector<std::string> urls = arguments.words();
+  if (urls.empty()) {
+    TRY(urls, AskForServers(session));
+    if (urls.empty()) {
+      return Advise(NotFound("the server tells of no others: it has its store for itself"),
+                    "name them: berth config set-servers URL URL");
+    }
+  }
+  // Checked and completed as --server is.
+  TRY(const Connection named, ResolveConnection({}, {.server = Join(urls, ",")}));
+  std::vector<std::string> servers = {named.server};
+  servers.insert(servers.end(), named.others.begin(), named.others.end());
+  const auto change = [&cluster, &servers](Value& root) {
+    for (Value& item : root.Find("clusters")->items()) {
+      Value* body = item.Find("cluster");
+      if (item.GetString({"name"}) == cluster && body != nullptr) SetServers(*body, servers);
+    }
+  };
+  TRY_STATUS(ChangeFile(path, change));
+  session.out() << fmt::format(
+      "Cluster {} has the servers {}.\n", Quote(cluster), Printable(Join(servers, ", ")));
+  return OkStatus();
+}
+
 constexpr std::array kViewFlags = {
     Flag{.name = "raw", .help = "With keys and tokens."},
     Flag{.name = "minify", .help = "Only what the current context uses."},
@@ -211,6 +272,16 @@ constexpr std::array kChildren = {
             .flags = kSetFlags,
             .words = Completion::kContexts,
             .run = &RunSetContext},
+    Command{
+        .name = "set-servers",
+        .usage = "[URL...]",
+        .summary = "Name all servers of a cluster, so that another one is asked when one is gone",
+        .details = "Without URLs the server is asked which there are. kubectl goes on using the "
+                   "one server "
+                   "that it knows.",
+        .examples = "berth config set-servers\n"
+                    "berth config set-servers 10.0.0.1:7443 10.0.0.2:7443",
+        .run = &RunSetServers},
 };
 
 }  // namespace

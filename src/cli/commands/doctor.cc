@@ -30,6 +30,7 @@ constexpr Duration kCertificateSoon = Duration::Hours(7 * 24);
 constexpr Duration kSkewWarn = Duration::Seconds(5);
 constexpr Duration kSkewFail = Duration::Minutes(5);
 constexpr Duration kAnswerSlow = Duration::Millis(500);
+constexpr Duration kAnswerLimit = Duration::Seconds(5);
 
 Finding CheckKubeconfig(Session& session) {
   const KubeconfigFiles files = session.kubeconfig_files();
@@ -156,6 +157,37 @@ void CheckLegacyPools(Api& api, std::vector<Finding>& out) {
                  "berth pool allow-legacy NAME --withdraw, once they can do with less"});
 }
 
+// Each of several by itself: `berth` would hide that one is gone.
+void CheckOthers(Session& session, const Connection& all, std::vector<Finding>& out) {
+  if (all.others.empty()) return;
+  std::vector<std::string> urls = {all.server};
+  urls.insert(urls.end(), all.others.begin(), all.others.end());
+  for (const std::string& url : urls) {
+    Connection one = all;
+    one.server = url;
+    one.others.clear();
+    one.request_timeout = kAnswerLimit;
+    const auto transport = session.environment().connect(one);
+    const auto ready = transport.ok() ? (*transport)->Send({.path = "/readyz"})
+                                      : Result<Response>(transport.status());
+    constexpr std::string_view kTitle = "servers";
+    if (!ready.ok()) {
+      out.push_back(
+          {Verdict::kWarn,
+           kTitle,
+           FailureOf(ready.status()).message,
+           fmt::format("is it running? berth goes on with the others of {}", urls.size())});
+    } else if (ready->status != 200) {
+      out.push_back({Verdict::kWarn,
+                     kTitle,
+                     fmt::format("{} is not ready: {}", Printable(url), Printable(ready->body)),
+                     "look at its log"});
+    } else {
+      out.push_back({Verdict::kOk, kTitle, fmt::format("{} is ready", Printable(url)), ""});
+    }
+  }
+}
+
 void CheckServer(Session& session, std::vector<Finding>& out) {
   const auto connection = session.GetConnection();
   if (!connection.ok()) {
@@ -191,6 +223,7 @@ void CheckServer(Session& session, std::vector<Finding>& out) {
                  "server",
                  fmt::format("{} answers in {} ms", Printable(connection->server), took.millis()),
                  took < kAnswerSlow ? "" : "look at the load of the server and the way to it"});
+  CheckOthers(session, *connection, out);
   out.push_back(CheckClock(*version, now));
   out.push_back(CheckReady(**api));
   out.push_back(CheckIdentity(**api));

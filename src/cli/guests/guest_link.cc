@@ -37,8 +37,7 @@ Result<std::unique_ptr<GuestLink>> GuestLink::Make(Session& session, const std::
   std::unique_ptr<GuestLink> link(new GuestLink());
   TRY(link->path_, FindMachinePath(session, machine, link->machine_));
   TRY(const Connection connection, session.GetConnection());
-  TRY(link->requests_, SignedRequests::For(connection));
-  TRY(link->client_, NewHttpClient(link->loop_, connection));
+  TRY(link->servers_, Servers::New(link->loop_, connection));
   return link;
 }
 
@@ -48,8 +47,15 @@ rt::Task<Result<std::unique_ptr<net::WebSocket>>> GuestLink::Open(std::string su
   request.path = path_ + "/" + subresource;
   request.query = std::move(query);
   request.headers.Set("Sec-WebSocket-Protocol", std::string(kChannelProtocols));
-  auto socket = co_await client_->OpenWebSocket(requests_.Make(std::move(request)), kOpenDeadline);
-  if (!socket.ok()) co_return Refusal(socket.status());
+  CO_TRY(Servers::Server * server, co_await servers_->Reach());
+  auto socket = co_await servers_->While(
+      server,
+      server->client->OpenWebSocket(server->requests.Make(std::move(request)), kOpenDeadline));
+  if (!socket.ok()) {
+    // Who asks again, asks another one.
+    if (socket.status().Is(Reason::kUnavailable)) servers_->PassOver(server);
+    co_return Refusal(socket.status());
+  }
   co_return socket;
 }
 

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/https/signed_requests.h"
+#include "cli/https/servers.h"
 #include "cli/session/session.h"
 #include "net/http.h"
-#include "net/http_client.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/task.h"
 
@@ -37,9 +36,8 @@ class GuestLink {
 
   std::string machine_;
   std::string path_;
-  SignedRequests requests_;
   rt::AsioLoop loop_{"cli"};
-  std::unique_ptr<net::HttpClient> client_;  // after the loop it runs on
+  std::unique_ptr<Servers> servers_;  // after the loop they run on
 };
 
 // "/apis/compute.ironcore.dev/v1alpha1/namespaces/shop/machines/web" of the word.

@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/strings.h"
 #include "cli/failure.h"
-#include "cli/https/signed_requests.h"
+#include "cli/https/servers.h"
 #include "client/http/error_body.h"
 #include "net/http_client.h"
 #include "rt/asio/asio_loop.h"
@@ -89,21 +88,25 @@ class HttpsStreams final : public Streams {
   bool started_ = false;
 };
 
+// Whether another server may have a better answer: this one is about to stop, or cut off from the
+// store. What it says about itself (/readyz) is an answer.
+bool IsElsewhere(const Request& request, int status) {
+  return status == 503 && (request.path.starts_with("/api/") || request.path.starts_with("/apis/"));
+}
+
 class HttpsTransport final : public Transport {
  public:
   explicit HttpsTransport(const Connection& connection)
       : server_(Printable(connection.server)),
         deadline_(connection.request_timeout.value_or(kNoDeadline)) {}
 
-  Status Start(const Connection& connection) {
-    TRY(requests_, SignedRequests::For(connection));
-    TRY(client_, NewHttpClient(loop_, connection));
+  Status Start(const Connection& connection, ServerTimes times) {
+    TRY(servers_, Servers::New(loop_, connection, times));
     return OkStatus();
   }
 
   Result<Response> Send(Request request) override {
-    net::SendOptions options{.deadline = deadline_, .body_max = kAnswerBytesMax};
-    auto answer = rt::RunTask(loop_, client_->Send(requests_.Make(std::move(request)), options));
+    auto answer = rt::RunTask(loop_, SendToAny(std::move(request)));
     if (!answer.ok()) return Explain(answer.status(), server_);
     return Response{.status = answer->status,
                     .headers = std::move(answer->headers),
@@ -111,40 +114,82 @@ class HttpsTransport final : public Transport {
   }
 
   Result<std::unique_ptr<Streams>> Open(std::vector<Request> requests) override {
-    std::vector<std::unique_ptr<net::HttpStream>> streams;
-    for (Request& request : requests) {
-      auto stream =
-          rt::RunTask(loop_, client_->Open(requests_.Make(std::move(request)), kWatchHeadDeadline));
-      if (!stream.ok()) return Explain(stream.status(), server_);
-      if ((*stream)->status() != 200) return Refusal(**stream);
-      streams.push_back(*std::move(stream));
-    }
-    return std::unique_ptr<Streams>(new HttpsStreams(loop_, std::move(streams)));
+    auto streams = rt::RunTask(loop_, OpenAll(std::move(requests)));
+    if (!streams.ok()) return Explain(streams.status(), server_);
+    return std::unique_ptr<Streams>(new HttpsStreams(loop_, *std::move(streams)));
   }
 
  private:
-  Status Refusal(net::HttpStream& stream) {
-    Response response{.status = stream.status(), .headers = stream.headers(), .body = {}};
-    while (response.body.size() < kRefusalBytesMax) {
-      auto bytes = rt::RunTask(loop_, rt::WithDeadline(stream.Read(), kWatchHeadDeadline));
-      if (!bytes.ok() || bytes->empty()) break;
-      response.body += *bytes;
+  using OpenStreams = std::vector<std::unique_ptr<net::HttpStream>>;
+
+  rt::Task<Result<net::HttpClientResponse>> SendToAny(Request request) {
+    const Time until = loop_.Now() + deadline_;
+    const bool may_repeat = MayRepeat(request);
+    for (size_t left = servers_->size();; --left) {
+      CO_TRY(Servers::Server * server,
+             co_await rt::WithDeadline(servers_->Reach(), until - loop_.Now()));
+      const net::SendOptions options{.deadline = until - loop_.Now(), .body_max = kAnswerBytesMax};
+      auto answer = co_await servers_->While(
+          server, server->client->Send(server->requests.Make(request), options));
+      const bool is_answer = answer.ok() ? !IsElsewhere(request, answer->status)
+                                         : !answer.status().Is(Reason::kUnavailable);
+      if (is_answer || left == 1) co_return answer;
+      if (!may_repeat && !answer.ok()) co_return InDoubt(answer.status());
+      if (!may_repeat) co_return answer;
+      servers_->PassOver(server);
     }
-    return client::StatusOfAnswer(response.status, response.body);
+  }
+
+  static Status InDoubt(const Status& status) {
+    return Advise(
+        Unavailable(fmt::format("{}; whether it was carried out is not known", status.message())),
+        "look at the object before you do it again");
+  }
+
+  // All of one server, so that they tell of one time.
+  rt::Task<Result<OpenStreams>> OpenAll(std::vector<Request> requests) {
+    for (size_t left = servers_->size();; --left) {
+      CO_TRY(Servers::Server * server, co_await servers_->Reach());
+      auto streams = co_await OpenAt(server, &requests);
+      if (left == 1 || !streams.status().Is(Reason::kUnavailable)) co_return streams;
+      servers_->PassOver(server);
+    }
+  }
+
+  rt::Task<Result<OpenStreams>> OpenAt(Servers::Server* server,
+                                       const std::vector<Request>* requests) {
+    OpenStreams streams;
+    for (const Request& request : *requests) {
+      CO_TRY(std::unique_ptr<net::HttpStream> stream,
+             co_await servers_->While(
+                 server, server->client->Open(server->requests.Make(request), kWatchHeadDeadline)));
+      if (stream->status() != 200) co_return co_await Refusal(stream.get());
+      streams.push_back(std::move(stream));
+    }
+    co_return streams;
+  }
+
+  static rt::Task<Status> Refusal(net::HttpStream* stream) {
+    std::string body;
+    while (body.size() < kRefusalBytesMax) {
+      auto bytes = co_await rt::WithDeadline(stream->Read(), kWatchHeadDeadline);
+      if (!bytes.ok() || bytes->empty()) break;
+      body += *bytes;
+    }
+    co_return client::StatusOfAnswer(stream->status(), body);
   }
 
   std::string server_;
   Duration deadline_;
-  SignedRequests requests_;
   rt::AsioLoop loop_{"cli"};
-  std::unique_ptr<net::HttpClient> client_;  // after the loop it runs on
+  std::unique_ptr<Servers> servers_;  // after the loop they run on
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> ConnectHttps(const Connection& connection) {
+Result<std::unique_ptr<Transport>> ConnectHttps(const Connection& connection, ServerTimes times) {
   auto transport = std::make_unique<HttpsTransport>(connection);
-  const Status started = transport->Start(connection);
+  const Status started = transport->Start(connection, times);
   if (!started.ok()) {
     return Advise(started, "look at the certificates and keys: berth config view --minify");
   }

@@ -6,12 +6,14 @@
 #include <memory>
 
 #include "base/result.h"
+#include "cli/https/servers.h"
 #include "cli/kubeconfig/connection.h"
 #include "cli/transport.h"
 
 namespace berth::cli {
 
 // BadRequest for certificates or keys that cannot be used. Connects with the first request.
-Result<std::unique_ptr<Transport>> ConnectHttps(const Connection& connection);
+Result<std::unique_ptr<Transport>> ConnectHttps(const Connection& connection,
+                                                ServerTimes times = {});
 
 }  // namespace berth::cli

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,14 @@ Result<std::string> DataOrFile(const std::string& data,
   return content;
 }
 
+void AddServer(const std::string& server, Connection& out) {
+  if (out.server.empty()) {
+    out.server = server;
+  } else if (server != out.server && std::ranges::find(out.others, server) == out.others.end()) {
+    out.others.push_back(server);
+  }
+}
+
 Status ApplyCluster(const ClusterEntry& cluster, std::string_view name, Connection& out) {
   if (cluster.insecure_skip_tls_verify) {
     return Advise(
@@ -56,6 +65,7 @@ Status ApplyCluster(const ClusterEntry& cluster, std::string_view name, Connecti
         "put the server's CA into certificate-authority-data");
   }
   out.server = cluster.server;
+  for (const std::string& other : cluster.servers) AddServer(other, out);
   out.tls_server_name = cluster.tls_server_name;
   TRY(out.certificate_authority,
       DataOrFile(cluster.certificate_authority_data,
@@ -114,6 +124,23 @@ Status CheckServer(const std::string& server) {
 // "https://" may be left out on the command line.
 std::string WithScheme(const std::string& server) {
   return server.contains("://") ? server : fmt::format("https://{}", server);
+}
+
+// "a,b,c": whatever the kubeconfig names is not asked.
+Status ApplyServers(const std::string& flag, Connection& out) {
+  if (flag.empty()) return OkStatus();
+  out.server.clear();
+  out.others.clear();
+  for (const std::string_view server : Split(flag, ',')) {
+    if (Trim(server).empty()) {
+      return BadRequest(
+          fmt::format("--server {}: a name between the commas is missing", Quote(flag)));
+    }
+    AddServer(WithScheme(std::string(Trim(server))), out);
+  }
+  if (out.others.size() < kServersMax) return OkStatus();
+  return BadRequest(fmt::format(
+      "--server names {} servers; at most {} are allowed", out.others.size() + 1, kServersMax));
 }
 
 }  // namespace
@@ -192,7 +219,7 @@ Result<Connection> ResolveConnection(const Kubeconfig& config, const ConnectionF
     TRY(const UserEntry user, Look(config.users, context.user, "user"));
     TRY_STATUS(ApplyUser(user, context.user, out));
   }
-  if (!flags.server.empty()) out.server = WithScheme(flags.server);
+  TRY_STATUS(ApplyServers(flags.server, out));
   if (!flags.certificate_authority.empty()) {
     TRY(out.certificate_authority,
         DataOrFile("", flags.certificate_authority, "--certificate-authority"));
@@ -211,6 +238,7 @@ Result<Connection> ResolveConnection(const Kubeconfig& config, const ConnectionF
                   "start a server with berth up, or set KUBECONFIG to its kubeconfig");
   }
   TRY_STATUS(CheckServer(out.server));
+  for (const std::string& other : out.others) TRY_STATUS(CheckServer(other));
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Connection is everything needed to talk to one server as one user: what a kubeconfig and the
+// A Connection is everything needed to talk to one cluster as one user: what a kubeconfig and the
 // command line come to.
 #pragma once
 
@@ -17,6 +17,7 @@ namespace berth::cli {
 
 struct Connection {
   std::string server;                 // "https://127.0.0.1:8443"
+  std::vector<std::string> others;    // servers of the same cluster, tried when it is gone
   std::string certificate_authority;  // PEM; empty: what the system trusts
   std::string tls_server_name;        // empty: the server's host
   std::string client_certificate;     // PEM; empty: none
@@ -54,7 +55,7 @@ struct ConnectionFlags {
   std::string cluster;
   std::string user;
   std::string namespace_;
-  std::string server;
+  std::string server;  // or several, separated by ','
   std::string token;
   std::string certificate_authority;  // a file
   std::string as_user;

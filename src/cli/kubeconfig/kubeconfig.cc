@@ -65,6 +65,26 @@ class Reader {
     return decoded.value_or("");
   }
 
+  // extensions: [{name: berth.dev/servers, extension: {servers: [...]}}]; those of others are
+  // theirs.
+  std::vector<std::string> Servers() {
+    const Value* extensions = value_.Find("extensions");
+    if (extensions == nullptr || !extensions->is_array()) return {};
+    for (const Value& item : extensions->items()) {
+      if (item.GetString({"name"}) != kServersExtension) continue;
+      const Value* body = item.Find("extension");
+      if (body == nullptr || !body->is_object()) continue;
+      Reader in(*body, fmt::format("{}.extensions[{}]", path_, kServersExtension), folder_);
+      std::vector<std::string> out = in.Texts("servers");
+      if (out.size() > kServersMax) {
+        in.Fail("servers", fmt::format("a list of at most {} servers", kServersMax));
+      }
+      if (status_.ok()) status_ = in.status();
+      return out;
+    }
+    return {};
+  }
+
   bool Has(std::string_view key) const { return value_.Find(key) != nullptr; }
   const Status& status() const { return status_; }
 
@@ -81,6 +101,7 @@ class Reader {
 
 ClusterEntry ReadCluster(Reader& in) {
   return {.server = in.Text("server"),
+          .servers = in.Servers(),
           .certificate_authority = in.File("certificate-authority"),
           .certificate_authority_data = in.Decoded("certificate-authority-data"),
           .tls_server_name = in.Text("tls-server-name"),
@@ -158,6 +179,7 @@ Value ClusterValue(const ClusterEntry& entry, Secrets secrets) {
   SetText(out, "certificate-authority", entry.certificate_authority);
   SetData(out, "certificate-authority-data", entry.certificate_authority_data, secrets);
   if (entry.insecure_skip_tls_verify) out.Set("insecure-skip-tls-verify", true);
+  SetServers(out, entry.servers);
   SetText(out, "server", entry.server);
   SetText(out, "tls-server-name", entry.tls_server_name);
   return out;
@@ -204,6 +226,31 @@ Value ListValue(const std::map<std::string, T>& entries,
 }
 
 }  // namespace
+
+void SetServers(Value& cluster, const std::vector<std::string>& servers) {
+  Value kept = Value::Array();
+  if (const Value* extensions = cluster.Find("extensions");
+      extensions != nullptr && extensions->is_array()) {
+    for (const Value& item : extensions->items()) {
+      if (item.GetString({"name"}) != kServersExtension) kept.items().push_back(item);
+    }
+  }
+  if (!servers.empty()) {
+    Value list = Value::Array();
+    for (const std::string& server : servers) list.items().emplace_back(server);
+    Value body = Value::Object();
+    body.Set("servers", std::move(list));
+    Value item = Value::Object();
+    item.Set("name", kServersExtension);
+    item.Set("extension", std::move(body));
+    kept.items().push_back(std::move(item));
+  }
+  if (kept.items().empty()) {
+    cluster.Remove("extensions");
+  } else {
+    cluster.Set("extensions", std::move(kept));
+  }
+}
 
 Result<Kubeconfig> KubeconfigFromValue(const Value& value, std::string_view folder) {
   Kubeconfig out;

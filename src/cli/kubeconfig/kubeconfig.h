@@ -14,8 +14,13 @@
 
 namespace berth::cli {
 
+// The extension of a cluster that names all servers of it; kubectl keeps it and uses `server`.
+inline constexpr std::string_view kServersExtension = "berth.dev/servers";
+inline constexpr size_t kServersMax = 16;
+
 struct ClusterEntry {
   std::string server;
+  std::vector<std::string> servers;        // all of them, in the extension berth.dev/servers
   std::string certificate_authority;       // a file
   std::string certificate_authority_data;  // PEM; wins over the file
   std::string tls_server_name;
@@ -58,6 +63,10 @@ Result<Kubeconfig> KubeconfigFromValue(const meta::Value& value, std::string_vie
 
 // Adds what `into` does not have yet.
 void MergeKubeconfig(Kubeconfig& into, const Kubeconfig& more);
+
+// Writes the servers into a cluster's object of the file, and keeps what else is there. None
+// removes them.
+void SetServers(meta::Value& cluster, const std::vector<std::string>& servers);
 
 enum class Secrets : uint8_t { kRedacted, kShown };
 // The file again, for `config view`.

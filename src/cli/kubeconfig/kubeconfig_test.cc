@@ -95,6 +95,13 @@ TEST(Kubeconfig, NamesTheFieldThatIsWrong) {
        "clusters[0].cluster.insecure-skip-tls-verify is not true or false"},
       {"users: [{name: a, user: {as: x, as-groups: dev}}]",
        "users[0].user.as-groups is not a list of strings"},
+      {"clusters: [{name: a, cluster: {extensions: [{name: berth.dev/servers, extension: {servers: "
+       "5}}]}}]",
+       "clusters[0].cluster.extensions[berth.dev/servers].servers is not a list of strings"},
+      {"clusters: [{name: a, cluster: {extensions: [{name: berth.dev/servers, extension: {servers: "
+       "[a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a]}}]}}]",
+       "clusters[0].cluster.extensions[berth.dev/servers].servers is not a list of at most 16 "
+       "servers"},
       {"[]", "the file is not an object"},
   };
   for (const auto& [text, message] : cases) {
@@ -165,6 +172,34 @@ TEST_F(ConnectionTest, FlagsWinOverTheContext) {
   EXPECT_EQ(mixed->server, "https://10.0.0.1:9443");
   EXPECT_EQ(mixed->token, "s3cret");
   EXPECT_EQ(mixed->client_certificate, "");
+}
+
+TEST_F(ConnectionTest, ServersOfTheExtensionAreTriedAfterTheOneThatKubectlUses) {
+  constexpr std::string_view kSeveral = R"(
+current-context: home
+clusters:
+- name: near
+  cluster:
+    server: https://b:1
+    extensions:
+    - {name: theirs, extension: {servers: 5}}
+    - {name: berth.dev/servers, extension: {servers: ["https://a:1", "https://b:1", "https://c:1"]}}
+contexts: [{name: home, context: {cluster: near}}]
+)";
+  const Kubeconfig config = Read(kSeveral);
+  const auto connection = ResolveConnection(config, {});
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  EXPECT_EQ(connection->server, "https://b:1");
+  EXPECT_EQ(connection->others, (std::vector<std::string>{"https://a:1", "https://c:1"}));
+  const auto flag = ResolveConnection(config, {.server = "d:1,https://e:1,d:1"});
+  ASSERT_TRUE(flag.ok()) << flag.status();
+  EXPECT_EQ(flag->server, "https://d:1");
+  EXPECT_EQ(flag->others, std::vector<std::string>{"https://e:1"});
+  EXPECT_FALSE(ResolveConnection(config, {.server = "d:1,,e:1"}).ok());
+  EXPECT_FALSE(ResolveConnection(config, {.server = "d:1,http://e:1"}).ok());
+  const auto again = KubeconfigFromValue(KubeconfigToValue(config, Secrets::kShown), "/");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, config);
 }
 
 TEST_F(ConnectionTest, ATokenOnTheCommandLineReplacesTheCertificate) {
