@@ -3,10 +3,12 @@
 
 #include <utility>
 
+#include "apiserver/authn/credential_hold.h"
 #include "apiserver/authz/impersonation.h"
 #include "apiserver/authz/write_guards.h"
 #include "base/uid.h"
 #include "net/status_map.h"
+#include "rt/child_context.h"
 
 namespace berth::apiserver {
 namespace {
@@ -16,14 +18,19 @@ std::string_view Metadata(const net::RpcCall& call, std::string_view name) {
   return found == call.metadata.end() ? std::string_view() : std::string_view(found->second);
 }
 
-}  // namespace
-
-Result<Caller> Door::Admit(const net::RpcCall& call) const {
+net::Peer PeerOf(const net::RpcCall& call) {
   net::Peer peer{.address = call.peer.address, .certificate_der = {}};
   // The listener lets hosts in with expired certificates, to renew them. That is for hosts.
   if (call.peer.certificate_state == net::CertificateState::kValid) {
     peer.certificate_der = call.peer.certificate_der;
   }
+  return peer;
+}
+
+}  // namespace
+
+Result<Caller> Door::Admit(const net::RpcCall& call) const {
+  const net::Peer peer = PeerOf(call);
   Caller caller{.identity = {},
                 .impersonator = {},
                 .address = call.peer.address,
@@ -63,6 +70,16 @@ Status Door::CheckAgain(const net::RpcCall& call, const std::vector<RequestInfo>
   TRY(const Caller caller, Admit(call));
   for (const RequestInfo& request : requests) TRY_STATUS(Check(caller, request));
   return OkStatus();
+}
+
+rt::Task<Status> Door::WhileKnown(net::RpcCall call, rt::Task<Status> work) const {
+  rt::ChildContext child(co_await rt::CurrentContext());
+  CredentialHold hold(
+      deps_.authenticator, PeerOf(call), std::string(Metadata(call, "authorization")));
+  hold.OnVoid([&child] { child.Cancel(); });
+  const Status ended = co_await work.In(child.context());
+  if (!hold.is_void() || !ended.Is(Reason::kCancelled)) co_return ended;
+  co_return Unauthorized("the certificate or token of this stream is revoked");
 }
 
 WriteContext Door::ContextFor(const Caller& caller, const RequestInfo& request) const {

@@ -19,6 +19,7 @@
 #include "meta/scheme.h"
 #include "net/rpc.h"
 #include "rt/loop.h"
+#include "rt/task.h"
 
 namespace berth::apiserver {
 
@@ -55,6 +56,10 @@ class Door {
   }
   // Whether the caller of a long stream would be let in once more.
   Status CheckAgain(const net::RpcCall& call, const std::vector<RequestInfo>& requests) const;
+
+  // Runs what a caller opened until it ends, or until the caller's certificate or token is void:
+  // then Unauthorized.
+  rt::Task<Status> WhileKnown(net::RpcCall call, rt::Task<Status> work) const;
 
   // REQUIRES: Check(caller, request) is ok.
   WriteContext ContextFor(const Caller& caller, const RequestInfo& request) const;

@@ -98,6 +98,43 @@ TEST_F(SchedulingRights, ACertificateAndATokenAreTheSameUser) {
   EXPECT_TRUE(Try(caller, "Attach", "default").Is(Reason::kUnauthorized));
 }
 
+// Nothing happens in the cluster: the streams have nothing to say, and end all the same.
+TEST_F(SchedulingRights, SilentStreamsEndWithTheCredentialsThatTheyWereOpenedWith) {
+  world.Grant("tenant", "edit", "default");
+  world.Grant("reader", "view", "default");
+  const std::string token = world.MakeToken("tenant");
+  const pki::Credentials nothing;
+  TestCaller& by_token = world.Caller("laptop", nothing, token);
+  TestCaller& by_certificate = world.UserCaller("tenant");
+  TestCaller& reader = world.UserCaller("reader");
+  proto::ScheduleRequest schedule;
+  schedule.set_namespace_("default");
+  schedule.set_instance_id("web");
+  schedule.set_manifest(kSmall);
+  proto::WatchRequest watch;
+  watch.set_namespace_("default");
+  watch.set_scope(proto::WatchRequest::WORKLOADS);
+  const auto scheduled = world.Open<WorkloadStatus>(by_token, "Schedule", schedule);
+  const auto watched = world.Open<ClusterEvent>(by_certificate, "Watch", watch);
+  const auto other = world.Open<ClusterEvent>(reader, "Watch", watch);
+  const auto opened = [&] {
+    return !scheduled->received.empty() && !watched->received.empty() && !other->received.empty();
+  };
+  ASSERT_TRUE(world.Until(opened));
+  world.loop().RunFor(Duration::Seconds(2));
+  ASSERT_FALSE(scheduled->end.has_value());
+  world.RevokeToken(token);
+  ASSERT_TRUE(world.Until([&] { return scheduled->end.has_value(); }));
+  EXPECT_TRUE(scheduled->end->Is(Reason::kUnauthorized)) << *scheduled->end;
+  EXPECT_TRUE(scheduled->end->message().contains("revoked")) << *scheduled->end;
+  EXPECT_FALSE(watched->end.has_value());
+  world.RevokeCertificates("tenant");
+  ASSERT_TRUE(world.Until([&] { return watched->end.has_value(); }));
+  EXPECT_TRUE(watched->end->Is(Reason::kUnauthorized)) << *watched->end;
+  world.loop().RunFor(Duration::Seconds(2));
+  EXPECT_FALSE(other->end.has_value()) << "others go on";
+}
+
 TEST_F(SchedulingRights, RightsEndAtTheNamespaceAndAtTheVerb) {
   world.MakeNamespace("other");
   world.Grant("tenant", "edit", "default");

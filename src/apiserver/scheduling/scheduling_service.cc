@@ -179,7 +179,7 @@ rt::Task<Status> SchedulingService::Tell(net::RpcCall call,
   CO_TRY(const auto ticket, limiter_.Enter(caller.identity.user, RequestLength::kStream));
   Outlet outlet(stream, [this, &call, &rights] { return door_.CheckAgain(call, rights); });
   StatusFeed feed(registry_, outlet, std::move(key));
-  co_return co_await feed.Run();
+  co_return co_await door_.WhileKnown(call, feed.Run());
 }
 
 rt::Task<Status> SchedulingService::Watch(net::RpcCall call, net::MessageStream& stream) {
@@ -210,7 +210,7 @@ rt::Task<Status> SchedulingService::Watch(net::RpcCall call, net::MessageStream&
   CO_TRY(const auto ticket, limiter_.Enter(caller.identity.user, RequestLength::kStream));
   Outlet outlet(stream, [this, &call, &rights] { return door_.CheckAgain(call, rights); });
   ClusterFeed feed(registry_, outlet, std::move(options));
-  co_return co_await feed.Run();
+  co_return co_await door_.WhileKnown(call, feed.Run());
 }
 
 SchedulingService::Answer SchedulingService::Update(net::RpcCall call, std::string request) {

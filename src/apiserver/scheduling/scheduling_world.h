@@ -167,6 +167,12 @@ class SchedulingWorld : public PlacementWorld {
     return token->text;
   }
   void RevokeToken(const std::string& token) { authenticator_.OnSecretDeleted(secrets_.at(token)); }
+  // All certificates of the user that were issued until now.
+  void RevokeCertificates(const std::string& user) {
+    const std::map<std::string, std::string> entries = {
+        {"user." + user, FormatRfc3339(loop().WallNow())}};
+    authenticator_.SetRevokedUsers(RevokedUsers(entries));
+  }
   pki::Credentials CertificateOf(const std::string& user,
                                  std::vector<std::string> groups,
                                  Duration lifetime = Duration::Hours(24)) {
