@@ -15,11 +15,11 @@
 #include "app/server_flags.h"
 #include "app/up/instance.h"
 #include "app/up/local_host.h"
-#include "app/up/progress_bar.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/failure.h"
+#include "cli/render/progress_bar.h"
 #include "cli/session/session.h"
 #include "meta/names.h"
 #include "rt/scope.h"
@@ -180,7 +180,7 @@ class UpCompanion final : public Companion {
   Session& session_;
   const std::string data_dir_;
   HostPlan plan_;
-  ProgressBar bar_;
+  cli::ProgressBar bar_;
   std::optional<LocalHost> host_;
   std::optional<rt::TaskScope> scope_;
 };
@@ -192,7 +192,7 @@ Status FollowInstance(Session& session, const std::string& data_dir) {
                                running.value_or(0),
                                data_dir)
                 << std::flush;
-  ProgressBar bar(session.environment(), "host");
+  cli::ProgressBar bar(session.environment(), "host");
   rt::AsioLoop loop("follow");
   while (true) {
     const auto progress = ReadProgress(data_dir);

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "cli/failure.h"
 #include "cli/files.h"
+#include "cli/render/progress_bar.h"
 #include "image/image_folder.h"
 #include "image/manifest.h"
 #include "image/registry/puller.h"
@@ -50,11 +51,14 @@ Result<image::Credentials> CredentialsOf(const Arguments& arguments, const std::
   return found;
 }
 
-// One line that grows, on a terminal alone.
-std::function<void(int64_t bytes, int64_t of)> ProgressOn(Session& session) {
+// On a terminal alone.
+std::function<void(int64_t bytes, int64_t of)> ProgressOn(Session& session, cli::ProgressBar& bar) {
   if (!session.environment().terminal.out_is_terminal) return {};
-  return [&session](int64_t bytes, int64_t of) {
-    session.err() << fmt::format("\r{} of {} ", SizeText(bytes), SizeText(of)) << std::flush;
+  return [&bar](int64_t bytes, int64_t of) {
+    const std::string whole = bytes < of ? "" : ", unpacking";
+    bar.Show(static_cast<size_t>(bytes),
+             static_cast<size_t>(of),
+             fmt::format("{} of {}{}", SizeText(bytes), SizeText(of), whole));
   };
 }
 
@@ -89,13 +93,14 @@ Status PullImage(Session& session, const Arguments& arguments, const std::string
   request.reference = reference;
   request.architecture = arguments.Text("architecture");
   TRY(request.credentials, CredentialsOf(arguments, reference.registry));
-  request.progress = ProgressOn(session);
+  cli::ProgressBar bar(session.environment(), "image");
+  request.progress = ProgressOn(session, bar);
   rt::AsioLoop loop("pull");
   rt::ThreadPool files({.threads = 1, .queue_max = 16, .name = "files"});
   image::Puller puller(
       loop, files, image::ImageFolder(folder).registry_layout(), std::move(options));
   const auto pulled = rt::RunTask(loop, puller.Pull(std::move(request)));
-  if (session.environment().terminal.out_is_terminal) session.err() << "\r";
+  bar.Wipe();
   if (!pulled.ok()) return Advised(pulled.status());
   session.out() << fmt::format(
       "pulled  {}\ndigest  sha256:{}\n", ToText(reference), pulled->digest);

@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/strings.h"
 #include "cli/arguments.h"
+#include "cli/commands/start_progress.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
@@ -137,14 +139,18 @@ class PowerSwitch {
   }
 
   Status AwaitRunning() {
-    TRY_STATUS(Await("the start", [](const Value& machine) {
+    StartProgress progress(session_.environment(), label());
+    const Status awaited = Await("the start", [&progress](const Value& machine) {
+      progress.Show(machine);
       return IsAboutNow(machine) && machine.GetString({"status", "state"}) == "Running";
-    }));
+    });
+    progress.End();
+    TRY_STATUS(awaited);
     Say("runs");
     return OkStatus();
   }
 
-  Status Await(std::string_view what, bool (*is_met)(const Value& machine)) {
+  Status Await(std::string_view what, const std::function<bool(const Value&)>& is_met) {
     const auto test = [&](const Value* machine) -> Result<bool> {
       if (machine == nullptr) return NotFound(label() + " was deleted");
       return is_met(*machine);

@@ -15,6 +15,9 @@ const std::string kMachines = "/apis/compute.ironcore.dev/v1alpha1/namespaces/de
 const std::string kWeb = kMachines + "/web";
 const std::string kLook = "GET " + kWeb;
 const std::string kList = "GET " + kMachines + "?fieldSelector=metadata.name%3Dweb";
+const std::string kWatch =
+    kMachines +
+    "?fieldSelector=metadata.name%3Dweb&watch=true&allowWatchBookmarks=true&resourceVersion=9";
 const std::string kPatch = "PATCH " + kWeb + "?fieldManager=berth";
 const std::string kLabel = "machine.compute.ironcore.dev/web";
 
@@ -55,9 +58,7 @@ class PowerTest : public testing::Test {
   // The answers to one look after another at the machine's list; watches are silent.
   void Becomes(const std::vector<Seen>& states) {
     for (const Seen& seen : states) program_.server.On(kList, List(seen));
-    program_.server.watches[kMachines +
-                            "?fieldSelector=metadata.name%3Dweb&watch=true&allowWatchBookmarks="
-                            "true&resourceVersion=9"] = {};
+    program_.server.watches[kWatch] = {};
   }
 
   FakeProgram program_;
@@ -101,6 +102,43 @@ TEST_F(PowerTest, StartSwitchesOnAndWaitsIfAsked) {
   Becomes({{}});
   EXPECT_EQ(Run({"start", "web", "--wait"}).out, kLabel + " runs\n");
   EXPECT_EQ(Switched(), (std::vector{on_, on_}));
+}
+
+std::string Pulling(const std::string& message) {
+  return R"({"type":"MODIFIED","object":{"apiVersion":"compute.ironcore.dev/v1alpha1","kind":)"
+         R"("Machine","metadata":{"name":"web","namespace":"default","uid":"m-1","generation":2,)"
+         R"("resourceVersion":"10"},"spec":{"power":"On"},"status":{"state":"Pending",)"
+         R"("observedGeneration":2,"placement":{"poolUID":"u-1"},"conditions":[{"type":)"
+         R"("ImageReady","status":"False","reason":"Pulling","message":")" +
+         message + R"("}]}}})" + "\n";
+}
+
+TEST_F(PowerTest, StartShowsHowFarTheImageIs) {
+  program_.server.On(kLook, Machine({.power = "Off", .state = "Shutdown"}));
+  program_.server.On(kList, List({.state = "Pending"}));
+  const std::string running = R"({"type":"MODIFIED","object":)" + Machine({}) + "}\n";
+  program_.server.watches[kWatch].chunks = {Pulling("4 % of 9.0 MiB"),
+                                            Pulling("5 % of 9.0 MiB"),
+                                            Pulling("38 % of 9.0 MiB"),
+                                            Pulling("\\u001b[31mhostile"),
+                                            Pulling("100 % of 9.0 MiB, unpacking") + running};
+  auto ended = Run({"start", "web", "--wait"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, kLabel + " runs\n");
+  EXPECT_EQ(ended.err,
+            kLabel + ": image 4 % of 9.0 MiB\n" + kLabel + ": image 38 % of 9.0 MiB\n" + kLabel +
+                ": image 100 % of 9.0 MiB, unpacking\n");
+  program_.environment.terminal.out_is_terminal = true;
+  ended = Run({"start", "web", "--wait"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  EXPECT_NE(ended.out.find("boot          [##########          ] on its host"), std::string::npos)
+      << ended.out;
+  EXPECT_NE(ended.out.find("image         [#######             ] 38 % of 9.0 MiB"),
+            std::string::npos)
+      << ended.out;
+  EXPECT_EQ(ended.out.find("\x1b[31m"), std::string::npos) << ended.out;
+  EXPECT_TRUE(ended.out.ends_with("\r\x1b[K" + kLabel + " runs\n")) << ended.out;
 }
 
 TEST_F(PowerTest, AMachineThatRunsIsLeftAlone) {

@@ -45,6 +45,7 @@ rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
   image::PullRequest pull;
   pull.reference = reference;
   pull.disk_bytes_max = request.disk_bytes_max;
+  pull.progress = request.progress;
   pull.architecture =
       request.architecture.empty() ? std::string(image::kHostArchitecture) : request.architecture;
   if (const auto own = pull_secrets_.find(request.uid); own != pull_secrets_.end()) {

@@ -163,7 +163,14 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
     shown.status.nics.push_back(
         {.name = nic.name, .handle = shown.metadata.id + "/" + nic.name, .state = state});
   }
-  if (!entry.image_problem.empty() || (!shown.status.image_ref.empty() && entry.observed.alive())) {
+  if (entry.image_problem.empty() && !entry.pull.text().empty()) {
+    shown.status.conditions.push_back({.type = std::string(iri::kImageReadyCondition),
+                                       .status = "False",
+                                       .reason = std::string(kPullingReason),
+                                       .message = entry.pull.text(),
+                                       .last_transition = {}});
+  } else if (!entry.image_problem.empty() ||
+             (!shown.status.image_ref.empty() && entry.observed.alive())) {
     const bool is_there = entry.image_problem.empty();
     shown.status.conditions.push_back(
         {.type = std::string(iri::kImageReadyCondition),

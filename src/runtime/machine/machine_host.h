@@ -36,6 +36,7 @@
 #include "runtime/machine/start_pace.h"
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
+#include "runtime/volume/pull_progress.h"
 #include "runtime/volume/shared_budget.h"
 
 namespace berth::runtime {
@@ -71,6 +72,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     std::string efi_variables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
     rt::BackoffOptions retry = {.initial = Duration::Seconds(1), .max = Duration::Minutes(1)};
     StartPace::Options start_pace;
+    Duration pull_interval = kPullInterval;  // from word to word of an image on its way
     // From the power button to the plug.
     Duration shutdown_grace = Duration::Seconds(30);
     // How long a guest may take to let go of a device.
@@ -141,6 +143,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     std::weak_ptr<Console> console;
     std::string error;          // of the last attempt; "" if it was good
     std::string image_problem;  // its reason, if it is the image's
+    PullProgress pull;          // of its image
     rt::Backoff backoff;
   };
   // Shared with the calls and the task that work on it.
@@ -194,6 +197,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> PutEfiVariables(std::string id, MachineRecord* record);
   // On whose behalf its images are fetched.
   static ImageRequest ImageRequestOf(const Entry& entry);
+  // The same, and how far they are is told from here on.
+  ImageRequest ToldImageRequestOf(Pointer entry);
   rt::Task<Status> MakeDisk(std::string machine_id,
                             ImageRequest request,
                             iri::MachineVolume volume);

@@ -22,6 +22,7 @@
 #include "runtime/machine/fake_hypervisor.h"
 #include "runtime/machine/fake_serial_lines.h"
 #include "runtime/volume/fake_disks.h"
+#include "runtime/volume/fake_images.h"
 #include "runtime/volume/local_images.h"
 
 namespace berth::runtime {
@@ -106,7 +107,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
                                     .hypervisor = hypervisor,
                                     .folders = *folders_,
                                     .disks = disks,
-                                    .images = images_,
+                                    .images = other_images != nullptr ? *other_images : images_,
                                     .networks = networks,
                                     .lines = lines,
                                     .doors = doors,
@@ -206,6 +207,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   FakeNetworks networks;
   FakeSerialLines lines;
   FakeDoors doors;
+  ImageSource* other_images = nullptr;  // from the next start on; outlives this
 
  private:
   LocalImages images_{root + "/images", files_};
@@ -288,6 +290,33 @@ TEST(MachineHost, P6_8_AGuestThatEndsStaysOffUntilItIsSwitchedOnAgain) {
     EXPECT_EQ(world.Guest(id).starts, 2);
     EXPECT_EQ(world.ReasonOf(id), "");
   }
+}
+
+TEST(MachineHost, AnImageOnItsWayIsShownUntilItIsThere) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.options.pull_interval = Duration();
+  world.Start();
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume root;
+  root.name = "root";
+  root.device = "oda";
+  root.local_disk = iri::LocalDisk{.size_bytes = 1 << 19, .image = "registry.test/os:1"};
+  wanted.spec.volumes = {root};
+  const auto created = world.Await(world.host().CreateMachine(wanted));
+  ASSERT_TRUE(created.ok()) << created.status();
+  const std::string id = created->metadata.id;
+  ASSERT_TRUE(iri::Eventually(world, [&] { return world.ReasonOf(id) == "Pulling"; }));
+  const iri::MachineStatus pulling = world.Get(id).status;
+  EXPECT_EQ(pulling.state, MachineState::kPending);
+  EXPECT_EQ(pulling.conditions[0].type, "ImageReady");
+  EXPECT_EQ(pulling.conditions[0].status, "False");
+  EXPECT_EQ(pulling.conditions[0].message, "25 % of 4.0 MiB");
+  ASSERT_EQ(world.Run(images.Arrive()), OkStatus());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  EXPECT_EQ(world.ReasonOf(id), "ImageReady");
 }
 
 TEST(MachineHost, P6_7_AfterARebootItSaysThatTheHostLostPower) {

@@ -109,6 +109,15 @@ ImageRequest MachineHost::ImageRequestOf(const Entry& entry) {
   return request;
 }
 
+ImageRequest MachineHost::ToldImageRequestOf(Pointer entry) {
+  ImageRequest request = ImageRequestOf(*entry);
+  entry->pull = PullProgress(deps_.loop.Now(), options_.pull_interval);
+  request.progress = [this, entry = std::move(entry)](int64_t bytes, int64_t of) {
+    if (entry->pull.Note(bytes, of, deps_.loop.Now())) Changed(*entry, "image");
+  };
+  return request;
+}
+
 rt::Task<Status> MachineHost::SetPullSecret(iri::PullSecret secret) {
   if (!deps_.images.SetPullSecret(secret.uid, std::move(secret.docker_config))) {
     co_return OkStatus();
@@ -202,8 +211,11 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   const iri::MachineSpec spec = WithSecrets(entry->record.object.spec, entry->secrets);
   CO_TRY_STATUS(co_await PutSecrets(entry));
   for (const iri::MachineVolume& volume : spec.volumes) {
-    if (volume.local_disk.has_value())
-      CO_TRY_STATUS(co_await MakeDisk(id, ImageRequestOf(*entry), volume));
+    if (volume.local_disk.has_value()) {
+      const Status made = co_await MakeDisk(id, ToldImageRequestOf(entry), volume);
+      entry->pull.End();
+      CO_TRY_STATUS(made);
+    }
     CO_TRY_STATUS(co_await SetKey(id, volume));
   }
   // It has its images now.

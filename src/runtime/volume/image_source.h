@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ struct ImageRequest {
   // What there is room for: of a packed disk no more comes out.
   int64_t disk_bytes_max = image::kDiskBytesMax;
   std::string uid;  // of the object: whose pull secret counts before those
+  // Told how much of one on its way is there, on the loop; may be none.
+  std::function<void(int64_t bytes, int64_t of)> progress;
 };
 
 class ImageSource {

@@ -74,6 +74,9 @@ iri::Volume VolumeHost::Shown(const VolumeEntry& entry) const {
     if (!entry.error.empty()) annotations[std::string(iri::kProblemAnnotation)] = entry.error;
     if (!entry.image_problem.empty()) {
       annotations[std::string(iri::kImageProblemAnnotation)] = entry.image_problem;
+    } else if (entry.error.empty() && !entry.pull.text().empty()) {
+      annotations[std::string(iri::kImageProblemAnnotation)] = kPullingReason;
+      annotations[std::string(iri::kProblemAnnotation)] = entry.pull.text();
     }
     return shown;
   }

@@ -33,6 +33,7 @@
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
 #include "runtime/volume/plan.h"
+#include "runtime/volume/pull_progress.h"
 #include "runtime/volume/records.h"
 #include "runtime/volume/shared_budget.h"
 #include "runtime/volume/shelf.h"
@@ -64,6 +65,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     rt::BackoffOptions retry = {.initial = Duration::Seconds(1), .max = Duration::Minutes(1)};
     // How often a disk that its guest has to grow is looked at.
     Duration in_use_look = Duration::Seconds(5);
+    Duration pull_interval = kPullInterval;  // from word to word of an image on its way
   };
 
   // Finds what is there and goes on with it.
@@ -114,6 +116,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     VolumeRecord record;
     std::string key;
     bool grows_in_use = false;  // left to the guest's QEMU
+    PullProgress pull;          // of its image
   };
   struct SnapshotEntry : Worked {
     using Worked::Worked;
@@ -167,6 +170,8 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   rt::Task<Status> MakeVolume(VolumePtr entry);
   rt::Task<Result<int64_t>> MakeDisk(VolumeRecord record, std::string key);
   rt::Task<Status> FillDisk(VolumeRecord record, DiskFile part, std::string key);
+  // Begins to tell how far its image is.
+  std::function<void(int64_t bytes, int64_t of)> PullTold(VolumePtr entry);
   rt::Task<Status> FillFromImage(VolumeRecord record, DiskCopy copy);
   rt::Task<Status> FillFromDisk(VolumeRecord record, DiskCopy copy);
   rt::Task<Status> GrowVolume(VolumePtr entry);

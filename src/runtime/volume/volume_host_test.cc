@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "iri/annotations.h"
 #include "iri/conformance/runtime_contract.h"
+#include "runtime/volume/fake_images.h"
 #include "runtime/volume/volume_world.h"
 
 namespace berth::runtime {
@@ -56,6 +58,30 @@ TEST_F(VolumeHostTest, AccessTellsPathFormatAndTheLimitsOfTheClass) {
   iri::Volume plain = world_.Wanted("u-2");
   plain.spec.class_name = "plain";
   EXPECT_EQ(world_.Available(plain).status.access.attributes.at("format"), "raw");
+}
+
+TEST(VolumeHost, AnImageOnItsWayIsShownUntilItIsThere) {
+  FakeImages images;
+  VolumeWorld world(WorldDisks::kFake);
+  world.other_images = &images;
+  world.options.pull_interval = Duration();
+  world.Restart();
+  iri::Volume wanted = world.Wanted("u-1");
+  wanted.spec.image = "registry.test/os:1";
+  const auto made = world.Create(wanted);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto note = [&](std::string_view annotation) {
+    const auto volume = iri::GetVolume(world, made->metadata.id);
+    return std::string(volume.has_value() ? iri::AnnotationOf(volume->metadata, annotation) : "");
+  };
+  ASSERT_TRUE(
+      iri::Eventually(world, [&] { return note(iri::kProblemAnnotation) == "25 % of 4.0 MiB"; }));
+  EXPECT_EQ(note(iri::kImageProblemAnnotation), "Pulling");
+  EXPECT_TRUE(world.BecomesState(made->metadata.id, iri::VolumeState::kPending));
+  ASSERT_EQ(world.Run(images.Arrive()), OkStatus());
+  // It has no disk.
+  EXPECT_TRUE(world.BecomesState(made->metadata.id, iri::VolumeState::kError));
+  EXPECT_NE(note(iri::kImageProblemAnnotation), "Pulling");
 }
 
 TEST_F(VolumeHostTest, Iron12_15_ASecondCreateOfAUidGivesTheFirst) {

@@ -179,6 +179,7 @@ rt::Task<Status> VolumeHost::MakeVolume(VolumePtr entry) {
   entry->making = &child;
   const Result<int64_t> bytes = co_await making.In(child.context());
   entry->making = nullptr;
+  entry->pull.End();
   if (!bytes.ok()) co_return bytes.status();
   const std::function<void(VolumeRecord&)> change = [made = *bytes](VolumeRecord& record) {
     record.disk_bytes = made;
@@ -244,6 +245,15 @@ rt::Task<Status> VolumeHost::FillDisk(VolumeRecord record, DiskFile part, std::s
   co_return OkStatus();
 }
 
+std::function<void(int64_t bytes, int64_t of)> VolumeHost::PullTold(VolumePtr entry) {
+  entry->pull = PullProgress(deps_.loop.Now(), options_.pull_interval);
+  return [this, entry = std::move(entry)](int64_t bytes, int64_t of) {
+    if (!entry->pull.Note(bytes, of, deps_.loop.Now())) return;
+    const iri::ObjectMetadata& metadata = entry->record.object.metadata;
+    changes_.Add(ObjectKind::kVolume, ChangeType::kChanged, metadata, "image");
+  };
+}
+
 rt::Task<Status> VolumeHost::FillFromImage(VolumeRecord record, DiskCopy copy) {
   ImageRequest request;
   request.reference = record.object.spec.image;
@@ -251,6 +261,8 @@ rt::Task<Status> VolumeHost::FillFromImage(VolumeRecord record, DiskCopy copy) {
   request.namespace_ = LabelOf(record.object.metadata, iri::kVolumeNamespaceLabel);
   request.disk_bytes_max = copy.bytes;
   request.uid = LabelOf(record.object.metadata, iri::kVolumeUidLabel);
+  const auto entry = volumes_.find(record.object.metadata.id);
+  if (entry != volumes_.end()) request.progress = PullTold(entry->second);
   CO_TRY(const image::ImageFiles files, co_await deps_.images.Fetch(std::move(request)));
   const std::string name = "image " + Quote(record.object.spec.image);
   if (!files.disk.has_value()) co_return BadRequest(name + ": it has no root disk");

@@ -70,8 +70,10 @@ class VolumeWorld final : public iri::RuntimeUnderTest {
       used_shelf = powered_shelf_.get();
       used_disks = powered_disks_.get();
     }
-    const VolumeHost::Deps deps = {
-        .loop = loop_.loop(), .shelf = *used_shelf, .disks = *used_disks, .images = images_};
+    const VolumeHost::Deps deps = {.loop = loop_.loop(),
+                                   .shelf = *used_shelf,
+                                   .disks = *used_disks,
+                                   .images = other_images != nullptr ? *other_images : images_};
     auto host = loop_.Await(Begin(deps, options));
     CHECK(host.ok()) << host.status();
     host_ = *std::move(host);
@@ -185,6 +187,7 @@ class VolumeWorld final : public iri::RuntimeUnderTest {
 
   VolumeHost::Options options;
   FakeDisks fake;
+  ImageSource* other_images = nullptr;  // from the next start on; outlives this
 
  private:
   static rt::Task<Result<std::unique_ptr<VolumeHost>>> Begin(VolumeHost::Deps deps,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/up/progress_bar.h"
+#include "cli/render/progress_bar.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 
-namespace berth::app {
+namespace berth::cli {
 namespace {
 
 constexpr size_t kWidth = 20;
@@ -43,4 +43,4 @@ void ProgressBar::Wipe() {
   last_.clear();
 }
 
-}  // namespace berth::app
+}  // namespace berth::cli

@@ -9,12 +9,12 @@
 
 #include "cli/environment.h"
 
-namespace berth::app {
+namespace berth::cli {
 
 class ProgressBar {
  public:
   // `what` stands in front: "host". The environment outlives it.
-  ProgressBar(cli::Environment& environment, std::string what)
+  ProgressBar(Environment& environment, std::string what)
       : environment_(environment), what_(std::move(what)) {}
   // A bar that is not ended is wiped out.
   ~ProgressBar() { Wipe(); }
@@ -25,13 +25,13 @@ class ProgressBar {
   void Show(size_t done, size_t of, std::string_view text);
   // The last word, which stays.
   void End(std::string_view text);
-
- private:
+  // Takes it from the terminal.
   void Wipe();
 
-  cli::Environment& environment_;
+ private:
+  Environment& environment_;
   const std::string what_;
   std::string last_;
 };
 
-}  // namespace berth::app
+}  // namespace berth::cli
