@@ -4,8 +4,12 @@
 ends it."""
 
 import os
+import pwd
 import re
 import signal
+import stat
+import subprocess
+import sys
 import unittest
 
 import berth_fixture
@@ -14,6 +18,26 @@ from guest_fixture import DEADLINE_S
 
 HELLO = os.path.join(berth_fixture.ROOT, 'examples', 'hello.yaml')
 LABEL = 'machine.compute.ironcore.dev/hello'
+
+
+def status(pid):
+    """What the kernel says of a process."""
+    lines = guest_fixture.read(f'/proc/{pid}/status').decode().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(':') for line in lines)}
+
+
+def environment(pid):
+    try:
+        return guest_fixture.read(f'/proc/{pid}/environ')
+    except OSError:  # somebody else's
+        return b''
+
+
+def as_nobody(python):
+    """What a user without any rights hears who tries that."""
+    words = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--', sys.executable, '-c',
+             f'import os, socket; {python}']
+    return subprocess.run(words, cwd='/', capture_output=True, text=True, timeout=DEADLINE_S, check=False).stderr
 
 
 class Up(berth_fixture.ServerTestCase):
@@ -49,6 +73,39 @@ class Up(berth_fixture.ServerTestCase):
         self.server.berth('apply', '-f', HELLO)
         self.assertEqual(self.power('start', 'hello', '--wait', '--timeout=100s'), f'{LABEL} runs')
         self.says_hello(1)
+
+    def test_2_P9_who_runs_what_and_who_reaches_it(self):
+        (machine,), (volume,), (poollet,) = (self.parts(*words) for words in (
+            ('runtime', 'machine'), ('runtime', 'volume'), ('poollet', '--name=alpha')))
+        guests = self.server.guests()
+        (libvirtd,) = {pid for pid, line in guest_fixture.processes()
+                       if line[0] == b'/usr/sbin/libvirtd' and self.server.host_dir.encode() in environment(pid)}
+        is_root = os.geteuid() == 0
+        user = pwd.getpwnam('libvirt-qemu').pw_uid if is_root else os.geteuid()
+        networks = 1 << 12 | 1 << 13  # CAP_NET_ADMIN, CAP_NET_RAW
+        for pid in (machine, volume, poollet, libvirtd, *guests):
+            with self.subTest(guest_fixture.read(f'/proc/{pid}/cmdline')[:80]):
+                seen = status(pid)
+                self.assertEqual(set(seen['Uid'].split()), {str(user)})
+                self.assertEqual(int(seen['CapEff'], 16) & ~(networks if pid == machine else 0), 0)
+        for pid in guests:
+            self.assertEqual(status(pid)['Seccomp'], '2')
+
+        sockets = [word.partition('unix:')[2] for word in guest_fixture.read(f'/proc/{poollet}/cmdline').decode().split('\0')
+                   if 'unix:' in word]
+        self.assertEqual(len(sockets), 2)
+        run = os.path.dirname(sockets[0])
+        keys = os.path.join(self.server.host_dir, 'poollet')
+        for path, mode in ((sockets[0], 0o600), (sockets[1], 0o600), (run, 0o700), (keys, 0o700)):
+            found = os.stat(path)
+            self.assertEqual((stat.S_IMODE(found.st_mode), found.st_uid), (mode, user), path)
+        if not is_root:
+            return
+        # Somebody else on this machine reaches none of it, and gets no further than the door.
+        for path in (*sockets, os.path.join(run, 'libvirt/libvirt-sock')):
+            self.assertIn('PermissionError', as_nobody(f'socket.socket(socket.AF_UNIX).connect({path!r})'))
+        for path in (run, keys, self.server.host_dir, os.path.join(self.server.host_dir, 'machines')):
+            self.assertIn('PermissionError', as_nobody(f'os.listdir({path!r})'))
 
     def test_2_up_again_finds_what_is_there(self):
         shown = self.server.follow()
