@@ -51,6 +51,11 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
   next.object.spec.volumes.push_back(part.volumes[0]);
   CO_TRY_STATUS(CheckSpec(next.object.spec));
   const ClaimedRoom claimed(claimed_);
+  if (HasSizeOfImage(volume)) {
+    CO_TRY(const ImageDisk disk, co_await LookAtImageDisk(id, ImageRequestOf(*entry), volume));
+    next.image_sized[volume.name] = disk.bytes;
+    volume.local_disk->size_bytes = disk.bytes;
+  }
   if (volume.local_disk.has_value()) {
     const iri::ResourceVector more = {{std::string(iri::kStorage), volume.local_disk->size_bytes}};
     const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);
@@ -115,7 +120,9 @@ rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
   if (!unplugged.ok()) co_return unplugged.Wrap("volume " + Quote(name));
   next.object.spec.volumes.erase(found);
   if (volume.local_disk.has_value()) {
-    next.resources[std::string(iri::kStorage)] -= volume.local_disk->size_bytes;
+    const auto sized = next.image_sized.extract(name);
+    const int64_t of_image = sized.empty() ? 0 : sized.mapped();
+    next.resources[std::string(iri::kStorage)] -= volume.local_disk->size_bytes + of_image;
   }
   ++next.object.metadata.generation;
   CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));

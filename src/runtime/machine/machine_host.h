@@ -199,6 +199,17 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   static ImageRequest ImageRequestOf(const Entry& entry);
   // The same, and how far they are is told from here on.
   ImageRequest ToldImageRequestOf(Pointer entry);
+  // Counts local disks that have the size of their image, before they are made. TooManyRequests if
+  // there is no room for one.
+  rt::Task<Status> CountImageDisks(Pointer entry);
+  // How large such a disk is, or will be.
+  struct ImageDisk {
+    int64_t bytes = 0;
+    bool is_there = false;
+  };
+  rt::Task<Result<ImageDisk>> LookAtImageDisk(std::string machine_id,
+                                              ImageRequest request,
+                                              iri::MachineVolume volume);
   rt::Task<Status> MakeDisk(std::string machine_id,
                             ImageRequest request,
                             iri::MachineVolume volume);

@@ -631,6 +631,65 @@ TEST(MachineHost, AnImageWithKernelAndDiskGivesBoth) {
   EXPECT_EQ(content.size(), 4096U);
 }
 
+// An image with a disk of so many bytes.
+void MakeImage(const MachineWorld& world, const std::string& name, size_t bytes) {
+  auto layout = image::LayoutWriter::Open(world.root + "/images/" + name);
+  CHECK(layout.ok()) << layout.status();
+  image::Manifest manifest;
+  manifest.root_disk =
+      *layout->AddText(image::MediaTypeOf(image::Part::kRootDisk), std::string(bytes, 'd'));
+  CHECK(layout->AddManifest(manifest, "", "").ok());
+}
+
+TEST(MachineHost, P6_6_ALocalDiskWithTheSizeOfItsImageCountsAsThat) {
+  MachineWorld world;
+  MakeImage(world, "small", 600 << 10);
+  const auto storage = [&world] {
+    const auto used = world.Await(world.host().Capacity())->used;
+    const auto found = used.find(iri::kStorage);
+    return found == used.end() ? 0 : found->second;
+  };
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 0, .image = "small"};
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes = {disk};
+  const std::string first = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(first, MachineState::kRunning)) << world.Events();
+  EXPECT_EQ(storage(), 600 << 10);
+  EXPECT_EQ(world.Get(first).spec.volumes, wanted.spec.volumes) << "as it was asked for";
+  world.Restart();
+  EXPECT_EQ(storage(), 600 << 10);
+
+  // Of 1 MiB there is no room for another one, until the first goes.
+  wanted.metadata.labels[std::string(iri::kMachineUidLabel)] = "u-2";
+  const std::string second = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(iri::Eventually(world, [&] {
+    return world.Events().find("storage") != std::string::npos;
+  })) << world.Events();
+  EXPECT_EQ(world.Get(second).status.state, MachineState::kPending);
+  EXPECT_FALSE(std::filesystem::exists(world.root + "/machines/" + second + "/root.qcow2"));
+  EXPECT_EQ(storage(), 600 << 10);
+  ASSERT_EQ(world.Await(world.host().DeleteMachine(first)), OkStatus());
+  ASSERT_TRUE(world.Becomes(second, MachineState::kRunning)) << world.Events();
+
+  // And so for one that comes and goes while the guest runs.
+  MakeImage(world, "tiny", 100 << 10);
+  disk.name = "data";
+  disk.device = "odb";
+  disk.local_disk->image = "tiny";
+  ASSERT_EQ(world.Await(world.host().AttachVolume(second, disk)), OkStatus());
+  EXPECT_EQ(storage(), 700 << 10);
+  disk.name = "more";
+  disk.device = "odc";
+  disk.local_disk->image = "small";
+  EXPECT_FALSE(world.Await(world.host().AttachVolume(second, disk)).ok());
+  EXPECT_EQ(storage(), 700 << 10);
+  ASSERT_EQ(world.Await(world.host().DetachVolume(second, "data")), OkStatus());
+  EXPECT_EQ(storage(), 600 << 10);
+}
+
 TEST(MachineHost, AMissingImageIsSaidAndRecoveredFrom) {
   MachineWorld world;
   iri::Machine wanted = world.Wanted("u-1");

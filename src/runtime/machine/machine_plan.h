@@ -46,6 +46,12 @@ GuestEnd EndOf(const MachineRecord& record, const Observed& observed, std::strin
 // "Move": it starts held.
 bool MovesOnPoolLoss(const iri::Machine& machine);
 
+// A local disk that asks for no size and gets that of its image.
+inline bool HasSizeOfImage(const iri::MachineVolume& volume) {
+  return volume.local_disk.has_value() && volume.local_disk->size_bytes == 0 &&
+         !volume.local_disk->image.empty();
+}
+
 // Names are there and unique, devices are possible and free, files and keys are named. BadRequest
 // names the part.
 Status CheckSpec(const iri::MachineSpec& spec);

@@ -57,17 +57,25 @@ Result<GuestEnd> EndOf(const Value& root) {
   return end;
 }
 
-Result<iri::ResourceVector> ResourcesOf(const Value& root) {
-  const Value* const amounts = root.Find("resources");
-  if (amounts == nullptr || !amounts->is_object()) return BadRequest("no resources");
-  iri::ResourceVector resources;
-  for (const Value::Member& member : amounts->members()) {
+// Names and amounts.
+template <class Amounts>
+Result<Amounts> AmountsOf(const Value& root, const std::string& field) {
+  const Value* const members = root.Find(field);
+  if (members == nullptr || !members->is_object()) return BadRequest("no " + field);
+  Amounts amounts;
+  for (const Value::Member& member : members->members()) {
     if (!member.value.is_int() || member.value.as_int() < 0) {
-      return BadRequest("resources: " + Quote(member.key) + " is no amount");
+      return BadRequest(field + ": " + Quote(member.key) + " is no amount");
     }
-    resources.emplace(member.key, member.value.as_int());
+    amounts.emplace(member.key, member.value.as_int());
   }
-  return resources;
+  return amounts;
+}
+
+Value AmountsValue(const auto& amounts) {
+  Value value = Value::Object();
+  for (const auto& [name, amount] : amounts) value.Set(name, amount);
+  return value;
 }
 
 }  // namespace
@@ -81,9 +89,8 @@ std::string ToText(const MachineRecord& record) {
   const Result<Value> object = meta::ParseJson(iri::ToJson(record.object));
   CHECK(object.ok()) << object.status();
   root.Set("machine", *object);
-  Value resources = Value::Object();
-  for (const auto& [name, amount] : record.resources) resources.Set(name, amount);
-  root.Set("resources", std::move(resources));
+  root.Set("resources", AmountsValue(record.resources));
+  if (!record.image_sized.empty()) root.Set("imageSized", AmountsValue(record.image_sized));
   root.Set("startedIn", record.started_in);
   if (!record.efi_written.empty()) root.Set("efiWritten", record.efi_written);
   root.Set("end", EndValue(record.end));
@@ -102,7 +109,10 @@ Result<MachineRecord> MachineRecordOf(std::string_view text) {
   record.owner = root.GetString({"owner"});
   TRY(record.object, iri::MachineFromJson(meta::WriteJson(*object)));
   if (record.object.metadata.id.empty()) return BadRequest("the machine has no id");
-  TRY(record.resources, ResourcesOf(root));
+  TRY(record.resources, AmountsOf<iri::ResourceVector>(root, "resources"));
+  if (root.Find("imageSized") != nullptr) {
+    TRY(record.image_sized, (AmountsOf<std::map<std::string, int64_t>>(root, "imageSized")));
+  }
   record.started_in = root.GetString({"startedIn"});
   record.efi_written = root.GetString({"efiWritten"});
   TRY(record.end, EndOf(root));

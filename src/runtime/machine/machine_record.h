@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,8 @@ struct MachineRecord {
   std::string owner;              // which runtime's it is
   iri::Machine object;            // without secrets and status
   iri::ResourceVector resources;  // of its class when it was created: what it takes of the host
+  // Of that, local disks that ask for no size and have their image's, by volume.
+  std::map<std::string, int64_t> image_sized;
   // The boot of the host in which its guest was last started; "" if it was not since it was
   // switched on.
   std::string started_in;

@@ -156,6 +156,57 @@ rt::Task<Status> MachineHost::MakePart(image::ImageFiles files,
   co_return filled.ok() ? filled : OfImage(filled.Wrap("image " + Quote(image)), image);
 }
 
+rt::Task<Result<MachineHost::ImageDisk>> MachineHost::LookAtImageDisk(std::string machine_id,
+                                                                      ImageRequest request,
+                                                                      iri::MachineVolume volume) {
+  ImageDisk disk;
+  const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
+  CO_TRY(disk.is_there, co_await deps_.folders.Exists(whole.path));
+  if (disk.is_there) {
+    CO_TRY(disk.bytes, co_await deps_.disks.VirtualBytes(whole));
+    co_return disk;
+  }
+  const std::string image = volume.local_disk->image;
+  request.reference = image;
+  const Result<image::ImageFiles> files = co_await deps_.images.Fetch(std::move(request));
+  if (!files.ok()) co_return OfImage(files.status(), image);
+  disk.bytes = kSectorBytes;  // what an empty one has at least
+  if (!files->disk.has_value()) co_return disk;
+  const Result<int64_t> has = co_await deps_.disks.ForeignVirtualBytes(DiskFileOf(*files->disk));
+  if (!has.ok()) co_return OfImage(has.status().Wrap("image " + Quote(image)), image);
+  disk.bytes = WholeSectors(*has);
+  co_return disk;
+}
+
+rt::Task<Status> MachineHost::CountImageDisks(Pointer entry) {
+  const std::vector<iri::MachineVolume> volumes = entry->record.object.spec.volumes;
+  for (const iri::MachineVolume& volume : volumes) {
+    if (!HasSizeOfImage(volume) || entry->record.image_sized.contains(volume.name)) continue;
+    const std::string id = entry->record.object.metadata.id;
+    const Result<ImageDisk> disk = co_await LookAtImageDisk(id, ToldImageRequestOf(entry), volume);
+    entry->pull.End();
+    if (!disk.ok()) co_return disk.status();
+    CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
+    CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+    MachineRecord next = entry->record;
+    const bool is_wanted =
+        !next.is_deleted() &&
+        std::ranges::find(next.object.spec.volumes, volume) != next.object.spec.volumes.end();
+    if (!is_wanted) co_return OkStatus();  // the next look knows what is
+    const iri::ResourceVector more = {{std::string(iri::kStorage), disk->bytes}};
+    const ClaimedRoom claimed(claimed_);
+    if (!disk->is_there) {  // one that is there cannot be refused any more
+      const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);
+      CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
+      CO_TRY_STATUS(co_await ClaimDisk(disk->bytes));
+    }
+    AddTo(next.resources, more);
+    next.image_sized[volume.name] = disk->bytes;
+    CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  }
+  co_return OkStatus();
+}
+
 // A disk that is made elsewhere and gets its name when it is whole, and the guest's kernel is there
 // too: a disk that is there needs no image any more.
 rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
@@ -205,6 +256,7 @@ rt::Task<Status> MachineHost::PutEfiVariables(std::string id, MachineRecord* rec
 }
 
 rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
+  CO_TRY_STATUS(co_await CountImageDisks(entry));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   if (NextStep(entry->record, entry->observed) != MachineStep::kStart) co_return OkStatus();
   const std::string id = entry->record.object.metadata.id;
@@ -212,7 +264,11 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   CO_TRY_STATUS(co_await PutSecrets(entry));
   for (const iri::MachineVolume& volume : spec.volumes) {
     if (volume.local_disk.has_value()) {
-      const Status made = co_await MakeDisk(id, ToldImageRequestOf(entry), volume);
+      iri::MachineVolume wanted = volume;
+      const auto sized = entry->record.image_sized.find(volume.name);
+      // What was counted, even if the image is another one by now.
+      if (sized != entry->record.image_sized.end()) wanted.local_disk->size_bytes = sized->second;
+      const Status made = co_await MakeDisk(id, ToldImageRequestOf(entry), std::move(wanted));
       entry->pull.End();
       CO_TRY_STATUS(made);
     }
