@@ -48,8 +48,16 @@ class Sessions(berth_fixture.ServerTestCase):
         self.assertEqual(row[:3], ['small', '2', '4Gi'])
         header, row = self.table('volumes', '-A')
         self.assertEqual(header[:6], ['NAMESPACE', 'NAME', 'VOLUMEPOOLREF', 'IMAGE', 'VOLUMECLASS', 'STATE'])
+        self.assertEqual((header[6], row[6]), ('SIZE', '10Gi'))
         header, row = self.table('namespace', 'shop')
         self.assertEqual((header, row[:2]), (['NAME', 'STATUS', 'AGE'], ['shop', 'Active']))
+
+    def test_get_all_shows_each_object_once(self):
+        shown = self.kubectl('get', 'all', '-n', 'shop', '-o', 'name').stdout.split()
+        self.assertIn('machine.compute.ironcore.dev/web', shown)
+        self.assertIn('volume.storage.ironcore.dev/', ' '.join(shown))
+        self.assertEqual([name for name in shown if 'OpenKCM' in name or 'secret' in name], [])
+        self.assertEqual(sorted(self.server.berth('get', 'all', '-n', 'shop', '-o', 'name').stdout.split()), sorted(shown))
 
     def test_selectors_choose_objects(self):
         self.assertEqual(len(self.table('machines', '-n', 'shop', '-l', 'app=web', '--no-headers')), 1)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/berth/machine_group.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::berth_dev {
@@ -78,6 +79,7 @@ constinit const meta::KindInfo kMachineGroupKind = {
     .plural = "machinegroups",
     .singular = "machinegroup",
     .short_names = kShortNames,
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<MachineGroup>(),
     .has_status = true,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "apis/core/category.h"
 #include "apis/core/placement.h"
 #include "apis/core/rules.h"
 
@@ -132,6 +133,7 @@ constinit const meta::KindInfo kMachineSetKind = {
     .plural = "machinesets",
     .singular = "machineset",
     .short_names = kShortNames,
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     // A machine's name is the set's name and a suffix, and a DNS label.
     .name_rule = meta::NameRule::kDnsLabel,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "apis/compute/device_names.h"
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::compute {
@@ -248,6 +249,7 @@ constinit const meta::KindInfo kMachineKind = {
     .kind = "Machine",
     .plural = "machines",
     .singular = "machine",
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .name_rule = meta::NameRule::kDnsLabel,
     .type = &meta::TypeInfoOf<Machine>(),

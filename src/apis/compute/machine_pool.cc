@@ -31,10 +31,10 @@ std::string MachineClasses(const MachinePool& object) {
 }
 
 constexpr meta::Column kColumns[] = {
+    core::kStateColumn<MachinePool>,
     {.name = "MachineClasses",
      .doc = "Classes that the pool can run.",
      .cell = meta::Hook<&MachineClasses>},
-    core::kSchedulableColumn<MachinePool>,
     core::kAgentModeColumn<MachinePool>,
 };
 

@@ -112,5 +112,14 @@ TEST(MachinePool, ShowsItsClassesSorted) {
   EXPECT_EQ(testing::CellOf(kMachinePoolKind, "MachineClasses", &pool), "a,b");
 }
 
+TEST(MachinePool, ShowsItsStateAndThatItIsCordoned) {
+  MachinePool pool = Valid();
+  EXPECT_EQ(testing::CellOf(kMachinePoolKind, "State", &pool), "<unknown>");
+  pool.status.state = "Ready";
+  EXPECT_EQ(testing::CellOf(kMachinePoolKind, "State", &pool), "Ready");
+  pool.spec.unschedulable = true;
+  EXPECT_EQ(testing::CellOf(kMachinePoolKind, "State", &pool), "Ready,Cordoned");
+}
+
 }  // namespace
 }  // namespace berth::apis::compute

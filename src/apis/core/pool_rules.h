@@ -35,14 +35,13 @@ void CheckPoolStatus(const Pool& now, const Pool& before, meta::FieldErrors& err
 }
 
 template <class Pool>
-std::string SchedulableCell(const Pool& pool) {
-  return pool.spec.unschedulable ? "Cordoned" : "Yes";
+std::string StateCell(const Pool& pool) {
+  return OrUnknown(pool.status.state) + (pool.spec.unschedulable ? ",Cordoned" : "");
 }
 template <class Pool>
-constexpr meta::Column kSchedulableColumn = {.name = "Schedulable",
-                                             .doc = "Whether anything new may come.",
-                                             .priority = 1,
-                                             .cell = meta::Hook<&SchedulableCell<Pool>>};
+constexpr meta::Column kStateColumn = {.name = "State",
+                                       .doc = "State of the pool; Cordoned: nothing new may come.",
+                                       .cell = meta::Hook<&StateCell<Pool>>};
 
 // On a pool whose poollet was given wide rights: `berth pool allow-legacy`.
 inline constexpr char kLegacyAccessAnnotation[] = "berth.dev/legacy-access";

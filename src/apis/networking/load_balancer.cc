@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/networking/load_balancer.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 #include "apis/networking/ports.h"
 #include "apis/networking/virtual_ip.h"
@@ -72,6 +73,7 @@ constinit const meta::KindInfo kLoadBalancerKind = {
     .plural = "loadbalancers",
     .singular = "loadbalancer",
     .short_names = kShortNames,
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .name_rule = meta::NameRule::kDnsLabel,
     .type = &meta::TypeInfoOf<LoadBalancer>(),

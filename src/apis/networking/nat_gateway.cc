@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 #include "apis/networking/ip_source.h"
 
@@ -45,6 +46,7 @@ constinit const meta::KindInfo kNatGatewayKind = {
     .plural = "natgateways",
     .singular = "natgateway",
     .short_names = kShortNames,
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .name_rule = meta::NameRule::kDnsLabel,
     .type = &meta::TypeInfoOf<NatGateway>(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/networking/network.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::networking {
@@ -108,6 +109,7 @@ constinit const meta::KindInfo kNetworkKind = {
     .plural = "networks",
     .singular = "network",
     .short_names = kShortNames,
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<Network>(),
     .has_status = true,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/networking/network_interface.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 #include "base/strings.h"
 
@@ -110,6 +111,7 @@ constinit const meta::KindInfo kNetworkInterfaceKind = {
     .plural = "networkinterfaces",
     .singular = "networkinterface",
     .short_names = kShortNames,
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<NetworkInterface>(),
     .has_status = true,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/networking/virtual_ip.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::networking {
@@ -51,6 +52,7 @@ constinit const meta::KindInfo kVirtualIpKind = {
     .plural = "virtualips",
     .singular = "virtualip",
     .short_names = kShortNames,
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .name_rule = meta::NameRule::kDnsLabel,
     .type = &meta::TypeInfoOf<VirtualIp>(),

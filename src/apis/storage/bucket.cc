@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/storage/bucket.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::storage {
@@ -71,6 +72,7 @@ constinit const meta::KindInfo kBucketKind = {
     .kind = "Bucket",
     .plural = "buckets",
     .singular = "bucket",
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<Bucket>(),
     .has_status = true,

@@ -20,10 +20,10 @@ std::string BucketClasses(const BucketPool& object) {
 }
 
 constexpr meta::Column kColumns[] = {
+    core::kStateColumn<BucketPool>,
     {.name = "BucketClasses",
      .doc = "Classes that the pool can make.",
      .cell = meta::Hook<&BucketClasses>},
-    core::kSchedulableColumn<BucketPool>,
     core::kAgentModeColumn<BucketPool>,
 };
 

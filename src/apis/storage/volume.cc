@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/storage/volume.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 #include "apis/storage/volume_class.h"
 #include "base/strings.h"
@@ -83,12 +84,22 @@ std::string ClassCell(const Volume& object) {
   return core::ReferenceCell(object.spec.volume_class_ref);
 }
 std::string StateCell(const Volume& object) { return core::OrUnknown(object.status.state); }
+// What it has, or, before it has any, what is asked for.
+std::string SizeCell(const Volume& object) {
+  for (const core::ResourceList* list : {&object.status.resources, &object.spec.resources}) {
+    if (const auto size = list->find("storage"); size != list->end()) {
+      return size->second.ToString();
+    }
+  }
+  return core::OrNone("");
+}
 
 constexpr meta::Column kColumns[] = {
     {.name = "VolumePoolRef", .doc = "Pool of the volume.", .cell = meta::Hook<&PoolCell>},
     {.name = "Image", .doc = "What the volume was filled with.", .cell = meta::Hook<&ImageCell>},
     {.name = "VolumeClass", .doc = "Class of the volume.", .cell = meta::Hook<&ClassCell>},
     {.name = "State", .doc = "State of the volume.", .cell = meta::Hook<&StateCell>},
+    {.name = "Size", .doc = "Size of the volume.", .cell = meta::Hook<&SizeCell>},
 };
 
 constexpr std::string_view kSubresources[] = {"binding"};
@@ -139,6 +150,7 @@ constinit const meta::KindInfo kVolumeKind = {
     .kind = "Volume",
     .plural = "volumes",
     .singular = "volume",
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<Volume>(),
     .has_status = true,

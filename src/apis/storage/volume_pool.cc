@@ -22,10 +22,10 @@ std::string VolumeClasses(const VolumePool& object) {
 }
 
 constexpr meta::Column kColumns[] = {
+    core::kStateColumn<VolumePool>,
     {.name = "VolumeClasses",
      .doc = "Classes that the pool can make.",
      .cell = meta::Hook<&VolumeClasses>},
-    core::kSchedulableColumn<VolumePool>,
     core::kAgentModeColumn<VolumePool>,
 };
 

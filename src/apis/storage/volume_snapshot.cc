@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/storage/volume_snapshot.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::storage {
@@ -65,6 +66,7 @@ constinit const meta::KindInfo kVolumeSnapshotKind = {
     .kind = "VolumeSnapshot",
     .plural = "volumesnapshots",
     .singular = "volumesnapshot",
+    .categories = core::kShownByAll,
     .scope = meta::Scope::kNamespaced,
     .type = &meta::TypeInfoOf<VolumeSnapshot>(),
     .has_status = true,

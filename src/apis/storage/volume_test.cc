@@ -173,12 +173,15 @@ TEST(VolumeExpansion, SaysWhatAndWhy) {
             "class is ExpandOnly");
 }
 
-TEST(Volume, ShowsPoolImageClassAndState) {
+TEST(Volume, ShowsPoolImageClassStateAndSize) {
   Volume volume = Valid();
   EXPECT_EQ(CellOf(kVolumeKind, "VolumePoolRef", &volume), "<none>");
   EXPECT_EQ(CellOf(kVolumeKind, "Image", &volume), "os");
   EXPECT_EQ(CellOf(kVolumeKind, "VolumeClass", &volume), "fast");
   EXPECT_EQ(CellOf(kVolumeKind, "State", &volume), "<unknown>");
+  EXPECT_EQ(CellOf(kVolumeKind, "Size", &volume), "10Gi");
+  volume.status.resources["storage"] = *meta::Quantity::Parse("12Gi");
+  EXPECT_EQ(CellOf(kVolumeKind, "Size", &volume), "12Gi");
 }
 
 }  // namespace

@@ -40,7 +40,10 @@ Value Resource(const KindInfo& kind, std::string name, std::string_view kind_nam
   return resource;
 }
 
-void AppendResources(const KindInfo& kind, std::vector<Value>& out) {
+// Under an alias a kind belongs to no category, or `get all` would show everything twice.
+void AppendResources(const KindInfo& kind,
+                     const meta::ServedGroup& served,
+                     std::vector<Value>& out) {
   const std::string plural(kind.plural);
   if (kind.storage == meta::Storage::kReview) {
     out.push_back(Resource(kind, plural, kind.kind, Strings({"create"})));
@@ -49,7 +52,8 @@ void AppendResources(const KindInfo& kind, std::vector<Value>& out) {
   Value main = Resource(kind, plural, kind.kind, StorageVerbs());
   main.Set("singularName", kind.singular);
   if (!kind.short_names.empty()) main.Set("shortNames", Strings(kind.short_names));
-  if (!kind.categories.empty()) main.Set("categories", Strings(kind.categories));
+  if (!kind.categories.empty() && !served.is_alias)
+    main.Set("categories", Strings(kind.categories));
   out.push_back(std::move(main));
   if (kind.has_status) {
     out.push_back(
@@ -110,7 +114,7 @@ Value ResponseKind(const Value& resource, const meta::ServedGroup& served) {
 // The same resources as in the old form, where a subresource stands behind its resource.
 Value WholeVersion(const meta::ServedGroup& served) {
   std::vector<Value> flat;
-  for (const KindInfo* kind : served.kinds) AppendResources(*kind, flat);
+  for (const KindInfo* kind : served.kinds) AppendResources(*kind, served, flat);
   std::vector<Value> resources;
   for (const Value& from : flat) {
     const std::string_view name = from.GetString({"name"});
@@ -255,7 +259,7 @@ Value Discovery::Resources(const meta::ServedGroup& served) const {
   document.Set("apiVersion", "v1");
   document.Set("groupVersion", meta::JoinApiVersion(served.group, served.version));
   std::vector<Value> resources;
-  for (const KindInfo* kind : served.kinds) AppendResources(*kind, resources);
+  for (const KindInfo* kind : served.kinds) AppendResources(*kind, served, resources);
   document.Set("resources", Value::Array(std::move(resources)));
   return document;
 }
