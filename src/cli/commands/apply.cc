@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "cli/api/known_kinds.h"
 #include "cli/arguments.h"
+#include "cli/commands/apply_patch.h"
 #include "cli/commands/chosen.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/last_applied.h"
@@ -17,8 +17,6 @@
 #include "cli/objects/manifest.h"
 #include "cli/session/session.h"
 #include "meta/json.h"
-#include "meta/kind.h"
-#include "meta/patch/patch.h"
 
 namespace berth::cli {
 namespace {
@@ -29,24 +27,6 @@ using meta::Value;
 // made again.
 constexpr int kAttemptsMax = 5;
 
-struct PatchPlan {
-  std::string_view content_type;
-  Value patch;
-};
-
-// Kinds that this program knows are patched item by item; for others lists are replaced whole, as
-// kubectl does for kinds without a schema.
-PatchPlan PlanPatch(const Resource& resource, const Value& modified, const Value& current) {
-  const Value original = LastApplied(current);
-  const meta::KindInfo* kind = FindKnownKind(resource);
-  if (kind == nullptr) {
-    return {"application/merge-patch+json",
-            meta::ThreeWayJsonMergePatch(original, modified, current)};
-  }
-  return {"application/strategic-merge-patch+json",
-          meta::ThreeWayMergePatch(original, modified, current, *kind->type)};
-}
-
 class Applier {
  public:
   Applier(Session& session, const Arguments& arguments, Api& api)
@@ -54,11 +34,7 @@ class Applier {
 
   Status Apply(const Manifest& manifest) {
     TRY(Placement placement, PlaceManifest(session_, manifest));
-    if (placement.name.empty()) {
-      return Advise(
-          BadRequest("metadata.name is missing: apply needs a name to find the object by"),
-          "berth create -f makes objects with generateName");
-    }
+    TRY_STATUS(CheckNamed(placement));
     if (arguments_.Switch("server-side")) return ApplyOnServer(placement);
     placement.object = WithLastApplied(placement.object);
     Status status;
@@ -114,7 +90,7 @@ class Applier {
           "Warning: {} was not made by apply; fields that it has and the manifest lacks stay\n",
           ObjectLabel(current));
     }
-    const PatchPlan plan = PlanPatch(placement.resource, placement.object, current);
+    const ApplyPatch plan = PlanApplyPatch(placement.resource, placement.object, current);
     if (plan.patch.members().empty()) {
       return PrintOutcome(session_, arguments_, current, "unchanged");
     }

@@ -68,6 +68,13 @@ Value WithLastApplied(const Value& manifest) {
   return out;
 }
 
+void ForgetLastApplied(Value& object) {
+  if (!HasLastApplied(object)) return;
+  Value& annotations = AnnotationsOf(object);
+  annotations.Remove(kAnnotation);
+  if (annotations.members().empty()) object.Find("metadata")->Remove("annotations");
+}
+
 bool HasLastApplied(const Value& object) {
   return !object.GetString({"metadata", "annotations", kAnnotation}).empty();
 }

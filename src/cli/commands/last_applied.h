@@ -9,6 +9,8 @@ namespace berth::cli {
 
 // The manifest with itself in its annotation.
 meta::Value WithLastApplied(const meta::Value& manifest);
+// The object without it.
+void ForgetLastApplied(meta::Value& object);
 bool HasLastApplied(const meta::Value& object);
 // What was applied last; an empty object if nothing was, or if it cannot be read.
 meta::Value LastApplied(const meta::Value& object);
