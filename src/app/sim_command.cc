@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/process/process_flags.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/failure.h"
@@ -61,6 +63,12 @@ constexpr std::array kFlags = {
          .value_name = "N",
          .help = "Show this many of the last events, 20000 at most; a failure shows 40 at least.",
          .fallback = "0"},
+    Flag{.name = "log-level",
+         .kind = FlagKind::kText,
+         .value_name = "LEVEL",
+         .help = "What the simulated parts log of themselves; faults make them complain a lot.",
+         .fallback = "error",
+         .values = kLogLevels},
     Flag{.name = "output",
          .letter = 'o',
          .kind = FlagKind::kText,
@@ -203,6 +211,7 @@ Status CheckBranches(Session& session, const Summary& summary) {
 
 Status RunSim(Session& session, const Arguments& arguments) {
   TRY(const Plan plan, MakePlan(arguments));
+  log::Configure({.level = LogLevelOf(arguments)});
   const bool is_json = arguments.Text("output") == "json";
   Summary summary;
   std::string last;

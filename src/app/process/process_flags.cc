@@ -3,16 +3,18 @@
 
 #include <unistd.h>
 
-#include "base/log.h"
-
 namespace berth::app {
 
-void ConfigureLog(const cli::Arguments& arguments) {
-  log::Options options;
+log::Level LogLevelOf(const cli::Arguments& arguments) {
   const std::string& level = arguments.Text("log-level");
-  if (level == "debug") options.level = log::Level::kDebug;
-  if (level == "warning") options.level = log::Level::kWarning;
-  if (level == "error") options.level = log::Level::kError;
+  if (level == "debug") return log::Level::kDebug;
+  if (level == "warning") return log::Level::kWarning;
+  if (level == "error") return log::Level::kError;
+  return log::Level::kInfo;
+}
+
+void ConfigureLog(const cli::Arguments& arguments) {
+  log::Options options{.level = LogLevelOf(arguments)};
   if (arguments.Text("log-format") == "json") options.format = log::Format::kJson;
   log::Configure(options);
 }

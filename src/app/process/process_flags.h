@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/log.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/environment.h"
@@ -30,6 +31,8 @@ inline constexpr cli::Flag kLogFormatFlag = {.name = "log-format",
                                              .values = kLogFormats,
                                              .variable = "BERTH_LOG_FORMAT"};
 
+// The flag of that name.
+log::Level LogLevelOf(const cli::Arguments& arguments);
 // As the two flags say.
 void ConfigureLog(const cli::Arguments& arguments);
 
