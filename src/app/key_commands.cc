@@ -172,7 +172,6 @@ Status RunRetire(Session& session, const Arguments& arguments) {
 
 cli::Command RotateKeyCommand() {
   return {.name = "rotate-key",
-          .usage = "[flags]",
           .summary = "Encrypt Secrets at rest with a new key",
           .details =
               "Adds a key to the server's key file; a server that runs takes it over within a\n"

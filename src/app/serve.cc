@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <memory>
 #include <utility>
 
 #include "app/process/memory_limit.h"
 #include "app/process/open_files.h"
 #include "app/process/start_pages.h"
 #include "base/log.h"
+#include "cli/failure.h"
 #include "rt/deadline.h"
 #include "rt/event.h"
 #include "rt/scope.h"
@@ -41,6 +43,15 @@ rt::Task<Result<std::unique_ptr<Server>>> BeginAnew(rt::AsioLoop* loop,
   co_return std::unique_ptr<Server>();
 }
 
+Status AdviseStart(const ServerOptions& options, const Status& status) {
+  if (!status.Is(Reason::kUnavailable)) return status;
+  return cli::Advise(status,
+                     options.etcd ? "see that etcd serves, and that --listen and --gateway-listen "
+                                    "name free ports"
+                                  : "a server needs a folder (--data-dir) and ports (--listen, "
+                                    "--gateway-listen) of its own; berth down ends one that runs");
+}
+
 // Whether the process is to end.
 rt::Task<Result<bool>> AwaitTurn(rt::AsioLoop* loop, Turn* turn) {
   const rt::TimerId trim = loop->After("server.trim", kStartOver, &GiveBackStartPages);
@@ -56,7 +67,9 @@ rt::Task<Status> ServeUntil(rt::AsioLoop* loop,
                             Companion* companion,
                             Turn* turn) {
   options.on_deposed = [turn] { turn->event.Set(); };
-  CO_TRY(auto server, co_await Server::Start(*loop, options));
+  auto started = co_await Server::Start(*loop, options);
+  if (!started.ok()) co_return AdviseStart(options, started.status());
+  std::unique_ptr<Server> server = *std::move(started);
   options.port = server->port();
   options.gateway_port = server->gateway_port();
   companion->Start(*loop, *server);

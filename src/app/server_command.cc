@@ -29,7 +29,6 @@ Status RunServer(cli::Session& session, const cli::Arguments& arguments) {
 cli::Command ServerCommand() {
   return {.name = "server",
           .group = "Server",
-          .usage = "[flags]",
           .summary = "Run a server under a service manager",
           .details = "A server and nothing else, which says everything through its log.",
           .examples =

@@ -231,7 +231,6 @@ Status RunUp(Session& session, const Arguments& arguments) {
 cli::Command UpCommand() {
   return {.name = "up",
           .group = "Server",
-          .usage = "[flags]",
           .summary = "Start a server, and this machine as its host",
           .details =
               "Starts a server with its store in one folder, and beside it what makes this machine "

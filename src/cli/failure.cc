@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/failure.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string>
 #include <utility>
@@ -19,6 +21,9 @@ constexpr std::string_view kMark = "\nnext: ";
 
 // The field of a cause whose message is an exit code.
 constexpr std::string_view kExitCodeField = "exitCode";
+
+// How the server begins a list of causes inside of its message.
+constexpr std::string_view kCausesInMessage = " is invalid: [";
 
 struct ReasonAdvice {
   Reason reason;
@@ -77,6 +82,18 @@ Failure FailureOf(const Status& status) {
   Failure out{.message = std::string(text), .next_step = {}};
   for (const ReasonAdvice& advice : kAdvice) {
     if (status.Is(advice.reason)) out.next_step = advice.next_step;
+  }
+  return out;
+}
+
+std::string FullMessage(const Status& status) {
+  std::string out = FailureOf(status).message;
+  if (status.causes().size() <= 1) return out;
+  const size_t list = out.find(kCausesInMessage);
+  if (list != std::string::npos && out.ends_with(']'))
+    out.resize(list + kCausesInMessage.size() - 2);
+  for (const Cause& cause : status.causes()) {
+    out += fmt::format("\n  {}: {}", cause.field, cause.message);
   }
   return out;
 }

@@ -34,6 +34,10 @@ struct Failure {
 // The two parts of an error. Without advice of its own an error gets one by its reason.
 Failure FailureOf(const Status& status);
 
+// The message in full: several causes as lines below it, each once, although the server has them in
+// its message too.
+std::string FullMessage(const Status& status);
+
 // Ends a command without any further word, because the output has said it all; the reason still
 // decides the exit code.
 Status FailQuietly(Reason reason = Reason::kCancelled);

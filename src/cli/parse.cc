@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "base/strings.h"
@@ -32,6 +34,25 @@ const Flag* FindFlag(const Command& command,
 }
 
 namespace {
+
+// Words of kubectl and its relatives that fingers know, and what does the same here.
+struct Elsewhere {
+  std::string_view word;
+  std::string_view here;
+};
+constexpr std::array kElsewhere = {
+    Elsewhere{"attach", "berth console MACHINE"},
+    Elsewhere{"cluster-info", "berth doctor, berth version"},
+    Elsewhere{"list", "berth get KIND"},
+    Elsewhere{"replace", "berth apply -f FILE, or berth edit KIND NAME"},
+    Elsewhere{
+        "rollout",
+        "berth wait machineset NAME --for=jsonpath='{.status.ready}'=N, berth restart MACHINE"},
+    Elsewhere{"run", "berth apply -f FILE"},
+    Elsewhere{"ssh", "berth console MACHINE, berth port-forward MACHINE 22"},
+    Elsewhere{"status", "berth doctor, berth get all"},
+    Elsewhere{"taint", "berth cordon POOL, or berth edit machinepool POOL: spec.taints"},
+};
 
 // One command line being read. Flags are collected first and set at the end, because a flag in
 // front of the command's name may belong to the command.
@@ -87,6 +108,11 @@ class LineReader {
   }
 
   Status UnknownCommand(const std::string& word) const {
+    const auto elsewhere = std::ranges::find(kElsewhere, word, &Elsewhere::word);
+    if (path_.size() == 1 && elsewhere != kElsewhere.end()) {
+      return Advise(BadRequest(fmt::format("berth has no command {}", Quote(word))),
+                    elsewhere->here);
+    }
     std::vector<std::string> names;
     for (const Command& child : current().children) {
       if (child.visibility == Visibility::kShown) names.emplace_back(child.name);

@@ -172,6 +172,8 @@ TEST(Parse, NamesEveryMistakeAndTheWayOut) {
       {{"auth", "cani"},
        R"(unknown command "cani" for "berth auth"; did you mean "can-i"?)",
        "see berth auth --help"},
+      {{"cluster-info"}, R"(berth has no command "cluster-info")", "berth doctor, berth version"},
+      {{"auth", "list"}, R"(unknown command "list" for "berth auth")", "see berth auth --help"},
       {{"zzzzzzzz"}, R"(unknown command "zzzzzzzz" for "berth")", "see berth --help"},
       {{"get", "--outptu=yaml"},
        "unknown flag --outptu; did you mean --output?",

@@ -156,7 +156,6 @@ Status EndGuests(const std::string& host_dir) {
 cli::Command DownCommand() {
   return {.name = "down",
           .group = "Server",
-          .usage = "[flags]",
           .summary = "End the berth up of a data folder",
           .details =
               "Ends server, poollet, runtimes and libvirtd. Guests run on without them, and the "

@@ -239,6 +239,7 @@ TEST_F(ChangeTest, CreatesNamespacesSecretsAndConfigMaps) {
               R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}})",
               201);
   EXPECT_EQ(Run({"create", "configmap", "c", "--from-literal=level=info"}).code, 0);
+  EXPECT_EQ(Run({"create", "cm", "c", "--from-literal=level=info"}).code, 0);
   EXPECT_EQ(Json(server().Last("POST").body).GetString({"data", "level"}), "info");
   EXPECT_EQ(Run({"create", "secret", "generic", "x", "--from-literal=nothing"}).code, 2);
   EXPECT_EQ(Run({"create", "namespace"}).code, 2);
@@ -256,6 +257,27 @@ TEST_F(ChangeTest, DeletesAndWaitsUntilTheObjectIsGone) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, "machine.compute.ironcore.dev \"web\" deleted\n");
   EXPECT_EQ(Json(server().Last("DELETE").body).GetString({"propagationPolicy"}), "Foreground");
+}
+
+TEST_F(ChangeTest, ADeletionThatTakesItsTimeSaysWhatItWaitsFor) {
+  const std::string used = Machine(
+      "web", R"(,"annotations":{"berth.dev/used-by":"machine hello"},"finalizers":["x/y"])");
+  const std::string held = Machine("web", R"(,"finalizers":["x/y"])");
+  const std::string list = kMachines + "?fieldSelector=metadata.name%3Dweb";
+  server().On("DELETE " + kMachines + "/web", used);
+  server().On("GET " + list, R"({"metadata":{"resourceVersion":"5"},"items":[)" + used + "]}");
+  server().watches[list + "&watch=true&allowWatchBookmarks=true&resourceVersion=5"] = {};
+  server().On("GET " + kMachines + "/web", used);
+  server().On("GET " + kMachines + "/web", held);
+  auto ended = Run({"delete", "machine", "web", "--timeout=10s"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_TRUE(ended.err.starts_with(
+      "waiting for machine.compute.ironcore.dev/web: it is used by machine hello\n"))
+      << ended.err;
+  ended = Run({"delete", "machine", "web", "--timeout=10s"});
+  EXPECT_TRUE(ended.err.contains("web: its finalizers are [\"x/y\"]\n")) << ended.err;
+  ended = Run({"delete", "machine", "web", "--timeout=1s"});
+  EXPECT_TRUE(ended.err.starts_with("error: timed out waiting for deletion")) << ended.err;
 }
 
 TEST_F(ChangeTest, P4_5_DeletingByForceNamesTheRisk) {

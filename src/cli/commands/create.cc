@@ -168,20 +168,33 @@ constexpr std::array kSecretChildren = {
             .flags = kSecretFlags,
             .run = &RunCreateSecret},
 };
+constexpr Command kNamespace = {.name = "namespace",
+                                .usage = "NAME",
+                                .summary = "Create a namespace",
+                                .examples = "berth create namespace team-a",
+                                .flags = kNamespaceFlags,
+                                .run = &RunCreateNamespace};
+constexpr Command kConfigMap = {
+    .name = "configmap",
+    .usage = "NAME",
+    .summary = "Create a config map from values and files",
+    .examples = "berth create configmap settings --from-literal=level=info",
+    .flags = kMapFlags,
+    .run = &RunCreateConfigMap};
+
+// The same by its kind's short name.
+constexpr Command ShortNamed(Command command, std::string_view name) {
+  command.name = name;
+  command.visibility = Visibility::kHidden;
+  return command;
+}
+
 constexpr std::array kChildren = {
-    Command{.name = "namespace",
-            .usage = "NAME",
-            .summary = "Create a namespace",
-            .examples = "berth create namespace team-a",
-            .flags = kNamespaceFlags,
-            .run = &RunCreateNamespace},
+    kNamespace,
     Command{.name = "secret", .summary = "Create a secret", .children = kSecretChildren},
-    Command{.name = "configmap",
-            .usage = "NAME",
-            .summary = "Create a config map from values and files",
-            .examples = "berth create configmap settings --from-literal=level=info",
-            .flags = kMapFlags,
-            .run = &RunCreateConfigMap},
+    kConfigMap,
+    ShortNamed(kNamespace, "ns"),
+    ShortNamed(kConfigMap, "cm"),
 };
 
 }  // namespace

@@ -14,11 +14,14 @@
 #include "cli/objects/fetch.h"
 #include "cli/objects/patience.h"
 #include "cli/session/session.h"
+#include "meta/json.h"
 
 namespace berth::cli {
 namespace {
 
 using meta::Value;
+
+constexpr Duration kSilence = Duration::Seconds(3);
 
 Result<std::vector<ObjectAddress>> FindDoomed(Session& session, const Arguments& arguments) {
   if (arguments.List("filename").empty()) return ChosenByWords(session, arguments);
@@ -87,13 +90,36 @@ class Deleter {
   // Until everything is really gone: finalizers may take their time.
   Status Wait() {
     Patience patience(session_.environment(), arguments_.Span("timeout"));
-    for (const auto& [doomed, uid] : waiting_) {
-      TRY_STATUS(AwaitGone(api_, doomed, uid, patience));
-    }
+    for (const auto& [doomed, uid] : waiting_) TRY_STATUS(AwaitOne(doomed, uid, patience));
     return OkStatus();
   }
 
  private:
+  // What is not gone soon is said, with the reason: nobody sits in front of a silent command.
+  Status AwaitOne(const ObjectAddress& doomed, const std::string& uid, const Patience& patience) {
+    if (const auto left = patience.left(); !left || *left > kSilence) {
+      const Status soon = AwaitGone(api_, doomed, uid, Patience(session_.environment(), kSilence));
+      if (!soon.Is(Reason::kTimeout)) return soon;
+      SayWhy(doomed);
+    }
+    return AwaitGone(api_, doomed, uid, patience);
+  }
+
+  void SayWhy(const ObjectAddress& doomed) {
+    const auto object = FetchObject(api_, doomed.resource, doomed.namespace_, doomed.name);
+    if (!object.ok()) return;  // the wait goes on, and says what is wrong
+    const std::string_view user =
+        object->GetString({"metadata", "annotations", "berth.dev/used-by"});
+    std::string why = user.empty() ? "" : fmt::format("it is used by {}", Printable(user));
+    const Value* metadata = object->Find("metadata");
+    const Value* finalizers = metadata == nullptr ? nullptr : metadata->Find("finalizers");
+    if (why.empty() && finalizers != nullptr && finalizers->is_array()) {
+      why = fmt::format("its finalizers are {}", Printable(meta::WriteJson(*finalizers)));
+    }
+    session_.err() << fmt::format("waiting for {}: {}\n", ObjectLabel(*object), why);
+    session_.err().flush();
+  }
+
   Session& session_;
   Api& api_;
   const Arguments& arguments_;

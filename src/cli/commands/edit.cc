@@ -72,16 +72,6 @@ std::string Commented(std::string_view message) {
   return out + "#\n";
 }
 
-std::string ErrorText(const Status& status) {
-  std::string out = fmt::format("error: {}", FailureOf(status).message);
-  if (status.causes().size() > 1) {
-    for (const Cause& cause : status.causes()) {
-      out += fmt::format("\n  {}: {}", cause.field, cause.message);
-    }
-  }
-  return out;
-}
-
 // One object in the editor, again and again until it is accepted or given up.
 class EditRound {
  public:
@@ -102,7 +92,7 @@ class EditRound {
       text = body;
       const Status status = Send(*api, original, body);
       if (status.ok() || status.Is(Reason::kUnavailable)) return status;
-      problem = ErrorText(status);
+      problem = "error: " + FullMessage(status);
       failed_ = status;
     }
   }

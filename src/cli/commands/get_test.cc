@@ -201,9 +201,10 @@ TEST_F(GetTest, WithoutAnyKubeconfigThereIsAHint) {
   program_.environment.variables = {{"KUBECONFIG", "/nowhere/kubeconfig"}};
   const auto ended = Run({"get", "machines"});
   EXPECT_EQ(ended.code, 3);
-  EXPECT_EQ(ended.err,
-            "error: no server is known: there is no kubeconfig with a current context\n"
-            "next: start a server with berth up, or set KUBECONFIG to its kubeconfig\n");
+  EXPECT_EQ(
+      ended.err,
+      "error: no server is known: $KUBECONFIG names /nowhere/kubeconfig, which does not exist\n"
+      "next: start a server with berth up, or set KUBECONFIG to its kubeconfig\n");
 }
 
 TEST_F(GetTest, DescribeShowsTheObjectWithItsEvents) {

@@ -13,6 +13,7 @@
 #include "cli/files.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/fetch.h"
+#include "cli/objects/managers.h"
 #include "cli/objects/targets.h"
 #include "cli/render/output.h"
 #include "cli/session/session.h"
@@ -63,13 +64,16 @@ Status PatchTarget(Session& session,
   Api::Query query = {{"fieldManager", arguments.Text("field-manager")}};
   const std::string& mode = arguments.Text("dry-run");
   if (mode != "none") query.emplace_back("dryRun", "All");
-  TRY(const Value after,
+  TRY(Value after,
       api->Patch(PathOf(target.resource, space, target.name, arguments.Text("subresource")),
                  ContentTypeOf(arguments.Text("type")),
                  patch,
                  std::move(query)));
   TRY(const OutputFormat format, ParseOutputFormat(arguments.Text("output")));
-  if (!format.is_table()) return PrintValue(session.environment(), format, after);
+  if (!format.is_table()) {
+    HideManagers(after);
+    return PrintValue(session.environment(), format, after);
+  }
   const bool changed = before.GetString({"metadata", "resourceVersion"}) !=
                        after.GetString({"metadata", "resourceVersion"});
   session.out() << fmt::format("{} patched{}{}\n",

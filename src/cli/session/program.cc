@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/session/program.h"
 
-#include <fmt/core.h>
-
 #include <ostream>
 
 #include "cli/arguments.h"
@@ -32,13 +30,7 @@ void ReportFailure(const Status& status, Environment& environment) {
   if (status.ok() || IsQuiet(status)) return;
   const Failure failure = FailureOf(status);
   std::ostream& err = *environment.err;
-  err << "error: " << failure.message << "\n";
-  // The server repeats a single cause in its message; a list reads better as lines.
-  if (status.causes().size() > 1) {
-    for (const Cause& cause : status.causes()) {
-      err << fmt::format("  {}: {}\n", cause.field, cause.message);
-    }
-  }
+  err << "error: " << FullMessage(status) << "\n";
   if (!failure.next_step.empty()) err << "next: " << failure.next_step << "\n";
 }
 

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/session/session.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
+
+#include "base/strings.h"
+#include "cli/failure.h"
 
 namespace berth::cli {
 namespace {
@@ -74,6 +81,17 @@ Verbosity VerbosityOf(int64_t level) {
   return level >= 6 ? Verbosity::kRequests : Verbosity::kQuiet;
 }
 
+// Without any file there is no server: which files were meant is what helps.
+Status NameMissingFiles(const KubeconfigFiles& files, const Status& status) {
+  const bool none = std::ranges::none_of(
+      files.paths, [](const std::string& path) { return std::filesystem::exists(path); });
+  if (!none || files.origin != KubeconfigOrigin::kVariable) return status;
+  return Advise(
+      NotFound(fmt::format("no server is known: $KUBECONFIG names {}, which does not exist",
+                           Printable(Join(files.paths, ":")))),
+      FailureOf(status).next_step);
+}
+
 }  // namespace
 
 std::span<const Flag> GlobalFlags() { return kGlobalFlags; }
@@ -86,7 +104,8 @@ Result<Kubeconfig> Session::LoadConfig() const { return LoadKubeconfig(kubeconfi
 
 Result<Connection> Session::GetConnection() {
   if (connection_) return *connection_;
-  TRY(const Kubeconfig config, LoadConfig());
+  const KubeconfigFiles files = kubeconfig_files();
+  TRY(const Kubeconfig config, LoadKubeconfig(files));
   ConnectionFlags flags{.context = arguments_.Text("context"),
                         .cluster = arguments_.Text("cluster"),
                         .user = arguments_.Text("user"),
@@ -100,7 +119,9 @@ Result<Connection> Session::GetConnection() {
   if (const Duration limit = arguments_.Span("request-timeout"); limit > Duration()) {
     flags.request_timeout = limit;
   }
-  TRY(connection_, ResolveConnection(config, flags));
+  auto resolved = ResolveConnection(config, flags);
+  if (!resolved.ok()) return NameMissingFiles(files, resolved.status());
+  connection_ = *std::move(resolved);
   return *connection_;
 }
 

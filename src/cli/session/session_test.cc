@@ -161,6 +161,24 @@ TEST_F(SessionTest, EndsWithACodeAndTheNextStep) {
   }
 }
 
+TEST_F(SessionTest, CausesOfTheMessageStandBelowItOnce) {
+  const Status status(Reason::kInvalid,
+                      "Machine \"x\" is invalid: [spec.a: is missing, spec.b: is bad]",
+                      {{.kind = CauseKind::kRequired, .field = "spec.a", .message = "is missing"},
+                       {.kind = CauseKind::kInvalid, .field = "spec.b", .message = "is bad"}});
+  EXPECT_EQ(FullMessage(status),
+            "Machine \"x\" is invalid:\n  spec.a: is missing\n  spec.b: is bad");
+}
+
+TEST_F(SessionTest, KubeconfigsThatAreNotThereAreNamed) {
+  program_.environment.variables["KUBECONFIG"] = "/nowhere/a:/nowhere/b";
+  const auto ended = Run({"ask"});
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.err,
+            "error: no server is known: $KUBECONFIG names /nowhere/a:/nowhere/b, which does not "
+            "exist\nnext: start a server with berth up, or set KUBECONFIG to its kubeconfig\n");
+}
+
 TEST_F(SessionTest, AMistypedCommandSuggestsTheNearest) {
   const auto ended = Run({"idel"});
   EXPECT_EQ(ended.code, static_cast<int>(ExitCode::kUsage));
