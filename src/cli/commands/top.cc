@@ -61,6 +61,18 @@ Quantity AmountAt(const Value& value, std::initializer_list<std::string_view> pa
   return parsed.ok() ? *parsed : Quantity();
 }
 
+// As it is if that is short: 512Mi. Else in a unit that can be read: 22.5Gi, not 23635524Ki.
+std::string Readable(const Quantity& amount) {
+  constexpr size_t kShort = 6;
+  constexpr std::array<std::string_view, 5> kUnits = {"Ki", "Mi", "Gi", "Ti", "Pi"};
+  std::string exact = amount.ToString();
+  double value = amount.ToDouble() / 1024;
+  if (exact.size() <= kShort || value < 1) return exact;
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.1f}{}", value, kUnits[unit]);
+}
+
 int64_t NumberAt(const Value& value, std::string_view key) {
   const Value* found = value.Find(key);
   return found != nullptr && found->is_int() ? found->as_int() : 0;
@@ -84,22 +96,21 @@ void AddShare(const Value& usage,
     return;
   }
   cells.push_back(fmt::format("{}/{}",
-                              AmountAt(usage, {"allocated", resource}).ToString(),
-                              AmountAt(usage, {"capacity", resource}).ToString()));
+                              Readable(AmountAt(usage, {"allocated", resource})),
+                              Readable(AmountAt(usage, {"capacity", resource}))));
   cells.push_back(fmt::format("{:.0f}%", share * 100));
-  if (is_wide) cells.push_back(AmountAt(usage, {"free", resource}).ToString());
+  if (is_wide) cells.push_back(Readable(AmountAt(usage, {"free", resource})));
 }
 
 // A figure that was measured; "-" if it was not.
 std::string UsedCell(const Value& usage, std::string_view what) {
   if (usage.Find("used") == nullptr) return std::string(kNothing);
-  const std::string_view text = usage.GetString({"used", what});
-  return text.empty() ? "0" : std::string(text);
+  return Readable(AmountAt(usage, {"used", what}));
 }
 
 std::string BytesCell(const Value& usage, std::string_view what) {
   const Value* used = usage.Find("used");
-  return used == nullptr ? std::string(kNothing) : std::to_string(NumberAt(*used, what));
+  return used == nullptr ? std::string(kNothing) : Readable(Quantity(NumberAt(*used, what)));
 }
 
 std::string HeartbeatCell(const Value& usage) {

@@ -91,14 +91,14 @@ TEST_F(TopTest, MachinesShowWhatTheyUse) {
   server().On(machines + "/new/usage", kUsage + R"(new","namespace":"shop"}})");
   server().On(machines + "/web/usage",
               kUsage + R"(web","namespace":"shop"},"pool":"beta","used":{"cpu":"2","memory":)"
-                       R"("512Mi"}})");
+                       R"("236460Ki","networkReceivedBytes":1234567}})");
   const auto ended = Run({"top", "machines", "-n", "shop", "--sort-by", "cpu"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out,
-            "NAME   POOL    STATE     CPU    MEMORY   DISK   RECEIVED   SENT\n"
-            "web    beta    Running   2      512Mi    0      0          0\n"
-            "db     alpha   Running   250m   1Gi      2Gi    7          9\n"
-            "new    -       -         -      -        -      -          -\n");
+            "NAME   POOL    STATE     CPU    MEMORY    DISK   RECEIVED   SENT\n"
+            "web    beta    Running   2      230.9Mi   0      1.2Mi      0\n"
+            "db     alpha   Running   250m   1Gi       2Gi    7          9\n"
+            "new    -       -         -      -         -      -          -\n");
 }
 
 TEST_F(TopTest, ProgramsGetTheWholeList) {
