@@ -34,16 +34,27 @@ void PendingReports::Waits(const std::string& uid) {
     if (entries_.size() >= kWaitingMax) return;
     found = entries_.emplace(uid, Entry{.reported = 0, .due = loop_.Now() + kFirstAfter}).first;
   }
-  Entry& entry = found->second;
-  if (entry.is_queued) return;
-  entry.is_queued = true;
-  due_.emplace_hint(due_.end(), entry.due, uid);
+  Queue(*found);
+}
+
+void PendingReports::Queue(Item& item) {
+  Entry& entry = item.second;
+  if (entry.queued != 0) return;
+  entry.queued = ++last_queued_;
+  due_.emplace_hint(due_.end(), std::pair(entry.due, entry.queued), &item);
   work_.Set();
 }
 
 void PendingReports::Forget(std::string_view uid) {
   const auto found = entries_.find(uid);
-  if (found != entries_.end()) entries_.erase(found);  // due_ skips what it does not find
+  if (found == entries_.end()) return;
+  Unqueue(found->second);
+  entries_.erase(found);
+}
+
+bool PendingReports::Unqueue(Entry& entry) {
+  const uint64_t number = std::exchange(entry.queued, 0);
+  return due_.erase({entry.due, number}) > 0;
 }
 
 rt::Task<Status> PendingReports::Run() {
@@ -53,7 +64,7 @@ rt::Task<Status> PendingReports::Run() {
       CO_TRY_STATUS(co_await work_.Wait());
       continue;
     }
-    const Time due = due_.begin()->first;
+    const Time due = due_.begin()->first.first;
     if (due > loop_.Now()) {
       // Everything new is due later than what waits already, or the same.
       CO_TRY_STATUS(co_await rt::Sleep(std::min(due - loop_.Now(), kFirstAfter)));
@@ -61,9 +72,11 @@ rt::Task<Status> PendingReports::Run() {
     }
     const Time begin = loop_.Now();
     std::vector<rt::Task<Status>> reports;
-    while (!due_.empty() && due_.begin()->first <= begin && reports.size() < kAtOnce) {
-      reports.push_back(ReportOrAgain(std::move(due_.begin()->second)));
+    while (!due_.empty() && due_.begin()->first.first <= begin && reports.size() < kAtOnce) {
+      Item& item = *due_.begin()->second;
       due_.erase(due_.begin());
+      item.second.queued = 0;
+      reports.push_back(ReportOrAgain(item.first));
     }
     for (const Status& ended : co_await rt::JoinAll(std::move(reports))) CO_TRY_STATUS(ended);
     CO_TRY_STATUS(co_await rt::Sleep((loop_.Now() - begin) * kRestPerWork));
@@ -79,14 +92,14 @@ rt::Task<Status> PendingReports::ReportOrAgain(std::string uid) {
 
 void PendingReports::Again(const std::string& uid) {
   const auto found = entries_.find(uid);
-  if (found == entries_.end() || std::exchange(found->second.is_queued, true)) return;
-  due_.emplace(loop_.Now() + kFailedAgainAfter, uid);
+  if (found == entries_.end() || found->second.queued != 0) return;
+  found->second.due = loop_.Now() + kFailedAgainAfter;
+  Queue(*found);
 }
 
 rt::Task<Status> PendingReports::Report(std::string uid) {
   auto found = entries_.find(uid);
   if (found == entries_.end()) co_return OkStatus();
-  found->second.is_queued = false;
   const std::optional<Pending> pending = explain_(uid);
   if (!pending) co_return OkStatus();
   const uint64_t reasons = HashOf(pending->reasons);
@@ -111,7 +124,9 @@ rt::Task<Status> PendingReports::Report(std::string uid) {
   found = entries_.find(uid);
   if (found == entries_.end()) co_return OkStatus();
   found->second.reported = reasons;
+  const bool waits_again = Unqueue(found->second);
   found->second.due = loop_.Now() + kAgainAfter;
+  if (waits_again) Queue(*found);
   co_return OkStatus();
 }
 

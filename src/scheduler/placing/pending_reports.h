@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "base/text_map.h"
@@ -67,10 +68,15 @@ class PendingReports {
   // One for every object that waits: small.
   struct Entry {
     uint64_t reported = 0;  // a hash of the set of reasons of the last report
-    Time due;
-    bool is_queued = false;
+    Time due;               // not before
+    uint64_t queued = 0;    // its number in due_; 0: it is not there
   };
+  using Item = TextMap<Entry>::value_type;
 
+  // When its time comes, it is reported on. No effect if that is so already.
+  void Queue(Item& item);
+  // Whether it was to be.
+  bool Unqueue(Entry& entry);
   rt::Task<Status> ReportOrAgain(std::string uid);
   rt::Task<Status> Report(std::string uid);
   void Again(const std::string& uid);
@@ -80,7 +86,9 @@ class PendingReports {
   client::EventRecorder& events_;
   const Explain explain_;
   TextMap<Entry> entries_;
-  std::multimap<Time, std::string> due_;
+  // What is to be reported on, by time and in the order of asking.
+  std::map<std::pair<Time, uint64_t>, Item*> due_;
+  uint64_t last_queued_ = 0;
   rt::Event work_;
 };
 

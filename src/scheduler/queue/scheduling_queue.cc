@@ -11,20 +11,19 @@ void SchedulingQueue::Add(const QueueEntry& entry) {
   auto [place, is_new] = entries_.try_emplace(entry.uid);
   Slot& slot = place->second;
   if (is_new) {
-    slot.entry = entry;
+    slot.uid = &place->first;
     slot.sequence = ++last_sequence_;
-    Activate(slot);
-    return;
+  } else {
+    TakeOut(slot);
   }
   slot.failures = 0;
-  if (slot.place == Place::kInWork) {
-    slot.entry = entry;
+  slot.tenant = entry.tenant;
+  slot.priority = entry.priority;
+  if (!is_new && slot.place == Place::kInWork) {
     slot.again = true;
-    return;
+  } else {
+    Activate(slot);
   }
-  TakeOut(slot);
-  slot.entry = entry;
-  Activate(slot);
 }
 
 void SchedulingQueue::Remove(std::string_view uid) {
@@ -38,12 +37,11 @@ std::optional<std::string> SchedulingQueue::Pop() {
   if (levels_.empty()) return std::nullopt;
   Level& level = levels_.begin()->second;
   const std::string tenant = level.turn.front();
-  const std::string uid = level.tenants.find(tenant)->second.begin()->second;
-  Slot& slot = entries_.find(uid)->second;
+  Slot& slot = *level.tenants.find(tenant)->second.begin()->second;
   level.turn.splice(level.turn.end(), level.turn, level.turn.begin());
   LeaveLevel(slot);
   slot.place = Place::kInWork;
-  return uid;
+  return *slot.uid;
 }
 
 void SchedulingQueue::Done(std::string_view uid) {
@@ -69,7 +67,7 @@ void SchedulingQueue::Pause(std::string_view uid, Time until) {
   if (slot->again) return Activate(*slot);
   slot->place = Place::kBackoff;
   slot->due = until;
-  due_.emplace(slot->due, slot->entry.uid);
+  due_.emplace(DueKeyOf(*slot), slot);
 }
 
 void SchedulingQueue::Park(std::string_view uid, WaitGroup group, Time recheck) {
@@ -79,9 +77,8 @@ void SchedulingQueue::Park(std::string_view uid, WaitGroup group, Time recheck) 
   slot->place = Place::kParked;
   slot->due = recheck;
   slot->group = group;
-  due_.emplace(slot->due, slot->entry.uid);
-  parked_[group].emplace(ParkedKey(-int64_t{slot->entry.priority}, slot->sequence),
-                         slot->entry.uid);
+  due_.emplace(DueKeyOf(*slot), slot);
+  parked_[group].emplace(ParkedKeyOf(*slot), slot);
   ++group_sizes_[group];
 }
 
@@ -90,7 +87,7 @@ size_t SchedulingQueue::Wake(WaitGroup group, size_t count) {
   while (woken < count) {
     const auto waiting = parked_.find(group);
     if (waiting == parked_.end()) break;
-    Slot& slot = entries_.find(waiting->second.begin()->second)->second;
+    Slot& slot = *waiting->second.begin()->second;
     TakeOut(slot);
     Activate(slot);
     ++woken;
@@ -99,13 +96,13 @@ size_t SchedulingQueue::Wake(WaitGroup group, size_t count) {
 }
 
 std::optional<Time> SchedulingQueue::Advance(Time now) {
-  while (!due_.empty() && due_.begin()->first <= now) {
-    Slot& slot = entries_.find(due_.begin()->second)->second;
+  while (!due_.empty() && due_.begin()->first.first <= now) {
+    Slot& slot = *due_.begin()->second;
     TakeOut(slot);
     Activate(slot);
   }
   if (due_.empty()) return std::nullopt;
-  return due_.begin()->first;
+  return due_.begin()->first.first;
 }
 
 std::optional<SchedulingQueue::Place> SchedulingQueue::Find(std::string_view uid) const {
@@ -117,10 +114,10 @@ std::optional<SchedulingQueue::Place> SchedulingQueue::Find(std::string_view uid
 void SchedulingQueue::Activate(Slot& slot) {
   slot.again = false;
   slot.place = Place::kActive;
-  Level& level = levels_[slot.entry.priority];
-  auto& waiting = level.tenants[slot.entry.tenant];
-  if (waiting.empty()) level.turn.push_back(slot.entry.tenant);
-  waiting.emplace(slot.sequence, slot.entry.uid);
+  Level& level = levels_[slot.priority];
+  auto& waiting = level.tenants[slot.tenant];
+  if (waiting.empty()) level.turn.push_back(slot.tenant);
+  waiting.emplace(slot.sequence, &slot);
   ++active_;
 }
 
@@ -131,26 +128,26 @@ void SchedulingQueue::TakeOut(Slot& slot) {
     case Place::kInWork: return;
     case Place::kParked: {
       const auto group = parked_.find(slot.group);
-      CHECK(group != parked_.end()) << slot.entry.uid;
-      group->second.erase(ParkedKey(-int64_t{slot.entry.priority}, slot.sequence));
+      CHECK(group != parked_.end()) << *slot.uid;
+      group->second.erase(ParkedKeyOf(slot));
       if (--group_sizes_[slot.group] == 0) {
         group_sizes_.erase(slot.group);
         parked_.erase(group);
       }
       [[fallthrough]];
     }
-    case Place::kBackoff: due_.erase({slot.due, slot.entry.uid}); return;
+    case Place::kBackoff: due_.erase(DueKeyOf(slot)); return;
   }
 }
 
 void SchedulingQueue::LeaveLevel(const Slot& slot) {
-  const auto level = levels_.find(slot.entry.priority);
-  CHECK(level != levels_.end()) << slot.entry.uid;
-  const auto tenant = level->second.tenants.find(slot.entry.tenant);
+  const auto level = levels_.find(slot.priority);
+  CHECK(level != levels_.end()) << *slot.uid;
+  const auto tenant = level->second.tenants.find(slot.tenant);
   tenant->second.erase(slot.sequence);
   --active_;
   if (!tenant->second.empty()) return;
-  level->second.turn.remove(slot.entry.tenant);
+  level->second.turn.remove(slot.tenant);
   level->second.tenants.erase(tenant);
   if (level->second.tenants.empty()) levels_.erase(level);
 }

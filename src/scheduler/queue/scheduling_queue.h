@@ -19,7 +19,6 @@
 #include <list>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,8 +80,11 @@ class SchedulingQueue {
   size_t active() const { return active_; }
 
  private:
+  // One for every object that waits: small. What orders them refers to them.
   struct Slot {
-    QueueEntry entry;
+    const std::string* uid = nullptr;  // its key in entries_
+    std::string tenant;
+    int32_t priority = 0;
     uint64_t sequence = 0;  // of its first Add: its age
     Place place = Place::kActive;
     bool again = false;  // added while in work
@@ -92,11 +94,17 @@ class SchedulingQueue {
   };
   // Those of one priority: who has something waiting, in turn.
   struct Level {
-    std::map<std::string, std::map<uint64_t, std::string>> tenants;  // sequence -> uid
-    std::list<std::string> turn;                                     // tenants, the next one first
+    std::map<std::string, std::map<uint64_t, Slot*>> tenants;  // by sequence
+    std::list<std::string> turn;                               // tenants, the next one first
   };
   // The more important first, then the older.
   using ParkedKey = std::pair<int64_t, uint64_t>;
+  static ParkedKey ParkedKeyOf(const Slot& slot) {
+    return {-int64_t{slot.priority}, slot.sequence};
+  }
+  // The sooner first, then the older.
+  using DueKey = std::pair<Time, uint64_t>;
+  static DueKey DueKeyOf(const Slot& slot) { return {slot.due, slot.sequence}; }
 
   void Activate(Slot& slot);
   void TakeOut(Slot& slot);
@@ -106,9 +114,9 @@ class SchedulingQueue {
   const QueueOptions options_;
   TextMap<Slot> entries_;
   std::map<int32_t, Level, std::greater<>> levels_;
-  std::map<WaitGroup, std::map<ParkedKey, std::string>> parked_;
+  std::map<WaitGroup, std::map<ParkedKey, Slot*>> parked_;
   std::map<WaitGroup, size_t> group_sizes_;
-  std::set<std::pair<Time, std::string>> due_;
+  std::map<DueKey, Slot*> due_;
   uint64_t last_sequence_ = 0;
   size_t active_ = 0;
 };
