@@ -68,6 +68,19 @@ constexpr std::array kFlags = {
 };
 constexpr std::span kWithHosts = std::span(kFlags).first<4>();
 constexpr std::span kWithoutHosts = std::span(kFlags).first<3>();
+constexpr std::array kApiFlags = {
+    kFlags[0],
+    kFlags[1],
+    kFlags[2],
+    Flag{.name = "etcd",
+         .kind = FlagKind::kNumber,
+         .value_name = "N",
+         .help =
+             "Creates, lists and watches with the store in a private etcd of N members; 0: in the "
+             "server.",
+         .fallback = "0"},
+};
+constexpr int64_t kMembersMax = 7;
 constexpr std::array kAbuseFlags = {
     kFlags[0],
     kFlags[1],
@@ -172,6 +185,12 @@ Status RunApi(Session& session, const Arguments& arguments) {
   TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
   ApiBenchOptions options;
   options.dir = folder.path();
+  const int64_t members = arguments.Number("etcd");
+  if (members < 0 || members > kMembersMax) {
+    return BadRequest("--etcd " + std::to_string(members) + ": expected 0 to " +
+                      std::to_string(kMembersMax));
+  }
+  options.etcd_members = static_cast<int>(members);
   if (arguments.Switch("quick")) {
     options.duration = Duration::Seconds(4);
     options.starts = 3;
@@ -324,8 +343,9 @@ cli::Command BenchCommand() {
           .name = "api",
           .summary = "The whole server over TLS: creates, lists, watches, starts, memory",
           .details = "Starts servers of its own in a folder below --dir; yours is not touched.",
-          .examples = "berth bench api --quick\nberth bench api -o json --dir /mnt/nvme",
-          .flags = kWithoutHosts,
+          .examples = "berth bench api --quick\nberth bench api -o json --dir /mnt/nvme\n"
+                      "berth bench api --quick --etcd 3",
+          .flags = kApiFlags,
           .run = &RunApi},
       cli::Command{
           .name = "boot",

@@ -2,10 +2,12 @@
 #include "app/bench/api_bench.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "app/bench/machine_template.h"
@@ -15,6 +17,7 @@
 #include "rt/scope.h"
 #include "rt/sleep.h"
 #include "store/bench/fsync_probe.h"
+#include "store/etcd/testing/etcd_process.h"
 
 namespace berth::app {
 namespace {
@@ -22,6 +25,7 @@ namespace {
 constexpr size_t kListObjects = 10'000;
 constexpr size_t kManyObjects = 100'000;
 constexpr int kLists = 9;
+constexpr char kEtcd[] = "/usr/bin/etcd";
 constexpr std::string_view kGroup = "/apis/compute.ironcore.dev/v1alpha1/namespaces/";
 
 std::string MachinesPath(std::string_view namespace_) {
@@ -34,6 +38,7 @@ struct Run {
   const ApiBenchOptions& options;
   const MachineTemplate& machine;
   double fsync_per_s = 0;
+  std::vector<std::string> etcd = {};  // endpoints; none: the store is embedded
   std::vector<Figure> figures;
 
   void Add(std::string metric,
@@ -41,6 +46,10 @@ struct Run {
            std::string unit,
            std::map<std::string, std::string> params = {}) {
     params["fsync_per_s"] = fmt::format("{:.0f}", fsync_per_s);
+    if (!etcd.empty()) {
+      metric.insert(0, "etcd_");
+      params["members"] = std::to_string(etcd.size());
+    }
     figures.push_back({.metric = std::move(metric),
                        .value = value,
                        .unit = std::move(unit),
@@ -257,20 +266,27 @@ rt::Task<Status> MeasureMany(Run& run) {
   co_return OkStatus();
 }
 
+rt::Task<Status> MeasureLoad(Run& run) {
+  std::vector<std::string> more;
+  if (!run.etcd.empty()) more = {"--store", "etcd://" + Join(run.etcd, ",")};
+  CO_TRY(const auto server,
+         co_await ServerProcess::Start(run.loop, run.Folder("load"), 0, std::move(more)));
+  CO_TRY(const auto client, server->NewClient(static_cast<size_t>(run.options.clients)));
+  run.options.progress("creating machines");
+  CO_TRY_STATUS(co_await MeasureCreates(run, *client));
+  run.options.progress("listing 10,000 machines");
+  CO_TRY_STATUS(co_await MeasureList(run, *client));
+  run.options.progress("delivering events to watchers");
+  CO_TRY_STATUS(co_await MeasureWatch(run, *server, *client));
+  co_return server->Stop();
+}
+
+// Starts and memory with an etcd would be measured with its state: they are the server's own.
 rt::Task<Status> MeasureAll(Run& run) {
+  if (!run.etcd.empty()) co_return co_await MeasureLoad(run);
   run.options.progress("starting and stopping empty servers");
   CO_TRY_STATUS(co_await MeasureStarts(run));
-  {
-    CO_TRY(const auto server, co_await ServerProcess::Start(run.loop, run.Folder("load")));
-    CO_TRY(const auto client, server->NewClient(static_cast<size_t>(run.options.clients)));
-    run.options.progress("creating machines");
-    CO_TRY_STATUS(co_await MeasureCreates(run, *client));
-    run.options.progress("listing 10,000 machines");
-    CO_TRY_STATUS(co_await MeasureList(run, *client));
-    run.options.progress("delivering events to watchers");
-    CO_TRY_STATUS(co_await MeasureWatch(run, *server, *client));
-    CO_TRY_STATUS(server->Stop());
-  }
+  CO_TRY_STATUS(co_await MeasureLoad(run));
   run.options.progress("starting with 100,000 machines");
   co_return co_await MeasureMany(run);
 }
@@ -285,6 +301,16 @@ Result<std::vector<Figure>> RunApiBench(const ApiBenchOptions& options) {
   Run run{
       .loop = loop, .options = options, .machine = machine, .fsync_per_s = fsyncs, .figures = {}};
   run.Add("fsync_per_s", fsyncs, "1/s");
+  std::optional<store::EtcdProcesses> etcd;
+  if (options.etcd_members > 0) {
+    if (::access(kEtcd, X_OK) != 0) {
+      return NotFound(std::string(kEtcd) + " is missing: install Debian's etcd-server");
+    }
+    options.progress("an etcd starts");
+    etcd.emplace(
+        store::EtcdProcesses::Options{.members = options.etcd_members, .dir = options.dir});
+    run.etcd = etcd->endpoints();
+  }
   TRY_STATUS(rt::RunTask(loop, MeasureAll(run)));
   return std::move(run.figures);
 }

@@ -69,7 +69,9 @@ pid_t Spawn(const std::vector<std::string>& arguments, const std::string& output
 
 EtcdProcesses::EtcdProcesses(Options options) : options_(std::move(options)) {
   CHECK(::access(kEtcd, X_OK) == 0) << kEtcd << " is missing: install Debian's etcd-server";
-  std::string name = std::filesystem::temp_directory_path() / "berth-etcd-XXXXXX";
+  const std::filesystem::path parent = options_.dir.empty() ? std::filesystem::temp_directory_path()
+                                                            : std::filesystem::path(options_.dir);
+  std::string name = parent / "berth-etcd-XXXXXX";
   CHECK(::mkdtemp(name.data()) != nullptr);
   folder_ = name;
   for (int i = 0; i < options_.members; ++i) {

@@ -19,6 +19,7 @@ class EtcdProcesses {
     int members = 1;
     std::vector<std::string> arguments;  // further ones of every member
     std::string scheme = "http";         // of clients
+    std::string dir;                     // where its folder is made; "": where temporary files are
   };
 
   EtcdProcesses() : EtcdProcesses(Options()) {}
