@@ -12,6 +12,9 @@ namespace {
 
 // 16 values of 1 MiB are 16 MiB at most.
 constexpr size_t kResealPage = 16;
+// The first one seals what there was, the second what was under way with the key of before. More
+// find only what other servers write.
+constexpr int kResealPasses = 3;
 
 }  // namespace
 
@@ -153,14 +156,14 @@ rt::Task<Result<Resealed>> ResealAll(store::Store& inner,
                                      std::shared_ptr<KeyFile> keys,
                                      SealedKeys sealed) {
   Resealed total;
-  while (true) {
+  for (int left = kResealPasses;; --left) {
     Resealed pass;
     for (const std::string& prefix : sealed.prefixes) {
       CO_TRY_STATUS(co_await ResealPrefix(&inner, keys, prefix, &pass));
     }
     total.values = pass.values;
-    if (pass.changed == 0) co_return total;
     total.changed += pass.changed;
+    if (pass.changed == 0 || left == 1) co_return total;
   }
 }
 

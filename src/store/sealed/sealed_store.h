@@ -54,7 +54,8 @@ struct Resealed {
 };
 // Seals everything with the first key that is not, a page and a commit per value at a time, while
 // others read and write. Safe to break off and to begin anew. `inner` is the store behind the
-// SealedStore.
+// SealedStore. What another server goes on sealing with an older key is not waited for: it is that
+// server's to do, when it has the same first key.
 rt::Task<Result<Resealed>> ResealAll(store::Store& inner,
                                      std::shared_ptr<KeyFile> keys,
                                      SealedKeys sealed);

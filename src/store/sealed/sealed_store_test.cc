@@ -196,6 +196,48 @@ rt::Task<Status> ResealSome(Store* inner, std::shared_ptr<KeyFile> keys) {
   co_return resealed.status();
 }
 
+rt::Task<Status> WriteUntil(Store* store, const bool* ended, int writes_max, int* writes) {
+  for (; !*ended && *writes < writes_max; ++*writes) {
+    CO_TRY_STATUS(co_await WriteOn(store, 1));
+    CO_TRY_STATUS(co_await rt::Yield());
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> ResealAndSay(Store* inner, std::shared_ptr<KeyFile> keys, bool* ended) {
+  const Status status = co_await ResealSome(inner, std::move(keys));
+  *ended = true;
+  co_return status;
+}
+
+// It has the new key, and does not use it yet.
+TEST_F(SealedStoreTest, AChangeOfKeysDoesNotWaitForAnotherServerThatWritesWithTheOldOne) {
+  const std::shared_ptr<KeyFile> others = OpenKeys(folder_);
+  SealedStore other(*inner_, others, kSecrets);
+  for (int i = 0; i < 40; ++i) Put(store_, "/secrets/" + std::to_string(i), "first");
+  ASSERT_TRUE(KeyFile::Add(folder_.file(), KeyFile::Place::kFirst).ok());
+  ASSERT_TRUE(keys_->Reload().ok());
+  bool ended = false;
+  int writes = 0;
+  constexpr int kWritesMax = 5'000;
+  std::vector<rt::Task<Status>> tasks;
+  tasks.push_back(WriteUntil(&other, &ended, kWritesMax, &writes));
+  tasks.push_back(ResealAndSay(inner_.get(), keys_, &ended));
+  for (const Status& status : rt::RunTask(loop_, rt::JoinAll(std::move(tasks)))) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_LT(writes, kWritesMax);
+  for (int i = 1; i < 40; ++i) {
+    EXPECT_EQ(SealedWith(Get(*inner_, "/secrets/" + std::to_string(i)).value()),
+              keys_->ring().first().id);
+  }
+  // The other one follows.
+  ASSERT_TRUE(others->Reload().ok());
+  ASSERT_TRUE(rt::RunTask(loop_, ResealSome(inner_.get(), others)).ok());
+  EXPECT_EQ(SealedWith(Get(*inner_, "/secrets/0").value()), keys_->ring().first().id);
+  EXPECT_EQ(Get(store_, "/secrets/0").value(), "later 0");
+}
+
 TEST_F(SealedStoreTest, AChangeOfKeysThatIsBrokenOffUnderWritesLosesNothing) {
   for (int i = 0; i < 40; ++i) Put(store_, "/secrets/" + std::to_string(i), "first");
   for (int round = 0; round < 5; ++round) {
