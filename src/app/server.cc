@@ -82,6 +82,7 @@ constexpr Duration kLeaveLimit = Duration::Seconds(2);
 constexpr Duration kPeerLifetime = Duration::Hours(24);
 constexpr Duration kPeerConnectLimit = Duration::Seconds(5);
 constexpr size_t kPeerConnectionsMax = 1024;
+constexpr std::string_view kPeerUser = "system:berth:server:";
 
 bool IsWildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
@@ -163,6 +164,7 @@ struct Server::Parts {
   rt::Task<Status> LoadAuthority();
   Status IssueOwnCertificate();
   void StartAuthorityKeeper();
+  std::vector<OldUser> SeenWith(const std::string& name) const;
   Status OnAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
   std::vector<std::string> Gateways() const;
@@ -209,7 +211,7 @@ std::string Server::Parts::PeerUrl() const {
 
 // As one of the servers, which may ask in the name of others as every administrator may.
 Result<std::unique_ptr<net::HttpClient>> Server::Parts::ConnectPeer(const std::string& peer) {
-  const pki::ClientSubject subject{.user = "system:berth:server:" + store->id(),
+  const pki::ClientSubject subject{.user = std::string(kPeerUser) + store->id(),
                                    .groups = {std::string(apiserver::kMastersGroup)},
                                    .lifetime = kPeerLifetime};
   TRY(const pki::Credentials own, authority->IssueClient(subject, loop.WallNow()));
@@ -286,8 +288,21 @@ void Server::Parts::StartAuthorityKeeper() {
                             .client = *client,
                             .authority = *authority,
                             .shared = is_shared() ? &store->handle() : nullptr,
+                            .id = store->id(),
+                            .seen = [this](const std::string& name) { return SeenWith(name); },
                             .on_change = [this] { return OnAuthority(); }});
   scope.Spawn("server.authority", authority_keeper->Run());
+}
+
+// People and programs, not the servers themselves.
+std::vector<OldUser> Server::Parts::SeenWith(const std::string& name) const {
+  std::vector<OldUser> users;
+  for (apiserver::SeenUser& seen : authenticator.SeenUsers(name, loop.WallNow())) {
+    if (seen.user.starts_with(kPeerUser)) continue;
+    users.push_back(
+        {.user = std::move(seen.user), .last_seen = seen.last_seen, .until = seen.until});
+  }
+  return users;
 }
 
 // Connections from now on see it; those that are open stay, as long as who opened them is trusted.

@@ -129,6 +129,9 @@ class Rotation(berth_fixture.ServerTestCase):
         person = client_of(self.server, old, trusted=newer)
         self.assertEqual(person.post(REVIEW, {}).status, 201)
         self.assertIn('berth ca retire', self.ca('status').stdout)
+        # Whoever was seen with what would stop working is told.
+        berth_fixture.eventually(DEADLINE_S, lambda: 'still old    user berth-admin, last seen' in self.ca('status').stdout,
+                                 'that the person is listed')
         self.assertIn('is of authority', self.ca('retire', kubeconfig=self.widened(old, newer), check=False).stderr)
 
         # The end of the old one, on open connections too.
@@ -137,6 +140,7 @@ class Rotation(berth_fixture.ServerTestCase):
         self.assertTrue(is_refused(person))
         self.assertEqual(client_of(self.server, newer).post(REVIEW, {}).status, 201)
         self.assertEqual(self.ca('bundle').stdout.count('BEGIN CERTIFICATE'), 1)
+        berth_fixture.eventually(DEADLINE_S, lambda: 'still old' not in self.ca('status').stdout, 'that nobody is left')
         self.assertEqual(os.stat(os.path.join(self.server.data_dir, 'pki', 'ca.pem')).st_mode & 0o777, 0o600)
 
         # Once more, while a host is away from the beginning to the end.

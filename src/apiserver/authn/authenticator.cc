@@ -88,7 +88,7 @@ Result<Identity> Authenticator::Authenticate(const net::Peer& peer,
   return Refuse(peer, now);
 }
 
-const Authenticator::KnownCertificate* Authenticator::Know(const std::string& der) {
+Authenticator::KnownCertificate* Authenticator::Know(const std::string& der) {
   auto found = certificates_.find(der);
   if (found == certificates_.end()) {
     auto parsed = pki::ParseClientCertificate(der);
@@ -115,10 +115,27 @@ bool Authenticator::IsVoid(const KnownCertificate& certificate) const {
 }
 
 const Identity* Authenticator::FromCertificate(const std::string& der, WallTime now) {
-  const KnownCertificate* known = Know(der);
+  KnownCertificate* known = Know(der);
   // The handshake has checked the times, but a connection may outlive its certificate.
   if (known == nullptr || now < known->not_before || now > known->not_after) return nullptr;
-  return IsVoid(*known) ? nullptr : &known->identity;
+  if (IsVoid(*known)) return nullptr;
+  known->last_seen = now;
+  return &known->identity;
+}
+
+std::vector<SeenUser> Authenticator::SeenUsers(std::string_view authority, WallTime now) const {
+  std::map<std::string, SeenUser> users;
+  for (const auto& [der, known] : certificates_) {
+    const bool is_good = known.issuer == authority && now <= known.not_after && !IsVoid(known);
+    if (!is_good || known.last_seen == WallTime()) continue;
+    SeenUser& seen = users[known.identity.user];
+    seen.user = known.identity.user;
+    seen.last_seen = std::max(seen.last_seen, known.last_seen);
+    seen.until = std::max(seen.until, known.not_after);
+  }
+  std::vector<SeenUser> out;
+  for (auto& [user, seen] : users) out.push_back(std::move(seen));
+  return out;
 }
 
 const Authenticator::KnownToken* Authenticator::FindToken(std::string_view text) const {

@@ -38,6 +38,13 @@ inline constexpr std::string_view kMastersGroup = "system:masters";
 // Paths that answer without credentials: health and version.
 bool IsPublicPath(std::string_view path);
 
+// A user by a certificate.
+struct SeenUser {
+  std::string user;
+  WallTime last_seen;
+  WallTime until;  // the certificate is good
+};
+
 class Authenticator {
  public:
   explicit Authenticator(metrics::Registry& metrics);
@@ -65,6 +72,9 @@ class Authenticator {
   // Certificates that none of these has signed are refused from now on, on open connections too.
   // The handshake has verified the signature; this is about authorities that were retired since.
   void SetAuthorities(std::vector<std::string> names);
+  // Who has shown a certificate that this authority signed and that is still good, of those that
+  // are remembered: at most a thousand, since the start.
+  std::vector<SeenUser> SeenUsers(std::string_view authority, WallTime now) const;
   size_t token_count() const { return tokens_.size(); }
 
  private:
@@ -74,6 +84,7 @@ class Authenticator {
     WallTime not_after;
     std::string serial;
     std::string issuer;
+    WallTime last_seen;
   };
   struct KnownToken {
     std::string hash;  // 32 bytes
@@ -85,7 +96,7 @@ class Authenticator {
   // Whether credentials that were good once still are, but for their times.
   bool StillKnows(const std::string& der, std::string_view authorization);
   void LookAtHolds();
-  const KnownCertificate* Know(const std::string& der);
+  KnownCertificate* Know(const std::string& der);
   bool IsVoid(const KnownCertificate& certificate) const;
   const KnownToken* FindToken(std::string_view text) const;
   const Identity* FromCertificate(const std::string& der, WallTime now);

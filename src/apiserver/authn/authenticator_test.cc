@@ -294,5 +294,29 @@ TEST(FailureLimiter, SurvivesAClockThatJumpsBack) {
   EXPECT_TRUE(limiter.Count("a:2", kNow - Duration::Hours(1)));
 }
 
+TEST_F(AuthenticatorTest, RemembersWhoHasShownACertificateOfAnAuthority) {
+  const auto ann = Client({.user = "ann"});
+  const auto bob = Client({.user = "bob"});
+  const auto certificate = pki::ParseCertificate(ann.certificate_der);
+  ASSERT_TRUE(certificate.ok()) << certificate.status();
+  EXPECT_TRUE(authenticator_.SeenUsers(certificate->issuer, kNow).empty());
+  ASSERT_TRUE(authenticator_.Authenticate(ann, "", "/api", kNow).ok());
+  ASSERT_TRUE(authenticator_.Authenticate(bob, "", "/api", kNow).ok());
+  const WallTime later = kNow + Duration::Minutes(5);
+  ASSERT_TRUE(authenticator_.Authenticate(ann, "", "/api", later).ok());
+  const auto seen = authenticator_.SeenUsers(certificate->issuer, later);
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].user, "ann");
+  EXPECT_EQ(seen[0].last_seen, later);
+  EXPECT_EQ(seen[0].until, certificate->not_after);
+  EXPECT_EQ(seen[1].last_seen, kNow);
+  EXPECT_TRUE(authenticator_.SeenUsers("another", later).empty());
+  authenticator_.SetRevokedUsers(RevokedUsers({{"user.bob", FormatRfc3339(later)}}));
+  EXPECT_EQ(authenticator_.SeenUsers(certificate->issuer, later).size(), 1U);
+  EXPECT_TRUE(
+      authenticator_.SeenUsers(certificate->issuer, certificate->not_after + Duration::Hours(1))
+          .empty());
+}
+
 }  // namespace
 }  // namespace berth::apiserver

@@ -24,6 +24,8 @@ constexpr Duration kSettle = Duration::Seconds(5);
 constexpr Duration kHoldersPause = Duration::Seconds(1);
 constexpr int64_t kHoldersShare = 50;
 constexpr size_t kPage = 500;
+// How often the record says anew when somebody was last seen.
+constexpr Duration kSeenPause = Duration::Minutes(5);
 
 // Entries that Describe may write, and takes away.
 constexpr std::string_view kOurs[] = {kBundleEntry,
@@ -62,6 +64,7 @@ rt::Task<Status> AuthorityKeeper::Run() {
 
 rt::Task<Status> AuthorityKeeper::Look() {
   if (deps_.shared != nullptr) CO_TRY_STATUS(co_await Follow());
+  CO_TRY_STATUS(co_await TellSeen());
   if (!connected_) co_return OkStatus();
   CO_TRY(const std::optional<RecordEntries> entries,
          co_await client::ReadRecord(deps_.client, std::string(kAuthorityRecord)));
@@ -148,6 +151,31 @@ rt::Task<Status> AuthorityKeeper::FindOldHolders() {
   co_return OkStatus();
 }
 
+// Every server tells of its own. The times are those of the last telling.
+rt::Task<Status> AuthorityKeeper::TellSeen() {
+  const std::string retiring = RetiringName(deps_.authority);
+  if (!deps_.seen) co_return OkStatus();
+  std::vector<OldUser> users;
+  if (!retiring.empty()) users = deps_.seen(retiring);
+  std::vector<std::string> names;
+  for (const OldUser& user : users) names.push_back(user.user);
+  std::ranges::sort(names);
+  const bool is_old = !names.empty() && deps_.loop.Now() - seen_at_ > kSeenPause;
+  if (names == seen_ && !is_old) co_return OkStatus();
+  const std::string entry = std::string(kSeenPrefix) + deps_.id;
+  const std::string text = ShowUsers(std::move(users));
+  const std::function<bool(RecordEntries&)> edit = [&entry, &text](RecordEntries& entries) {
+    const RecordEntries before = entries;
+    entries.erase(entry);
+    if (!text.empty()) entries[entry] = text;
+    return entries != before;
+  };
+  CO_TRY_STATUS(co_await client::EditRecord(deps_.client, std::string(kAuthorityRecord), edit));
+  seen_ = std::move(names);
+  seen_at_ = deps_.loop.Now();
+  co_return OkStatus();
+}
+
 rt::Task<Status> AuthorityKeeper::Publish(std::string id, std::string answer) {
   RecordEntries ours = Describe(deps_.authority, old_holders_, deps_.loop.WallNow());
   if (!answer.empty()) {
@@ -159,6 +187,11 @@ rt::Task<Status> AuthorityKeeper::Publish(std::string id, std::string answer) {
   const std::function<bool(RecordEntries&)> edit = [&ours](RecordEntries& entries) {
     const RecordEntries before = entries;
     for (const std::string_view name : kOurs) entries.erase(std::string(name));
+    // Of servers that are gone, too.
+    if (!ours.contains(std::string(kRetiringEntry))) {
+      std::erase_if(entries,
+                    [](const auto& entry) { return entry.first.starts_with(kSeenPrefix); });
+    }
     for (const auto& [name, value] : ours) entries[name] = value;
     return entries != before;
   };

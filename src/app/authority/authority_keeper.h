@@ -31,6 +31,9 @@ class AuthorityKeeper {
     client::Client& client;
     pki::CertificateAuthority& authority;
     store::Store* shared;  // of several servers; null if this server is the only one
+    std::string id;        // of this server, among several
+    // Who has shown this server a good certificate of that authority; may be empty.
+    std::function<std::vector<OldUser>(const std::string& authority)> seen;
     // The authority is another one than before: what follows from it is to be made anew.
     std::function<Status()> on_change;
   };
@@ -51,6 +54,7 @@ class AuthorityKeeper {
   rt::Task<Status> Take(std::string text);
   rt::Task<Status> Publish(std::string id, std::string answer);
   rt::Task<Status> FindOldHolders();
+  rt::Task<Status> TellSeen();
 
   const Deps deps_;
   std::function<std::vector<client::HeldCertificate>()> connected_;
@@ -58,6 +62,8 @@ class AuthorityKeeper {
   Time holders_at_;  // they are looked for again
   bool holders_known_ = false;
   client::RecordEntries published_;
+  std::vector<std::string> seen_;  // users that the record names
+  Time seen_at_;
 };
 
 }  // namespace berth::app

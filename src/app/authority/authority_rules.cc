@@ -157,6 +157,31 @@ AuthorityStep NextStep(const pki::CertificateAuthority& authority,
   return {.text = text.ok() ? std::optional(*text) : std::nullopt, .answer = ""};
 }
 
+std::string ShowUsers(std::vector<OldUser> users) {
+  std::ranges::sort(users, [](const OldUser& a, const OldUser& b) {
+    return a.last_seen != b.last_seen ? a.last_seen > b.last_seen : a.user < b.user;
+  });
+  std::vector<std::string> words;
+  for (const OldUser& old : users) {
+    if (words.size() == kShownMax) {
+      words.push_back(fmt::format("and {} more", users.size() - kShownMax));
+      break;
+    }
+    std::string user = Printable(old.user);
+    std::ranges::replace(user, ';', ',');
+    words.push_back(fmt::format("{}, last seen {}, until {}",
+                                user,
+                                FormatRfc3339(old.last_seen),
+                                FormatRfc3339(old.until)));
+  }
+  return Join(words, "; ");
+}
+
+std::string RetiringName(const pki::CertificateAuthority& authority) {
+  if (authority.rotation() != nullptr) return authority.names()[0];
+  return authority.is_switched() ? authority.names()[1] : "";
+}
+
 RecordEntries Describe(const pki::CertificateAuthority& authority,
                        const std::vector<HeldCertificate>& old_holders,
                        WallTime now) {

@@ -31,6 +31,8 @@ inline constexpr std::string_view kSigningEntry = "signing";
 inline constexpr std::string_view kRetiringEntry = "retiring";
 inline constexpr std::string_view kSwitchAfterEntry = "switchAfter";
 inline constexpr std::string_view kWaitingEntry = "waiting";
+// "seen.<server>": who has shown that server a good certificate of the authority that retires.
+inline constexpr std::string_view kSeenPrefix = "seen.";
 
 inline constexpr std::string_view kPhaseSteady = "Steady";
 inline constexpr std::string_view kPhaseLearning = "Learning";  // of the next one
@@ -67,6 +69,18 @@ AuthorityStep NextStep(const pki::CertificateAuthority& authority,
                        const std::vector<client::HeldCertificate>& old_holders,
                        Duration settle,
                        WallTime now);
+
+// A person, or a program, with a certificate of the authority that retires.
+struct OldUser {
+  std::string user;
+  WallTime last_seen;
+  WallTime until;  // the certificate is good
+};
+// "jane, last seen T, until T; ...", those who came last first, not more than a record can bear.
+std::string ShowUsers(std::vector<OldUser> users);
+
+// The authority that retires; "" if none does.
+std::string RetiringName(const pki::CertificateAuthority& authority);
 
 // What the record says of the authority, without requests and answers.
 client::RecordEntries Describe(const pki::CertificateAuthority& authority,

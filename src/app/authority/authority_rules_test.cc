@@ -154,6 +154,27 @@ TEST_F(AuthorityRules, RequestsAreReadOnceAndBadOnesSayWhatIsWrong) {
   }
 }
 
+TEST_F(AuthorityRules, PeopleAreShownAsTheyWereSeen) {
+  EXPECT_EQ(RetiringName(*authority_), "");
+  EXPECT_EQ(ShowUsers({}), "");
+  const auto user = [](const std::string& name, int64_t hours) {
+    return OldUser{.user = name,
+                   .last_seen = kNow - Duration::Hours(hours),
+                   .until = kNow + Duration::Hours(1)};
+  };
+  EXPECT_EQ(ShowUsers({user("joe", 2), user("a;b", 1)}),
+            "a,b, last seen 2026-08-22T09:00:00Z, until 2026-08-22T11:00:00Z; "
+            "joe, last seen 2026-08-22T08:00:00Z, until 2026-08-22T11:00:00Z");
+  const std::vector<OldUser> many(1'000, user("joe", 1));
+  EXPECT_LT(ShowUsers(many).size(), 8'000U);
+  EXPECT_TRUE(ShowUsers(many).ends_with(" more"));
+  const std::string old = authority_->names()[0];
+  (void)Next(Rotate("one"));
+  EXPECT_EQ(RetiringName(*authority_), old);
+  ASSERT_TRUE(Next(std::nullopt, {}, kNow + Duration::Hours(2)).text);
+  EXPECT_EQ(RetiringName(*authority_), old);
+}
+
 TEST_F(AuthorityRules, TheRecordShowsEveryPhaseAndNoKeys) {
   EXPECT_EQ(Describe(*authority_, {}, kNow)["phase"], "Steady");
   (void)Next(Rotate("one"));

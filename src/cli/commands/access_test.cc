@@ -122,6 +122,7 @@ TEST_F(AccessTest, SaysWhichAuthoritiesAreTrustedAndWhoUsesTheOldOne) {
       path,
       R"({"data":{"phase":"Learning","serving":"berth-ca-1 until T1","signing":"berth-ca-2",)"
       R"("retiring":"berth-ca-1 until T1","switchAfter":"T2","ca.crt":"PEM\n",)"
+      R"("seen.1":"jane, last seen T5, until T6; joe, last seen T5, until T6",)"
       R"("waiting":"host a (machinepool/a) until T3; host b until T4"}})");
   EXPECT_EQ(Run({"ca", "status"}).out,
             "serving      berth-ca-1 until T1\n"
@@ -130,7 +131,9 @@ TEST_F(AccessTest, SaysWhichAuthoritiesAreTrustedAndWhoUsesTheOldOne) {
             "phase        Learning\n"
             "switches     after T2, once no host waits\n"
             "still old    host a (machinepool/a) until T3\n"
-            "still old    host b until T4\n");
+            "still old    host b until T4\n"
+            "still old    user jane, last seen T5, until T6\n"
+            "still old    user joe, last seen T5, until T6\n");
   EXPECT_EQ(Run({"ca", "bundle"}).out, "PEM\n");
   server().answers[path] = {
       {.status = 404, .body = StatusBody(404, "NotFound", "no configmap"), .headers = {}}};

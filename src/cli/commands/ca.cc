@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +68,24 @@ Status Ask(Session& session, Value data, Duration limit) {
   return answer == "ok" ? OkStatus() : Conflict(answer);
 }
 
+// Whom servers have seen with a good certificate of the authority that retires; of several servers
+// what each one says.
+bool PrintUsers(Session& session, const Value& record) {
+  const Value* data = record.Find("data");
+  if (data == nullptr || !data->is_object()) return false;
+  std::set<std::string> lines;
+  for (const auto& [name, value] : data->members()) {
+    if (!name.starts_with("seen.") || !value.is_string()) continue;
+    for (const std::string_view user : Split(value.as_string(), ';')) {
+      if (!Trim(user).empty()) lines.insert(Printable(Trim(user)));
+    }
+  }
+  for (const std::string& line : lines) {
+    session.out() << fmt::format("{:<12} user {}\n", "still old", line);
+  }
+  return !lines.empty();
+}
+
 void PrintStatus(Session& session, const Value& record) {
   const auto line = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) session.out() << fmt::format("{:<12} {}\n", name, value);
@@ -82,8 +101,11 @@ void PrintStatus(Session& session, const Value& record) {
   }
   const std::string waiting = EntryOf(record, "waiting");
   for (std::string_view host : Split(waiting, ';')) line("still old", std::string(Trim(host)));
+  const bool has_users = PrintUsers(session, record);
   if (phase == "Switched" && waiting.empty()) {
-    line("next", "no host uses the old one any more: berth ca retire");
+    line("next",
+         has_users ? "no host uses the old one any more, people do: berth ca retire locks them out"
+                   : "no host uses the old one any more: berth ca retire");
   }
 }
 
