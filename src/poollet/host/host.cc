@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/uid.h"
+#include "poollet/host/host_load.h"
 #include "rt/deadline.h"
 #include "rt/sleep.h"
 
@@ -234,12 +235,7 @@ rt::Task<Status> Host::Refresh() {
 }
 
 void Host::TakeStatistics(const iri::HostCapacity& capacity, std::vector<fleet::Statistics>& out) {
-  fleet::Statistics host;
-  host.cpu_cores = static_cast<double>(AmountOf(capacity.load, "cpu")) / 1000;
-  host.memory_bytes = AmountOf(capacity.load, "memory");
-  host.disk_bytes = AmountOf(capacity.load, kStorage);
-  host.load = host.cpu_cores;
-  out.push_back(std::move(host));
+  double cores = 0;
   std::map<std::string, CpuSample> samples;
   for (const auto& instance : capacity.instances) {
     if (instance.uid.empty() || !items_.contains(instance.uid)) continue;
@@ -250,6 +246,7 @@ void Host::TakeStatistics(const iri::HostCapacity& capacity, std::vector<fleet::
       const double used = (instance.cpu_time - before->second.cpu_time).to_seconds();
       one.cpu_cores = std::max(0.0, used / (loop_.Now() - before->second.at).to_seconds());
     }
+    cores += one.cpu_cores;
     samples[instance.uid] = {.cpu_time = instance.cpu_time, .at = loop_.Now()};
     one.memory_bytes = instance.memory_bytes;
     one.disk_bytes = instance.disk_bytes;
@@ -257,6 +254,7 @@ void Host::TakeStatistics(const iri::HostCapacity& capacity, std::vector<fleet::
     one.network_send_bytes = instance.network_sent_bytes;
     out.push_back(std::move(one));
   }
+  AddHostLoad(capacity.load, cores, out);
   for (auto& [uid, sample] : samples) cpu_samples_.insert_or_assign(uid, sample);
   std::erase_if(cpu_samples_, [&](const auto& s) { return !items_.contains(s.first); });
   if (!boot_of_runtime_.empty() && boot_of_runtime_ != capacity.boot_id) reconciler_.KickAll();
