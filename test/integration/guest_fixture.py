@@ -297,17 +297,21 @@ resizePolicy: ExpandOnly
 '''
 
 
-# A Network, and a Prefix with a single address.
-ONE_ADDRESS = '''
+def network_with(prefix, addresses):
+    """The Network `lan`, and a Prefix of that name with these addresses."""
+    return f'''
 apiVersion: networking.ironcore.dev/v1alpha1
 kind: Network
-metadata: {name: lan}
+metadata: {{name: lan}}
 ---
 apiVersion: ipam.ironcore.dev/v1alpha1
 kind: Prefix
-metadata: {name: narrow}
-spec: {prefix: 10.9.0.1/32}
+metadata: {{name: {prefix}}}
+spec: {{prefix: {addresses}}}
 '''
+
+
+ONE_ADDRESS = network_with('narrow', '10.9.0.1/32')
 
 
 class RealHost:

@@ -27,16 +27,7 @@ SEED = None
 PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 
 
-NETWORK = '''
-apiVersion: networking.ironcore.dev/v1alpha1
-kind: Network
-metadata: {name: lan}
----
-apiVersion: ipam.ironcore.dev/v1alpha1
-kind: Prefix
-metadata: {name: range}
-spec: {prefix: 10.9.0.0/30}
-'''
+NETWORK = guest_fixture.network_with('range', '10.9.0.0/30')
 
 
 def machine(name):
