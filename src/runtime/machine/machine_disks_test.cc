@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: guests get the disks that they were asked for, filled from images and counted, and what
+// is wrong with a disk or an image is said.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "image/layout_writer.h"
+#include "iri/labels.h"
+#include "iri/local_disk.h"
+#include "runtime/machine/machine_world.h"
+#include "runtime/volume/fake_images.h"
+
+namespace berth::runtime {
+namespace {
+
+using iri::MachineState;
+
+TEST(MachineHost, AnImageOnItsWayIsShownUntilItIsThere) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.options.pull_interval = Duration();
+  world.Start();
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume root;
+  root.name = "root";
+  root.device = "oda";
+  root.local_disk = iri::LocalDisk{.size_bytes = 1 << 19, .image = "registry.test/os:1"};
+  wanted.spec.volumes = {root};
+  const auto created = world.Await(world.host().CreateMachine(wanted));
+  ASSERT_TRUE(created.ok()) << created.status();
+  const std::string id = created->metadata.id;
+  ASSERT_TRUE(iri::Eventually(world, [&] { return world.ReasonOf(id) == "Pulling"; }));
+  const iri::MachineStatus pulling = world.Get(id).status;
+  EXPECT_EQ(pulling.state, MachineState::kPending);
+  EXPECT_EQ(pulling.conditions[0].type, "ImageReady");
+  EXPECT_EQ(pulling.conditions[0].status, "False");
+  EXPECT_EQ(pulling.conditions[0].message, "25 % of 4.0 MiB");
+  ASSERT_EQ(world.Run(images.Arrive()), OkStatus());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  EXPECT_EQ(world.ReasonOf(id), "ImageReady");
+}
+
+TEST(MachineHost, AGuestHasTheDisksItWasStartedWithBeforeItIsAsked) {
+  MachineWorld world;
+  world.hypervisor.devices_failure = Unavailable("libvirt is busy");
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes.push_back(world.Volume("data", "odb"));
+  const Result<iri::Machine> made = world.Await(world.host().CreateMachine(wanted));
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE(world.Becomes(made->metadata.id, MachineState::kRunning));
+  for (const iri::AttachmentStatus& volume : world.Get(made->metadata.id).status.volumes) {
+    EXPECT_EQ(volume.state, iri::AttachmentState::kAttached) << volume.name;
+  }
+}
+
+TEST(MachineHost, P9_AnEncryptedVolumeNeedsItsKeyAndTheRightOne) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes = {world.Volume("data", "oda")};
+  iri::VolumeConnection& connection = *wanted.spec.volumes[0].connection;
+  connection.secret_data.clear();
+  connection.attributes[std::string(iri::kFormatAttribute)] = iri::kLuksFormat;
+  EXPECT_EQ(world.Await(world.host().CreateMachine(wanted)).status().reason(), Reason::kBadRequest);
+  connection.encryption_data = {{std::string(iri::kEncryptionKeyEntry), "wrong"}};
+  const auto made = world.Await(world.host().CreateMachine(wanted));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(
+      iri::Eventually(world, [&] { return world.ReasonOf(made->metadata.id) == "Failed"; }));
+  EXPECT_NE(world.Events().find("the key does not open the disk"), std::string::npos);
+  // The cause goes.
+  iri::MachineVolume right = wanted.spec.volumes[0];
+  right.connection->encryption_data = {{std::string(iri::kEncryptionKeyEntry), "right"}};
+  ASSERT_EQ(world.Await(world.host().UpdateVolume(made->metadata.id, right)), OkStatus());
+  EXPECT_TRUE(world.Becomes(made->metadata.id, MachineState::kRunning));
+  EXPECT_EQ(world.hypervisor.secrets.begin()->second, "right");
+  EXPECT_EQ(world.Get(made->metadata.id).spec.volumes[0].connection->encryption_data,
+            right.connection->encryption_data);
+  ASSERT_EQ(world.Await(world.host().DeleteMachine(made->metadata.id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+  EXPECT_TRUE(world.hypervisor.secrets.empty());
+}
+
+TEST(MachineHost, AGuestThatDoesNotLetGoKeepsItsDisk) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  ASSERT_EQ(world.Await(world.host().AttachVolume(id, world.Volume("data", "oda"))), OkStatus());
+  world.hypervisor.lets_go = false;
+  EXPECT_EQ(world.Await(world.host().DetachVolume(id, "data")).reason(), Reason::kConflict);
+  EXPECT_EQ(world.Get(id).spec.volumes.size(), 1U);
+  world.hypervisor.lets_go = true;
+  EXPECT_EQ(world.Await(world.host().DetachVolume(id, "data")), OkStatus());
+  EXPECT_FALSE(world.Guest(id).devices.contains("vda"));
+}
+
+TEST(MachineHost, WhatCannotBeAttachedIsNotKept) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.hypervisor.attach_failure = Internal("no");
+  EXPECT_FALSE(world.Await(world.host().AttachVolume(id, world.Volume("data", "oda"))).ok());
+  EXPECT_TRUE(world.Get(id).spec.volumes.empty());
+  world.hypervisor.attach_failure = OkStatus();
+  EXPECT_EQ(world.Await(world.host().AttachVolume(id, world.Volume("data", "oda"))), OkStatus());
+  EXPECT_EQ(world.Await(world.host().AttachVolume(id, world.Volume("more", "oda"))).reason(),
+            Reason::kBadRequest)
+      << "the device is taken";
+}
+
+TEST(MachineHost, AnImageThatIsAKernelIsBootedAndItsDiskIsEmpty) {
+  MachineWorld world;
+  std::filesystem::create_directories(world.root + "/images/demo");
+  std::ofstream(world.root + "/images/demo/vmlinuz") << "kernel";
+  std::ofstream(world.root + "/images/demo/cmdline") << "console=ttyS0 a&b\n";
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "demo"};
+  wanted.spec.volumes = {disk};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  const std::string& xml = world.Guest(id).xml;
+  const std::string own = world.root + "/machines/" + id + "/vmlinuz";
+  EXPECT_NE(xml.find(own + "</kernel>"), std::string::npos) << xml;
+  EXPECT_EQ(std::filesystem::file_size(own), 6U) << "a copy: the image may go";
+  EXPECT_NE(xml.find("<cmdline>console=ttyS0 a&amp;b</cmdline>"), std::string::npos) << xml;
+  EXPECT_EQ(world.Get(id).status.image_ref, "demo");
+  EXPECT_EQ(std::filesystem::file_size(world.root + "/machines/" + id + "/root.qcow2"), 4096U);
+}
+
+TEST(MachineHost, AnImageWithKernelAndDiskGivesBoth) {
+  MachineWorld world;
+  auto layout = image::LayoutWriter::Open(world.root + "/images/both");
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  image::Manifest manifest;
+  manifest.kernel = *layout->AddText(image::MediaTypeOf(image::Part::kKernel), "kernel");
+  manifest.root_disk =
+      *layout->AddText(image::MediaTypeOf(image::Part::kRootDisk), std::string(1024, 'd'));
+  ASSERT_TRUE(layout->AddManifest(manifest, "", "").ok());
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "both"};
+  wanted.spec.volumes = {disk};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  EXPECT_NE(world.Guest(id).xml.find("</kernel>"), std::string::npos);
+  std::ifstream made(world.root + "/machines/" + id + "/root.qcow2");
+  const std::string content{std::istreambuf_iterator<char>(made), {}};
+  EXPECT_TRUE(content.starts_with("dddd"));
+  EXPECT_EQ(content.size(), 4096U);
+}
+
+// An image with a disk of so many bytes.
+void MakeImage(const MachineWorld& world, const std::string& name, size_t bytes) {
+  auto layout = image::LayoutWriter::Open(world.root + "/images/" + name);
+  CHECK(layout.ok()) << layout.status();
+  image::Manifest manifest;
+  manifest.root_disk =
+      *layout->AddText(image::MediaTypeOf(image::Part::kRootDisk), std::string(bytes, 'd'));
+  CHECK(layout->AddManifest(manifest, "", "").ok());
+}
+
+TEST(MachineHost, P6_6_ALocalDiskWithTheSizeOfItsImageCountsAsThat) {
+  MachineWorld world;
+  MakeImage(world, "small", 600 << 10);
+  const auto storage = [&world] {
+    const auto used = world.Await(world.host().Capacity())->used;
+    const auto found = used.find(iri::kStorage);
+    return found == used.end() ? 0 : found->second;
+  };
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 0, .image = "small"};
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes = {disk};
+  const std::string first = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(first, MachineState::kRunning)) << world.Events();
+  EXPECT_EQ(storage(), 600 << 10);
+  EXPECT_EQ(world.Get(first).spec.volumes, wanted.spec.volumes) << "as it was asked for";
+  world.Restart();
+  EXPECT_EQ(storage(), 600 << 10);
+
+  // Of 1 MiB there is no room for another one, until the first goes.
+  wanted.metadata.labels[std::string(iri::kMachineUidLabel)] = "u-2";
+  const std::string second = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(iri::Eventually(world, [&] {
+    return world.Events().find("storage") != std::string::npos;
+  })) << world.Events();
+  EXPECT_EQ(world.Get(second).status.state, MachineState::kPending);
+  EXPECT_FALSE(std::filesystem::exists(world.root + "/machines/" + second + "/root.qcow2"));
+  EXPECT_EQ(storage(), 600 << 10);
+  ASSERT_EQ(world.Await(world.host().DeleteMachine(first)), OkStatus());
+  ASSERT_TRUE(world.Becomes(second, MachineState::kRunning)) << world.Events();
+
+  // And so for one that comes and goes while the guest runs.
+  MakeImage(world, "tiny", 100 << 10);
+  disk.name = "data";
+  disk.device = "odb";
+  disk.local_disk->image = "tiny";
+  ASSERT_EQ(world.Await(world.host().AttachVolume(second, disk)), OkStatus());
+  EXPECT_EQ(storage(), 700 << 10);
+  disk.name = "more";
+  disk.device = "odc";
+  disk.local_disk->image = "small";
+  EXPECT_FALSE(world.Await(world.host().AttachVolume(second, disk)).ok());
+  EXPECT_EQ(storage(), 700 << 10);
+  ASSERT_EQ(world.Await(world.host().DetachVolume(second, "data")), OkStatus());
+  EXPECT_EQ(storage(), 600 << 10);
+}
+
+TEST(MachineHost, AMissingImageIsSaidAndRecoveredFrom) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  iri::MachineVolume disk;
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "late"};
+  wanted.spec.volumes = {disk};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(iri::Eventually(
+      world, [&] { return world.Events().find("image \"late\"") != std::string::npos; }));
+  std::filesystem::create_directories(world.root + "/images/late");
+  std::ofstream(world.root + "/images/late/vmlinuz") << "kernel";
+  EXPECT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+}
+
+}  // namespace
+}  // namespace berth::runtime
