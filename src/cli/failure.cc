@@ -25,6 +25,9 @@ constexpr std::string_view kExitCodeField = "exitCode";
 // How the server begins a list of causes inside of its message.
 constexpr std::string_view kCausesInMessage = " is invalid: [";
 
+// And how it says no: machines.compute.ironcore.dev is forbidden: User "joe" cannot ...
+constexpr std::string_view kForbiddenByServer = " is forbidden: ";
+
 struct ReasonAdvice {
   Reason reason;
   std::string_view next_step;
@@ -80,6 +83,9 @@ Failure FailureOf(const Status& status) {
             .next_step = std::string(text.substr(mark + kMark.size()))};
   }
   Failure out{.message = std::string(text), .next_step = {}};
+  // What is forbidden by a server is a matter of rights there; a file that is open to others is
+  // not.
+  if (status.Is(Reason::kForbidden) && !text.contains(kForbiddenByServer)) return out;
   for (const ReasonAdvice& advice : kAdvice) {
     if (status.Is(advice.reason)) out.next_step = advice.next_step;
   }

@@ -227,6 +227,12 @@ TEST(Failure, TheAdviceClosestToTheCauseWins) {
   EXPECT_EQ(ExitCodeOf(status), ExitCode::kNotFound);
 }
 
+TEST(Failure, OnlyAServerSendsPeopleToTheirRights) {
+  EXPECT_EQ(FailureOf(Forbidden("machines is forbidden: User \"a\" cannot list")).next_step,
+            "see what you may do: berth auth can-i --list");
+  EXPECT_EQ(FailureOf(Forbidden("token is open to group or others (mode 0644)")).next_step, "");
+}
+
 TEST(Failure, EveryReasonHasItsExitCode) {
   EXPECT_EQ(ExitCodeOf(OkStatus()), ExitCode::kOk);
   EXPECT_EQ(ExitCodeOf(Internal("x")), ExitCode::kFailed);

@@ -129,6 +129,7 @@ PoolRuntime ReadPool(const Arguments& arguments,
                      iri::RuntimeKind runtime) {
   PoolRuntime pool;
   pool.pool = arguments.Text(kind + "-pool");
+  pool.flag = "--" + kind + "-runtime";
   pool.endpoint = arguments.Text(kind + "-runtime");
   pool.variable = environment.Variable(iri::EndpointVariable(runtime));
   return pool;

@@ -15,6 +15,7 @@
 #include "app/process/start_pages.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cli/failure.h"
 #include "iri/grpc/client.h"
 #include "iri/grpc/endpoint.h"
 #include "net/h2/h2_dialer.h"
@@ -110,7 +111,17 @@ class PoolletProcess {
     search.kind = kind;
     search.flag = runtime.endpoint;
     search.variable = runtime.variable;
-    CO_TRY(const std::string path, co_await iri::FindEndpoint(std::move(search)));
+    if (search.flag.empty() && search.variable.empty()) {
+      LOG_INFO(
+          "looking for a runtime of {} for up to {}", runtime.pool, FormatDuration(search.limit));
+    }
+    const auto endpoint = co_await iri::FindEndpoint(std::move(search));
+    if (!endpoint.ok()) {
+      co_return cli::Advise(
+          endpoint.status(),
+          "start one (berth runtime --help), or name its socket: " + runtime.flag + " unix:/PATH");
+    }
+    const std::string path = *endpoint;
     iri::RuntimeClient& client = ClientFor(path);
     rt::Backoff backoff;
     while (true) {

@@ -17,6 +17,7 @@ namespace berth::app {
 // One pool of the host and the runtime behind it.
 struct PoolRuntime {
   std::string pool;      // "" for none
+  std::string flag;      // that names the endpoint, for messages
   std::string endpoint;  // "" looks in the variable, then in the well-known places
   std::string variable;  // value of IRI_MACHINE_RUNTIME_ENDPOINT or its like
 };

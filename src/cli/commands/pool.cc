@@ -90,7 +90,7 @@ Status RunJoinToken(Session& session, const Arguments& arguments) {
   session.out() << token.text << "\n";
   session.err() << fmt::format(
       "This is the only time the token is shown; it "
-      "joins one host within {}. On the host:\n"
+      "joins one host within {}. On the host, in a FILE of mode 0600:\n"
       "  berth poollet --server HOST:PORT "
       "--token-file FILE --machine-pool NAME\n",
       FormatDuration(arguments.Span("ttl")));
