@@ -19,15 +19,7 @@ namespace {
 using cli::Arguments;
 using cli::Session;
 
-constexpr std::array kFlags = {kPassphraseFlag,
-                               ServerFlag("data-dir"),
-                               ServerFlag("encryption-keys"),
-                               ServerFlag("store"),
-                               ServerFlag("etcd-ca"),
-                               ServerFlag("etcd-cert"),
-                               ServerFlag("etcd-key"),
-                               ServerFlag("etcd-user"),
-                               ServerFlag("etcd-password-file")};
+constexpr auto kFlags = JoinFlags(std::array{kPassphraseFlag}, kDataPlaceFlags);
 
 Status Run(Session& session, const Arguments& arguments) {
   if (arguments.words().size() != 1) return BadRequest("one FILE is needed: where to write it");

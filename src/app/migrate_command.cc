@@ -23,20 +23,18 @@ using cli::Flag;
 using cli::FlagKind;
 using cli::Session;
 
-constexpr std::array kFlags = {Flag{.name = "from",
-                                    .kind = FlagKind::kText,
-                                    .value_name = "STORE",
-                                    .help = "embedded, or etcd://HOST:PORT,HOST:PORT."},
-                               Flag{.name = "to",
-                                    .kind = FlagKind::kText,
-                                    .value_name = "STORE",
-                                    .help = "embedded, or etcd://HOST:PORT,HOST:PORT."},
-                               ServerFlag("data-dir"),
-                               ServerFlag("etcd-ca"),
-                               ServerFlag("etcd-cert"),
-                               ServerFlag("etcd-key"),
-                               ServerFlag("etcd-user"),
-                               ServerFlag("etcd-password-file")};
+constexpr std::array kStoreFlags = {
+    Flag{.name = "from",
+         .kind = FlagKind::kText,
+         .value_name = "STORE",
+         .help = "embedded, or etcd://HOST:PORT,HOST:PORT."},
+    Flag{.name = "to",
+         .kind = FlagKind::kText,
+         .value_name = "STORE",
+         .help = "embedded, or etcd://HOST:PORT,HOST:PORT."},
+    ServerFlag("data-dir"),
+};
+constexpr auto kFlags = JoinFlags(kStoreFlags, kEtcdFlags);
 
 Status Run(Session& session, const Arguments& arguments) {
   const std::string from_name = arguments.Text("from");

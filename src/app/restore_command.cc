@@ -23,7 +23,7 @@ using cli::Flag;
 using cli::FlagKind;
 using cli::Session;
 
-constexpr std::array kFlags = {
+constexpr std::array kSourceFlags = {
     Flag{.name = "from",
          .kind = FlagKind::kText,
          .value_name = "DIR",
@@ -32,15 +32,10 @@ constexpr std::array kFlags = {
     kPassphraseFlag,
     Flag{.name = "keep-authority",
          .help = "The authority of the data folder stays, although the backup has another one."},
-    ServerFlag("data-dir"),
-    ServerFlag("encryption-keys"),
-    ServerFlag("store"),
-    ServerFlag("etcd-ca"),
-    ServerFlag("etcd-cert"),
-    ServerFlag("etcd-key"),
-    ServerFlag("etcd-user"),
-    ServerFlag("etcd-password-file"),
-    Flag{.name = "yes", .letter = 'y', .help = "Do it: everything since the copy is forgotten."}};
+};
+constexpr Flag kYes = {
+    .name = "yes", .letter = 'y', .help = "Do it: everything since the copy is forgotten."};
+constexpr auto kFlags = JoinFlags(kSourceFlags, kDataPlaceFlags, std::array{kYes});
 
 Status AskFirst(const Arguments& arguments, const DataPlace& place, const std::string& from) {
   if (arguments.Switch("yes")) return OkStatus();

@@ -13,9 +13,6 @@
 namespace berth::app {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEtcdFlags = {
-    "etcd-ca", "etcd-cert", "etcd-key", "etcd-user", "etcd-password-file"};
-
 Result<std::string> ReadFlagFile(const cli::Arguments& arguments, const std::string& flag) {
   const std::string path = arguments.Text(flag);
   if (path.empty()) return std::string();
@@ -38,10 +35,11 @@ Status RequireBoth(const cli::Arguments& arguments, std::string_view one, std::s
 Result<std::optional<store::EtcdOptions>> ReadEtcdOptions(const cli::Arguments& arguments,
                                                           const std::string& where) {
   if (where == kEmbeddedStore) {
-    for (const std::string_view flag : kEtcdFlags) {
-      if (arguments.Text(flag).empty()) continue;
-      return BadRequest("--" + std::string(flag) + " is for a store like etcd://HOST:PORT, and " +
-                        "--store is " + Quote(where));
+    for (const cli::Flag& flag : kEtcdFlags) {
+      if (arguments.Text(flag.name).empty()) continue;
+      return BadRequest("--" + std::string(flag.name) +
+                        " is for a store like etcd://HOST:PORT, and " + "--store is " +
+                        Quote(where));
     }
     return std::optional<store::EtcdOptions>();
   }

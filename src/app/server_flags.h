@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/process/flag_tables.h"
 #include "app/process/process_flags.h"
 #include "app/server_options.h"
 #include "base/result.h"
@@ -116,6 +117,17 @@ consteval cli::Flag ServerFlag(std::string_view name) {
   while (kServerFlags[at].name != name) ++at;
   return kServerFlags[at];
 }
+
+// What commands need that reach an etcd beside the server.
+inline constexpr std::array kEtcdFlags = {ServerFlag("etcd-ca"),
+                                          ServerFlag("etcd-cert"),
+                                          ServerFlag("etcd-key"),
+                                          ServerFlag("etcd-user"),
+                                          ServerFlag("etcd-password-file")};
+// And those that work on everything that a server keeps.
+inline constexpr auto kDataPlaceFlags = JoinFlags(
+    std::array{ServerFlag("data-dir"), ServerFlag("encryption-keys"), ServerFlag("store")},
+    kEtcdFlags);
 
 // The etcd that `where`, a --store, and the flags --etcd-... describe; none for the embedded store.
 Result<std::optional<store::EtcdOptions>> ReadEtcdOptions(const cli::Arguments& arguments,

@@ -2,6 +2,7 @@
 // Where the images of a runtime come from: flags that runtimes of machines and of volumes share.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,54 +17,53 @@
 
 namespace berth::app {
 
-inline constexpr cli::Flag kImagesFlag = {
-    .name = "images",
-    .kind = cli::FlagKind::kText,
-    .value_name = "DIR",
-    .help = "(images) Folder with images (berth image) and with the cache of registries' images.",
-    .completion = cli::Completion::kFiles};
-inline constexpr cli::Flag kRegistryFlag = {
-    .name = "registry",
-    .kind = cli::FlagKind::kCommaList,
-    .value_name = "HOST",
-    .help =
-        "(images) A registry that may have an address of a private network: HOST[:PORT]; may "
-        "be repeated."};
-inline constexpr cli::Flag kRegistryCaFlag = {
-    .name = "registry-ca",
-    .kind = cli::FlagKind::kText,
-    .value_name = "FILE",
-    .help = "(images) Authorities that registries are verified against; default: the system's.",
-    .completion = cli::Completion::kFiles};
-inline constexpr cli::Flag kRegistryCredentialsFlag = {
-    .name = "registry-credentials",
-    .kind = cli::FlagKind::kText,
-    .value_name = "DIR",
-    .help =
-        "(images) Folder with NAMESPACE.json: what that namespace is at registries, in "
-        "Docker's format.",
-    .completion = cli::Completion::kFiles};
-inline constexpr cli::Flag kImageSizeFlag = {
-    .name = "image-size-max",
-    .kind = cli::FlagKind::kText,
-    .value_name = "SIZE",
-    .help = "(images) What one image of a registry may have.",
-    .fallback = "64Gi"};
-inline constexpr cli::Flag kImageCacheFlag = {
-    .name = "image-cache",
-    .kind = cli::FlagKind::kText,
-    .value_name = "SIZE",
-    .help = "(images) What is kept of registries' images; the longest unused go first.",
-    .fallback = "64Gi"};
-
-inline constexpr cli::Flag kDiskBudgetFlag = {
-    .name = "disk-budget",
-    .kind = cli::FlagKind::kText,
-    .value_name = "DIR",
-    .help =
-        "(storage) Folder, the same for the runtimes of machines and of volumes, by which they "
-        "share the disk: neither promises what the other has.",
-    .completion = cli::Completion::kFiles};
+inline constexpr std::array kImageFlags = {
+    cli::Flag{
+        .name = "images",
+        .kind = cli::FlagKind::kText,
+        .value_name = "DIR",
+        .help =
+            "(images) Folder with images (berth image) and with the cache of registries' images.",
+        .completion = cli::Completion::kFiles},
+    cli::Flag{
+        .name = "registry",
+        .kind = cli::FlagKind::kCommaList,
+        .value_name = "HOST",
+        .help =
+            "(images) A registry that may have an address of a private network: HOST[:PORT]; may "
+            "be repeated."},
+    cli::Flag{
+        .name = "registry-ca",
+        .kind = cli::FlagKind::kText,
+        .value_name = "FILE",
+        .help = "(images) Authorities that registries are verified against; default: the system's.",
+        .completion = cli::Completion::kFiles},
+    cli::Flag{.name = "registry-credentials",
+              .kind = cli::FlagKind::kText,
+              .value_name = "DIR",
+              .help =
+                  "(images) Folder with NAMESPACE.json: what that namespace is at registries, in "
+                  "Docker's format.",
+              .completion = cli::Completion::kFiles},
+    cli::Flag{.name = "image-size-max",
+              .kind = cli::FlagKind::kText,
+              .value_name = "SIZE",
+              .help = "(images) What one image of a registry may have.",
+              .fallback = "64Gi"},
+    cli::Flag{.name = "image-cache",
+              .kind = cli::FlagKind::kText,
+              .value_name = "SIZE",
+              .help = "(images) What is kept of registries' images; the longest unused go first.",
+              .fallback = "64Gi"},
+    cli::Flag{
+        .name = "disk-budget",
+        .kind = cli::FlagKind::kText,
+        .value_name = "DIR",
+        .help =
+            "(storage) Folder, the same for the runtimes of machines and of volumes, by which they "
+            "share the disk: neither promises what the other has.",
+        .completion = cli::Completion::kFiles},
+};
 
 // Errors name the flag.
 Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& arguments);

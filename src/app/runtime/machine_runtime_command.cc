@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/process/flag_tables.h"
 #include "app/process/span_log.h"
 #include "app/runtime/exec_server.h"
 #include "app/runtime/image_flags.h"
@@ -45,7 +46,7 @@ using runtime::Acceleration;
 constexpr std::array<std::string_view, 3> kAccelerations = {"auto", "kvm", "tcg"};
 constexpr std::array<std::string_view, 3> kNetworks = {"auto", "bridge", "none"};
 
-constexpr std::array kMachineFlags = {
+constexpr std::array kHostFlags = {
     Flag{.name = "socket",
          .kind = FlagKind::kText,
          .value_name = "DIR|PATH",
@@ -97,13 +98,8 @@ constexpr std::array kMachineFlags = {
          .value_name = "SIZE",
          .help = "(storage) Disk that the local disks of machines share.",
          .fallback = "0"},
-    kImagesFlag,
-    kRegistryFlag,
-    kRegistryCaFlag,
-    kRegistryCredentialsFlag,
-    kImageSizeFlag,
-    kImageCacheFlag,
-    kDiskBudgetFlag,
+};
+constexpr std::array kGuestFlags = {
     Flag{.name = "libvirt",
          .kind = FlagKind::kText,
          .value_name = "URI",
@@ -159,6 +155,7 @@ constexpr std::array kMachineFlags = {
              "how long it took.",
          .completion = cli::Completion::kFiles},
 };
+constexpr auto kMachineFlags = JoinFlags(kHostFlags, kImageFlags, kGuestFlags);
 
 // In the order in which they need each other.
 struct MachineProcess : RuntimeThreads {

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <utility>
 
+#include "app/process/flag_tables.h"
 #include "app/runtime/image_flags.h"
 #include "app/runtime/runtime_process.h"
 #include "app/runtime/volume_runtime_options.h"
@@ -32,7 +33,7 @@ using cli::Flag;
 using cli::FlagKind;
 using cli::Session;
 
-constexpr std::array kVolumeFlags = {
+constexpr std::array kStorageFlags = {
     Flag{.name = "socket",
          .kind = FlagKind::kText,
          .value_name = "DIR|PATH",
@@ -64,13 +65,8 @@ constexpr std::array kVolumeFlags = {
          .value_name = "RATIO",
          .help = "(storage) Promise this many times the capacity, from 1 to 100.",
          .fallback = "1"},
-    kImagesFlag,
-    kRegistryFlag,
-    kRegistryCaFlag,
-    kRegistryCredentialsFlag,
-    kImageSizeFlag,
-    kImageCacheFlag,
-    kDiskBudgetFlag,
+};
+constexpr std::array kToolFlags = {
     Flag{.name = "qemu-img",
          .kind = FlagKind::kText,
          .value_name = "PATH",
@@ -78,6 +74,7 @@ constexpr std::array kVolumeFlags = {
          .fallback = "/usr/bin/qemu-img",
          .completion = cli::Completion::kFiles},
 };
+constexpr auto kVolumeFlags = JoinFlags(kStorageFlags, kImageFlags, kToolFlags);
 
 // In the order in which they need each other.
 struct VolumeProcess : RuntimeThreads {
