@@ -229,14 +229,17 @@ class Libvirt:
         self.uri = f'qemu+unix:///session?socket={self.socket}'
         self.process = None
 
+    def command(self):
+        return [*as_guest_user(), '/usr/sbin/libvirtd']
+
     def start(self):
         environment = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': self.home,
                        'XDG_RUNTIME_DIR': os.path.join(self.home, 'run'),
                        'XDG_CONFIG_HOME': os.path.join(self.home, 'config'),
                        'XDG_CACHE_HOME': os.path.join(self.home, 'cache')}
         with open(os.path.join(self.home, 'libvirtd.log'), 'ab') as log:
-            self.process = subprocess.Popen([*as_guest_user(), '/usr/sbin/libvirtd'], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, cwd='/', env=environment)
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd='/',
+                                            env=environment)
 
         def listens():
             with socket.socket(socket.AF_UNIX) as probe:
@@ -268,6 +271,36 @@ class Libvirt:
 
     def guests(self):
         return guests_of(self.home)
+
+
+class SystemLibvirt(Libvirt):
+    """libvirtd as systems have it (qemu:///system): root, with QEMU as another user. It sees folders of ours in the places
+    of the machine's."""
+
+    PLACES = ('/etc/libvirt', '/run/libvirt', '/var/cache/libvirt', '/var/lib/libvirt', '/var/log/libvirt')
+
+    def __init__(self, home):
+        self.home = home
+        os.chmod(home, 0o711)
+        for place in self.PLACES:
+            os.makedirs(self._mine(place))
+        with open(os.path.join(self._mine('/etc/libvirt'), 'qemu.conf'), 'w', encoding='utf-8') as file:
+            file.write('stdio_handler = "file"\nseccomp_sandbox = 1\nmax_core = 0\ncgroup_controllers = []\nnamespaces = []\n')
+        self.socket = os.path.join(self._mine('/run/libvirt'), 'libvirt-sock')
+        self.uri = f'qemu+unix:///system?socket={self.socket}'
+        self.process = None
+
+    def _mine(self, place):
+        return os.path.join(self.home, 'system', place.lstrip('/'))
+
+    def command(self):
+        mounts = [word for place in self.PLACES for word in (self._mine(place), place)]
+        # KVM is there and hangs on some machines, and libvirtd uses what it may write.
+        hide_kvm = '[ ! -e /dev/kvm ] || { mount --bind /etc/hostname /dev/kvm; mount -o remount,ro,bind /dev/kvm; }; '
+        script = ('pid=$1; shift; while [ $# -gt 0 ]; do mkdir -p "$2"; mount --bind "$1" "$2"; shift 2; done; ' + hide_kvm +
+                  'exec /usr/sbin/libvirtd --pid-file "$pid"')
+        return ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec', script, 'sh',
+                os.path.join(self.home, 'libvirtd.pid'), *mounts]
 
 
 MACHINE_CLASSES = '''

@@ -5,6 +5,7 @@ busybox, without KVM. Everything that is not root here runs as the user of libvi
 
 import json
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -26,8 +27,16 @@ classes:
 '''
 
 
-class MachineRuntimeTest(unittest.TestCase):
+class RuntimeTest(unittest.TestCase):
     """One libvirtd for all tests: it takes its time to learn what QEMU can do."""
+
+    @classmethod
+    def make_libvirt(cls):
+        """Who runs the guests, and the words that run berth as somebody who may ask for it. Its socket is for that user
+        alone."""
+        libvirt = guest_fixture.Libvirt(cls.home)
+        guest_fixture.give_to_guest_user(cls.home)
+        return libvirt, guest_fixture.berth_of_guest_user(cls.home)
 
     @classmethod
     def setUpClass(cls):
@@ -36,13 +45,10 @@ class MachineRuntimeTest(unittest.TestCase):
         guest_fixture.make_image(os.path.join(cls.home, 'images', 'demo'))
         with open(os.path.join(cls.home, 'classes.yaml'), 'w', encoding='utf-8') as file:
             file.write(CLASSES)
-        cls.libvirt = guest_fixture.Libvirt(cls.home)
-        guest_fixture.give_to_guest_user(cls.home)
+        cls.libvirt, cls.berth = cls.make_libvirt()
         cls.libvirt.start()
         cls.addClassCleanup(cls.libvirt.end)
         cls.socket = os.path.join(cls.home, 'sockets', 'machine.sock')
-        # Its socket is for its own user alone.
-        cls.berth = guest_fixture.berth_of_guest_user(cls.home)
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.socket, '--libvirt', cls.libvirt.uri,
             '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
@@ -109,12 +115,14 @@ class MachineRuntimeTest(unittest.TestCase):
     def data_volume(self):
         path = os.path.join(self.home, 'data.qcow2')
         if not os.path.exists(path):
-            subprocess.run([*guest_fixture.as_guest_user(), 'qemu-img', 'create', '-q', '-f', 'qcow2', path, '8M'], check=True,
-                           timeout=60)
+            as_berth = self.berth[:-1]
+            subprocess.run([*as_berth, 'qemu-img', 'create', '-q', '-f', 'qcow2', path, '8M'], check=True, timeout=60)
         return {'name': 'data', 'device': 'oda',
                 'connection': {'driver': 'file', 'handle': 'v-1', 'effectiveStorageBytes': str(8 * MI),
                                'attributes': {'path': path, 'format': 'qcow2', 'tps': str(100 * MI), 'iops': '5000'}}}
 
+
+class MachineRuntimeTest(RuntimeTest):
     def test_a_guest_keeps_what_it_wrote_gets_a_disk_and_survives_its_runtime(self):
         first = self.create('u-1', [self.data_volume()])
         self.becomes('u-1', 'MACHINE_RUNNING')
@@ -187,6 +195,38 @@ class MachineRuntimeTest(unittest.TestCase):
                                         os.path.join(self.home, 's.sock'), *words], check=False)
             self.assertNotEqual(answer.returncode, 0)
             self.assertIn(says, answer.stderr)
+
+
+@unittest.skipUnless(os.geteuid() == 0, 'a libvirtd of a system is root')
+class SystemLibvirtTest(RuntimeTest):
+    """qemu:///system, which is what the runtime takes if not told."""
+
+    @classmethod
+    def make_libvirt(cls):
+        return guest_fixture.SystemLibvirt(cls.home), [berth_fixture.binary()]
+
+    def test_a_guest_of_the_systems_libvirtd_is_not_root_and_survives_its_runtime(self):
+        first = self.create('u-1', [self.data_volume()])
+        self.becomes('u-1', 'MACHINE_RUNNING')
+        self.says(first, 'hello from the guest')
+        (guest,) = self.libvirt.guests()
+        self.assertEqual(pwd.getpwuid(os.stat(f'/proc/{guest}').st_uid).pw_name, guest_fixture.GUEST_USER)
+        self.ask(first, 'put something-to-keep', 'written')
+        self.iri('attach', first, '--volume', 'scratch', '--device', 'odb', '--size', '4Mi')
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: f' {4 * MI // 512} scratch' in self.ask(first, 'disks', 'that is all'), 'the guest has it')
+        before = self.machine('u-1')
+        self.runtime.kill()
+        self.libvirt.kill()
+        self.libvirt.start()
+        self.start()
+        self.assertEqual((self.machine('u-1'), self.libvirt.guests()), (before, [guest]))
+        self.delete('u-1')
+
+        second = self.create('u-2', [self.data_volume()])
+        self.says(second, 'hello from the guest')
+        self.ask(second, 'get', 'read something-to-keep end')
+        self.delete('u-2')
 
 
 if __name__ == '__main__':
