@@ -167,6 +167,16 @@ const PoolSpec& Board::pool(PoolIndex pool) const {
 
 size_t Board::pool_count(PoolKind kind) const { return state_->pools.count(kind); }
 
+std::vector<PoolIndex> Board::VolumePoolsFor(PoolIndex machine_pool) const {
+  CHECK(state_->pools.IsLive(ToSize(machine_pool)));
+  std::vector<PoolIndex> found;
+  state_->pools.of_kind(PoolKind::kVolume).ForEach([&](size_t pool) {
+    if (!state_->Reaches(pool, ToSize(machine_pool))) return;
+    found.push_back(PoolIndex{static_cast<uint32_t>(pool)});
+  });
+  return found;
+}
+
 PoolRoom Board::RoomOf(PoolIndex pool) const {
   const PoolTable& pools = state_->pools;
   const size_t index = ToSize(pool);

@@ -69,6 +69,8 @@ class Board {
   const PoolSpec& pool(PoolIndex pool) const;
   size_t pool_count(PoolKind kind) const;
   PoolRoom RoomOf(PoolIndex pool) const;
+  // The volume pools whose volumes can be used from this machine pool, in order. Linear in pools.
+  std::vector<PoolIndex> VolumePoolsFor(PoolIndex machine_pool) const;
 
   // What the host's ledger says is free, as of `version` (a report older than the one known, of the
   // same boot, is ignored). A dimension that is not named is not reported. Stands until the next

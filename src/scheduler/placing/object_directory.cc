@@ -333,6 +333,11 @@ ObjectDirectory::Effects ObjectDirectory::OnPoolAdded(const PoolEntry& pool) {
     Judge(record, effects);
     JudgeRelated(record, effects);
   }
+  if (pool.pool.spec.kind != PoolKind::kVolume) return effects;
+  // It may be within reach of a machine that has waited for a volume.
+  for (const auto& [volume, machines] : awaited_by_) {
+    for (const ObjectRecord* machine : machines) JudgeRelated(*machine, effects);
+  }
   return effects;
 }
 
@@ -442,7 +447,28 @@ std::variant<Ask, NotYet> ObjectDirectory::Prepare(const ObjectRecord& record) c
   if (auto not_yet = AddReservation(record, ask)) return *std::move(not_yet);
   if (auto not_yet = AddPools(record, ask)) return *std::move(not_yet);
   if (auto not_yet = AddVolumes(record, ask)) return *std::move(not_yet);
+  if (auto not_yet = AddReach(record, ask)) return *std::move(not_yet);
   return ask;
+}
+
+std::optional<NotYet> ObjectDirectory::AddReach(const ObjectRecord& volume, Ask& ask) const {
+  // Who names a pool, or begins with what is on one, goes there and nowhere else.
+  if (volume.kind != &kVolumeKind || ask.request.pinned) return std::nullopt;
+  const std::vector<const ObjectRecord*> machines = NamedBy(awaited_by_, volume);
+  // Only one of several gets it: the one that claimed it, else always the same one.
+  const ObjectRecord* user = nullptr;
+  for (const ObjectRecord* machine : machines) {
+    if (!volume.claimed_by.empty() && machine->uid != volume.claimed_by) continue;
+    if (PlaceOf(*machine) == nullptr) continue;
+    if (user == nullptr || machine->uid < user->uid) user = machine;
+  }
+  if (user == nullptr) return std::nullopt;
+  const PoolEntry* place = PlaceOf(*user);
+  ask.request.among = board_.VolumePoolsFor(place->index);
+  if (!ask.request.among.empty()) return std::nullopt;
+  return NotYet{.reason = "NoPoolWithinReach",
+                .message = "Machine " + user->key.name +
+                           " names it, and no pool is within reach of " + place->pool.spec.name};
 }
 
 std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, Ask& ask) const {
@@ -497,9 +523,16 @@ void ObjectDirectory::Index(const ObjectRecord& record) {
   if (!record.reservation.empty()) {
     into_.insert({{{record.key.namespace_, record.reservation}, record.uid}, &record});
   }
-  if (record.is_deleting || PlaceOf(record) != nullptr) return;
+  if (record.is_deleting) return;
+  const bool is_placed = PlaceOf(record) != nullptr;
   for (const std::string& name : record.volumes) {
-    named_by_[HashOf(record.key.namespace_, name)].insert(&record);
+    if (is_placed) {
+      const ObjectRecord* volume =
+          FindByKey(kVolumeKind, {.namespace_ = record.key.namespace_, .name = name});
+      if (volume != nullptr && PlaceOf(*volume) != nullptr) continue;
+    }
+    ByVolume& index = is_placed ? awaited_by_ : named_by_;
+    index[HashOf(record.key.namespace_, name)].insert(&record);
   }
 }
 
@@ -522,17 +555,20 @@ void ObjectDirectory::Unindex(const ObjectRecord& record) {
     if (waiting->second.empty()) without_class_.erase(waiting);
   }
   for (const std::string& name : record.volumes) {
-    const auto naming = named_by_.find(HashOf(record.key.namespace_, name));
-    if (naming == named_by_.end()) continue;
-    naming->second.erase(&record);
-    if (naming->second.empty()) named_by_.erase(naming);
+    for (ByVolume* index : {&named_by_, &awaited_by_}) {
+      const auto naming = index->find(HashOf(record.key.namespace_, name));
+      if (naming == index->end()) continue;
+      naming->second.erase(&record);
+      if (naming->second.empty()) index->erase(naming);
+    }
   }
 }
 
-std::vector<const ObjectRecord*> ObjectDirectory::NamedBy(const ObjectRecord& volume) const {
+std::vector<const ObjectRecord*> ObjectDirectory::NamedBy(const ByVolume& index,
+                                                          const ObjectRecord& volume) {
   std::vector<const ObjectRecord*> machines;
-  const auto naming = named_by_.find(HashOf(volume.key.namespace_, volume.key.name));
-  if (naming == named_by_.end()) return machines;
+  const auto naming = index.find(HashOf(volume.key.namespace_, volume.key.name));
+  if (naming == index.end()) return machines;
   for (const ObjectRecord* machine : naming->second) {
     const bool names_it =
         machine->key.namespace_ == volume.key.namespace_ &&

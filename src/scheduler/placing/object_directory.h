@@ -202,6 +202,8 @@ class ObjectDirectory {
   void Settle(const ObjectRecord& record);
   void SettleReservation(const ObjectRecord& record);
   std::optional<NotYet> AddVolumes(const ObjectRecord& machine, Ask& ask) const;
+  // The pools within reach of the machine that has a place already and names this volume.
+  std::optional<NotYet> AddReach(const ObjectRecord& volume, Ask& ask) const;
   // The parts of the reservation that the machine may go into.
   std::optional<NotYet> AddReservation(const ObjectRecord& machine, Ask& ask) const;
   // The pool of a snapshot's volume, or of the snapshot that a volume begins with.
@@ -212,8 +214,14 @@ class ObjectDirectory {
   // The pools that a reservation names.
   std::optional<NotYet> AddPools(const ObjectRecord& reservation, Ask& ask) const;
   std::vector<const ObjectRecord*> PartsOf(const ObjectRecord& reservation) const;
-  // Machines without a place that name this volume, in no order.
-  std::vector<const ObjectRecord*> NamedBy(const ObjectRecord& volume) const;
+  using ByVolume = std::unordered_map<uint64_t, std::unordered_set<const ObjectRecord*>>;
+  // Machines of the index that name this volume, in no order.
+  static std::vector<const ObjectRecord*> NamedBy(const ByVolume& index,
+                                                  const ObjectRecord& volume);
+  // Those without a place.
+  std::vector<const ObjectRecord*> NamedBy(const ObjectRecord& volume) const {
+    return NamedBy(named_by_, volume);
+  }
   void Index(const ObjectRecord& record);
   void Unindex(const ObjectRecord& record);
   void Judge(const ObjectRecord& record, Effects& effects) const;
@@ -234,7 +242,9 @@ class ObjectDirectory {
   std::map<uint64_t, int32_t> budgets_;    // by set
   // Machines without a place, by a hash of the names of their volumes: whoever looks compares.
   // Thousands may name one volume, and each is found alone when it goes.
-  std::unordered_map<uint64_t, std::unordered_set<const ObjectRecord*>> named_by_;
+  ByVolume named_by_;
+  // The same of machines with a place, for volumes that had none when the machine was read. Few.
+  ByVolume awaited_by_;
   // Machines that are to go into a reservation, and reservations that are parts of one, by its
   // name and in the order of their own UIDs. Few.
   using ByName = std::map<std::pair<client::ObjectKey, std::string>, const ObjectRecord*>;

@@ -638,8 +638,8 @@ WaitGroup Placer::GroupOf(const Request& request) {
     std::erase_if(wait_groups_,
                   [this](const auto& entry) { return !waiting_.contains(entry.second); });
   }
-  const bool is_plain = !request.pinned && request.joint.empty() && request.bound_volumes.empty() &&
-                        request.reservation.empty();
+  const bool is_plain = !request.pinned && request.among.empty() && request.joint.empty() &&
+                        request.bound_volumes.empty() && request.reservation.empty();
   WaitGroup group = 0;
   if (is_plain) {
     const auto [place, is_new] = wait_groups_.try_emplace(request.shape, last_group_ + 1);

@@ -318,6 +318,52 @@ TEST_F(SchedulerTest, AVolumeIsPlacedWithTheMachineThatNamesIt) {
   EXPECT_EQ(volume.spec.claim_ref->name, "web");
 }
 
+TEST_F(SchedulerTest, AVolumeThatAPlacedMachineNamesLaterComesWithinItsReach) {
+  const std::string alpha = world_.MakePool("alpha");
+  // Names decide between pools that are alike: without the machine all of them would be spread.
+  for (const std::string host : {"a-far", "alpha", "z-far"}) {
+    const std::string disks = world_.MakeVolumePool(host + "-disks", "host-" + host, "Host");
+    world_.JoinVolumePool(disks);
+  }
+  world_.StartScheduler();
+  world_.Join(alpha);
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  std::vector<std::string> names;
+  for (int i = 0; i < 6; ++i) names.push_back("data-" + std::to_string(i));
+  world_.NameVolumes("web", names);
+  for (const std::string& name : names) world_.MakeVolume(name);
+  for (const std::string& name : names) {
+    ASSERT_TRUE(world_.Until([&] { return !world_.VolumePoolOf(name).empty(); })) << name;
+    EXPECT_EQ(world_.VolumePoolOf(name), "alpha-disks") << name;
+  }
+}
+
+TEST_F(SchedulerTest, AVolumeWaitsForAPoolWithinReachOfTheMachineThatNamesIt) {
+  const std::string alpha = world_.MakePool("alpha");
+  world_.JoinVolumePool(world_.MakeVolumePool("far-disks", "host-far", "Host"));
+  world_.StartScheduler();
+  world_.Join(alpha);
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  world_.NameVolumes("web", {"data"});
+  world_.MakeVolume("data");
+  const auto says = [&](const std::string& text) {
+    return world_.Until([&] {
+      for (const auto& condition : world_.GetVolume("data").status.conditions) {
+        if (condition.type == "Scheduled" && condition.message == text) return true;
+      }
+      return false;
+    });
+  };
+  EXPECT_TRUE(says("Machine web names it, and no pool is within reach of alpha"));
+  EXPECT_EQ(world_.VolumePoolOf("data"), "");
+  const std::string disks = world_.MakeVolumePool("near-disks", "host-alpha", "Host");
+  world_.JoinVolumePool(disks);
+  ASSERT_TRUE(world_.Until([&] { return !world_.VolumePoolOf("data").empty(); }));
+  EXPECT_EQ(world_.VolumePoolOf("data"), "near-disks");
+}
+
 TEST_F(SchedulerTest, AMachineThatCameBeforeItsClassIsPlacedWhenTheClassComes) {
   world_.StartScheduler();
   world_.MakeMachine("early", "tiny");

@@ -163,6 +163,10 @@ class SchedulerWorld {
     Make(meta::Object::Of(apis::storage::kVolumeKind, std::move(volume)));
   }
 
+  std::string VolumePoolOf(const std::string& name) {
+    const auto volume = GetVolume(name);
+    return volume.status.placement ? volume.status.placement->pool : std::string();
+  }
   apis::compute::Machine GetMachine(const std::string& name) {
     const auto got =
         world_.Run(world_.client().Get(apis::compute::kMachineKind, {kNamespace, name}));
@@ -252,6 +256,21 @@ class SchedulerWorld {
                                                           client::PatchType::kMerge,
                                                           R"({"spec":{"power":"Off"}})",
                                                           {}));
+    CHECK(patched.ok()) << patched.status();
+  }
+  // It names these volumes from now on.
+  void NameVolumes(const std::string& machine, const std::vector<std::string>& names) {
+    std::string volumes;
+    for (const std::string& name : names) {
+      volumes += (volumes.empty() ? "" : ",") + std::string(R"({"name":")") + name +
+                 R"(","volumeRef":{"name":")" + name + R"("}})";
+    }
+    const auto patched =
+        world_.Run(world_.client().Patch(apis::compute::kMachineKind,
+                                         {kNamespace, machine},
+                                         client::PatchType::kMerge,
+                                         R"({"spec":{"volumes":[)" + volumes + "]}}",
+                                         {}));
     CHECK(patched.ok()) << patched.status();
   }
   Time Now() { return world_.loop().Now(); }
