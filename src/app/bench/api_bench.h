@@ -14,7 +14,7 @@
 namespace berth::app {
 
 struct ApiBenchOptions {
-  std::string dir;  // where a folder for each server is made, and removed afterwards
+  std::string dir;       // where a folder for each server is made, and removed afterwards
   int etcd_members = 0;  // of a private etcd that has the store; 0: the embedded one
   int clients = 16;
   int watchers = 1'000;

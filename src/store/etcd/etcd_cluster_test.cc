@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store on three members of a real etcd keeps while they are killed, paused and compacted:
-// nothing acknowledged is lost, nothing happens twice, no watch has a gap.
+// What a store on three members of a real etcd keeps while they are killed, paused, cut off from
+// each other and compacted: nothing acknowledged is lost, nothing happens twice, no watch has a
+// gap.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -130,7 +131,7 @@ class EtcdCluster : public testing::Test {
   // Two writers and a watcher on two stores, while `faults` happen.
   using Script = std::function<rt::Task<Status>(EtcdProcesses*, Counts*)>;
   void CountWhile(Script faults) {
-    EtcdProcesses etcd({.members = kMembers, .arguments = {}, .scheme = "http"});
+    EtcdProcesses etcd({.members = kMembers, .links = &loop_});
     const auto first = Open(etcd);
     const auto second = Open(etcd);
     Counts counts;
@@ -201,9 +202,22 @@ rt::Task<Status> PauseOneAfterAnother(EtcdProcesses* etcd, Counts* counts) {
   co_return OkStatus();
 }
 
-rt::Task<Status> KillThenPause(EtcdProcesses* etcd, Counts* counts) {
+// One of them leads: it hears of the other one that leads when it is healed.
+rt::Task<Status> CutOffOneAfterAnother(EtcdProcesses* etcd, Counts* counts) {
+  CO_TRY_STATUS(co_await WaitForMore(counts, 20));
+  for (size_t member = 0; member < kMembers; ++member) {
+    etcd->CutOff(member);
+    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
+    etcd->Heal(member);
+    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
+  }
+  co_return OkStatus();
+}
+
+rt::Task<Status> DoAllOfIt(EtcdProcesses* etcd, Counts* counts) {
   Status status = co_await KillOneAfterAnother(etcd, counts);
   if (status.ok()) status = co_await PauseOneAfterAnother(etcd, counts);
+  if (status.ok()) status = co_await CutOffOneAfterAnother(etcd, counts);
   counts->stop = true;
   co_return status;
 }
@@ -211,8 +225,12 @@ rt::Task<Status> KillThenPause(EtcdProcesses* etcd, Counts* counts) {
 TEST_F(EtcdCluster, LosesNothingWhenMembersAreKilled) { CountWhile(KillOneAfterAnother); }
 TEST_F(EtcdCluster, LosesNothingWhenMembersArePaused) { CountWhile(PauseOneAfterAnother); }
 
-TEST_F(EtcdCluster, ClientsAgreeOnOneOrderWhileMembersAreKilledAndPaused) {
-  EtcdProcesses etcd({.members = kMembers, .arguments = {}, .scheme = "http"});
+TEST_F(EtcdCluster, LosesNothingWhenMembersAreCutOffFromTheOthers) {
+  CountWhile(CutOffOneAfterAnother);
+}
+
+TEST_F(EtcdCluster, ClientsAgreeOnOneOrderWhileMembersAreKilledPausedAndCutOff) {
+  EtcdProcesses etcd({.members = kMembers, .links = &loop_});
   const std::array stores = {Open(etcd), Open(etcd), Open(etcd)};
   Counts counts;
   std::vector<Observation> history;
@@ -228,7 +246,7 @@ TEST_F(EtcdCluster, ClientsAgreeOnOneOrderWhileMembersAreKilledAndPaused) {
     tasks.push_back(RunClient(store, std::move(options), &history));
   }
   tasks.push_back(CountUp(stores[0].get(), &counts));
-  tasks.push_back(KillThenPause(&etcd, &counts));
+  tasks.push_back(DoAllOfIt(&etcd, &counts));
   for (const Status& status : Run(rt::JoinAll(std::move(tasks))))
     EXPECT_TRUE(status.ok()) << status;
   EXPECT_GT(history.size(), 100U);

@@ -74,9 +74,13 @@ EtcdProcesses::EtcdProcesses(Options options) : options_(std::move(options)) {
   std::string name = parent / "berth-etcd-XXXXXX";
   CHECK(::mkdtemp(name.data()) != nullptr);
   folder_ = name;
+  if (options_.links != nullptr) links_ = std::make_unique<PeerLinks>(*options_.links);
   for (int i = 0; i < options_.members; ++i) {
     endpoints_.push_back("127.0.0.1:" + std::to_string(FreePort()));
-    peers_.push_back("127.0.0.1:" + std::to_string(FreePort()));
+    const uint16_t peer = FreePort();
+    peers_.push_back("127.0.0.1:" + std::to_string(peer));
+    reached_.push_back(links_ == nullptr ? peers_.back()
+                                         : "127.0.0.1:" + std::to_string(links_->Add(peer)));
     pids_.push_back(0);
   }
   for (size_t i = 0; i < pids_.size(); ++i) Start(i);
@@ -90,8 +94,8 @@ EtcdProcesses::~EtcdProcesses() {
 
 std::vector<std::string> EtcdProcesses::Arguments(size_t member) const {
   std::vector<std::string> cluster;
-  for (size_t i = 0; i < peers_.size(); ++i) {
-    cluster.push_back("m" + std::to_string(i) + "=http://" + peers_[i]);
+  for (size_t i = 0; i < reached_.size(); ++i) {
+    cluster.push_back("m" + std::to_string(i) + "=http://" + reached_[i]);
   }
   const std::string name = "m" + std::to_string(member);
   const std::string client = options_.scheme + "://" + endpoints_[member];
@@ -102,7 +106,7 @@ std::vector<std::string> EtcdProcesses::Arguments(size_t member) const {
                                         "--listen-client-urls=" + client,
                                         "--advertise-client-urls=" + client,
                                         "--listen-peer-urls=" + peer,
-                                        "--initial-advertise-peer-urls=" + peer,
+                                        "--initial-advertise-peer-urls=http://" + reached_[member],
                                         "--initial-cluster=" + Join(cluster, ","),
                                         "--initial-cluster-token=" + folder_.filename().string(),
                                         "--heartbeat-interval=50",
@@ -116,6 +120,7 @@ std::vector<std::string> EtcdProcesses::Arguments(size_t member) const {
 void EtcdProcesses::Start(size_t member) {
   CHECK(pids_[member] == 0);
   pids_[member] = Spawn(Arguments(member), folder_ / ("m" + std::to_string(member) + ".log"));
+  if (links_ != nullptr) links_->SetProcess(member, pids_[member]);
 }
 
 void EtcdProcesses::Kill(size_t member) {
@@ -123,7 +128,11 @@ void EtcdProcesses::Kill(size_t member) {
   ::kill(pids_[member], SIGKILL);
   ::waitpid(pids_[member], nullptr, 0);
   pids_[member] = 0;
+  if (links_ != nullptr) links_->SetProcess(member, 0);
 }
+
+void EtcdProcesses::CutOff(size_t member) { links_->Cut(member); }
+void EtcdProcesses::Heal(size_t member) { links_->Heal(member); }
 
 void EtcdProcesses::Pause(size_t member) { ::kill(pids_[member], SIGSTOP); }
 void EtcdProcesses::Resume(size_t member) { ::kill(pids_[member], SIGCONT); }

@@ -8,8 +8,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "store/etcd/testing/peer_links.h"
 
 namespace berth::store {
 
@@ -20,6 +23,7 @@ class EtcdProcesses {
     std::vector<std::string> arguments;  // further ones of every member
     std::string scheme = "http";         // of clients
     std::string dir;                     // where its folder is made; "": where temporary files are
+    rt::AsioLoop* links = nullptr;       // where members are linked, so that they can be cut off
   };
 
   EtcdProcesses() : EtcdProcesses(Options()) {}
@@ -39,6 +43,10 @@ class EtcdProcesses {
   void Start(size_t member);
   void Pause(size_t member);
   void Resume(size_t member);
+  // Between the member and the others nothing comes through; clients reach all of them.
+  // REQUIRES: they are linked.
+  void CutOff(size_t member);
+  void Heal(size_t member);
   // Runs etcdctl on all members; true if it went well.
   bool Control(std::vector<std::string> arguments);
 
@@ -48,8 +56,10 @@ class EtcdProcesses {
   Options options_;
   std::filesystem::path folder_;
   std::vector<std::string> endpoints_;
-  std::vector<std::string> peers_;
-  std::vector<pid_t> pids_;  // 0: does not run
+  std::vector<std::string> peers_;    // where each listens to the others
+  std::vector<std::string> reached_;  // where the others reach it
+  std::unique_ptr<PeerLinks> links_;  // or none
+  std::vector<pid_t> pids_;           // 0: does not run
 };
 
 }  // namespace berth::store
