@@ -30,8 +30,8 @@ constexpr auto kPools = std::to_array<PoolNames>({
      .subresource = "bucketpoolclient"},
 });
 
-// "compute.ironcore.dev:system:..." speaks for a part of the cluster.
-bool IsPoolWord(std::string_view word) { return word.find(".dev:system:") != word.npos; }
+// "compute.ironcore.dev:system:..." speaks for a part of the cluster, under whatever domain.
+bool IsPoolWord(std::string_view word) { return word.find(":system:") != word.npos; }
 
 Status CheckUsages(const std::vector<std::string>& usages) {
   constexpr std::string_view kNeeded = "client auth";

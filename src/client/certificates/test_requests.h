@@ -103,6 +103,17 @@ Imrd/93zuHQJICyRxuFXlXSJa3vw79ICIAsVgpz3Bm7HyeM5T5XIPDZgaRyRVEA5
 dCHugNg/gLKL
 -----END CERTIFICATE REQUEST-----
 )";
+// CN=compute.example.org:system:machinepool:alpha, O=compute.example.org:system:machinepools
+inline constexpr std::string_view kPoolOfAnotherDomain = R"(-----BEGIN CERTIFICATE REQUEST-----
+MIIBJDCBywIBADBpMTAwLgYDVQQKDCdjb21wdXRlLmV4YW1wbGUub3JnOnN5c3Rl
+bTptYWNoaW5lcG9vbHMxNTAzBgNVBAMMLGNvbXB1dGUuZXhhbXBsZS5vcmc6c3lz
+dGVtOm1hY2hpbmVwb29sOmFscGhhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
+fzASthxdZkczkfB2HYDExbwrLN/g031t4dG+HzY69kvr7NqFVhJdONUYLVlDmNj7
+iGnBgdQARWiWOR3JvV75r6AAMAoGCCqGSM49BAMCA0gAMEUCIE0MU/h7D4d4kmpA
+I8WV5kYWXEZYwTo9z+dx9U4XoQN4AiEA1XYrwi45djNqpbwx9V9mGg/puJMYxbH8
+c1++H2bI7dU=
+-----END CERTIFICATE REQUEST-----
+)";
 // CN=storage.ironcore.dev:system:volumepool:disks, O=storage.ironcore.dev:system:volumepools
 inline constexpr std::string_view kVolumePool = R"(-----BEGIN CERTIFICATE REQUEST-----
 MIIBJDCBywIBADBpMTAwLgYDVQQKDCdzdG9yYWdlLmlyb25jb3JlLmRldjpzeXN0
