@@ -38,7 +38,6 @@ rt::Task<Status> MachineHost::SetKey(std::string machine_id, iri::MachineVolume 
 
 rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume volume) {
   CO_TRY(const Pointer entry, Find(id));
-  CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   if (entry->record.is_deleted()) co_return Conflict("machine " + Quote(id) + " is being deleted");
   MachineRecord next = entry->record;
@@ -50,12 +49,16 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
   const iri::MachineSpec secrets = TakeSecrets(part);
   next.object.spec.volumes.push_back(part.volumes[0]);
   CO_TRY_STATUS(CheckSpec(next.object.spec));
-  const ClaimedRoom claimed(claimed_);
-  if (HasSizeOfImage(volume)) {
+  // An image takes its time, which nobody else waits for.
+  if (volume.local_disk.has_value() && !volume.local_disk->image.empty()) {
     CO_TRY(const ImageDisk disk, co_await LookAtImageDisk(id, ImageRequestOf(*entry), volume));
-    next.image_sized[volume.name] = disk.bytes;
-    volume.local_disk->size_bytes = disk.bytes;
+    if (HasSizeOfImage(volume)) {
+      next.image_sized[volume.name] = disk.bytes;
+      volume.local_disk->size_bytes = disk.bytes;
+    }
   }
+  CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
+  const ClaimedRoom claimed(claimed_);
   if (volume.local_disk.has_value()) {
     const iri::ResourceVector more = {{std::string(iri::kStorage), volume.local_disk->size_bytes}};
     const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);

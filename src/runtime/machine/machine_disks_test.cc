@@ -6,10 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "image/layout_writer.h"
 #include "iri/labels.h"
 #include "iri/local_disk.h"
+#include "rt/deadline.h"
+#include "rt/scope.h"
 #include "runtime/machine/machine_world.h"
 #include "runtime/volume/fake_images.h"
 
@@ -95,6 +98,52 @@ TEST(MachineHost, AGuestThatDoesNotLetGoKeepsItsDisk) {
   world.hypervisor.lets_go = true;
   EXPECT_EQ(world.Await(world.host().DetachVolume(id, "data")), OkStatus());
   EXPECT_FALSE(world.Guest(id).devices.contains("vda"));
+}
+
+// An image that does not come.
+iri::MachineVolume LocalDiskOf(const std::string& name, const std::string& device) {
+  iri::MachineVolume disk;
+  disk.name = name;
+  disk.device = device;
+  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "registry.test/os:1"};
+  return disk;
+}
+
+// Creates a machine while another one is to get a volume, which an image is in the way of.
+rt::Task<Status> CreateBeside(MachineHost* host,
+                              FakeImages* images,
+                              std::string other,
+                              iri::MachineVolume volume,
+                              iri::Machine wanted) {
+  rt::TaskScope scope((co_await rt::CurrentContext{}).loop());
+  scope.Spawn("attach", host->AttachVolume(std::move(other), std::move(volume)));
+  CO_TRY_STATUS(co_await images->Asked());
+  const auto made =
+      co_await rt::WithDeadline(host->CreateMachine(std::move(wanted)), Duration::Seconds(10));
+  CO_TRY_STATUS(co_await scope.Close());
+  co_return made.status();
+}
+
+TEST(MachineHost, NobodyWaitsForTheImageOfAnothersDisk) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.Start();
+  const std::string running = iri::Running(world, "u-1").metadata.id;
+  EXPECT_EQ(world.Run(CreateBeside(
+                &world.host(), &images, running, LocalDiskOf("more", "odb"), world.Wanted("u-2"))),
+            OkStatus());
+  iri::Machine pulling = world.Wanted("u-3");
+  pulling.spec.volumes = {LocalDiskOf("root", "oda")};
+  const auto made = world.Await(world.host().CreateMachine(pulling));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(world.Run(CreateBeside(&world.host(),
+                                   &images,
+                                   made->metadata.id,
+                                   world.Volume("data", "odb"),
+                                   world.Wanted("u-4"))),
+            OkStatus());
 }
 
 TEST(MachineHost, WhatCannotBeAttachedIsNotKept) {

@@ -229,7 +229,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
 
   const Deps deps_;
   const Options options_;
-  // One at a time checks for room and takes it.
+  // One at a time checks for room and takes it. Entered last, inside of a machine's `saving`:
+  // whoever changes a machine may wait for long.
   rt::Gate admission_{1};
   rt::Gate telling_{1};  // whoever tells others what is promised
   int64_t claimed_ = 0;  // of the host's disk, by whoever is admitted and not counted yet

@@ -186,8 +186,8 @@ rt::Task<Status> MachineHost::CountImageDisks(Pointer entry) {
     const Result<ImageDisk> disk = co_await LookAtImageDisk(id, ToldImageRequestOf(entry), volume);
     entry->pull.End();
     if (!disk.ok()) co_return disk.status();
-    CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
     CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+    CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
     MachineRecord next = entry->record;
     const bool is_wanted =
         !next.is_deleted() &&

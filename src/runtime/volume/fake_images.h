@@ -19,19 +19,22 @@ class FakeImages final : public ImageSource {
   }
   // One without a disk and without a kernel.
   rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) override {
+    asked_.Set();
     if (request.progress) request.progress(kBytes / 4, kBytes);
     CO_TRY_STATUS(co_await arrived_.Wait());
     co_return image::ImageFiles();
   }
   rt::Task<Result<int64_t>> TakenBytes() override { co_return int64_t{0}; }
 
-  // On the loop.
+  // On the loop. Until somebody waits for one.
+  rt::Task<Status> Asked() { return asked_.Wait(); }
   rt::Task<Status> Arrive() {
     arrived_.Set();
     co_return OkStatus();
   }
 
  private:
+  rt::Event asked_;
   rt::Event arrived_;
 };
 
