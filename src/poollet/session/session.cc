@@ -66,6 +66,10 @@ void Session::Wake(Urgency urgency) {
     return;
   }
   soon_.Set();
+  if (urgency == Urgency::kNext && loop_.Now() - last_next_ >= options_.coalesce) {
+    last_next_ = loop_.Now();
+    urgency = Urgency::kNow;
+  }
   if (urgency == Urgency::kNow) now_.Set();
 }
 

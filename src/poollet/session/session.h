@@ -41,6 +41,7 @@ inline constexpr uint32_t kProtocolMax = 1;
 
 enum class Urgency : uint8_t {
   kNow,   // with the end of this turn
+  kNext,  // the same, once in 50 ms: somebody waits for it; else as kSoon
   kSoon,  // within 50 ms, with whatever else there is
   kIdle,  // nobody waits for it: with whatever is said next, at the latest with a heartbeat
 };
@@ -182,6 +183,7 @@ class Session {
   uint64_t session_counter_ = 0;
   uint64_t heartbeats_ = 0;
   Time last_heartbeat_;
+  Time last_next_;
   Duration heartbeat_every_;
   Time last_word_;  // of the server
   std::string last_error_;
