@@ -308,6 +308,7 @@ void Troubles::CutSomePower() {
   host->state().PowerCut(host->fake().clock());
   host->fake().Crash();
   world_.At(Between(2'000, 60'000), [this, host] {
+    if (IsGone(*host)) return;  // its operator turned it off meanwhile
     host->fake().Restart();
     world_.StartHost(*host);
   });
