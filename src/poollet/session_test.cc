@@ -51,17 +51,6 @@ TEST(Poollet, Session_WhatHappenedWithoutOneIsSaidOfAChangedAssignmentToo) {
   EXPECT_TRUE(world.UntilState("m1", "Running"));
 }
 
-TEST(Poollet, Session_WhatSomebodyWaitsForIsSaidAtOnce) {
-  World world;
-  world.StartAndSync();
-  world.server.Desire("m1", {});
-  ASSERT_TRUE(world.Until([&] { return world.host.Running("m1") == 1; }));
-  const Time booted = world.loop.Now() + SimHost::DefaultFake().times.boot;
-  ASSERT_TRUE(world.UntilState("m1", "Running"));
-  // The runtime's answers and the network take their part of that.
-  EXPECT_LT((world.loop.Now() - booted).millis(), 20);
-}
-
 TEST(Poollet, Session_ARefusalIsRememberedWithItsReason) {
   World world;
   world.server.refuses = "AlreadyConnected";
