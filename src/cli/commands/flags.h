@@ -47,6 +47,15 @@ inline constexpr Flag kDryRun = {
     .fallback = "none",
     .bare = "client",
     .values = kDryRunModes};
+// Of commands that have nothing to print without the server.
+inline constexpr std::array<std::string_view, 2> kServerDryRunModes = {"none", "server"};
+inline constexpr Flag kServerDryRun = {.name = "dry-run",
+                                       .kind = FlagKind::kText,
+                                       .value_name = "MODE",
+                                       .help = "Checked by the server and not kept.",
+                                       .fallback = "none",
+                                       .bare = "server",
+                                       .values = kServerDryRunModes};
 inline constexpr Flag kNoHeaders = {.name = "no-headers", .help = "Tables without header line."};
 inline constexpr Flag kIgnoreNotFound = {.name = "ignore-not-found",
                                          .help = "What does not exist is no failure."};

@@ -98,7 +98,6 @@ Status RunPatch(Session& session, const Arguments& arguments) {
 
 constexpr std::array<std::string_view, 3> kTypes = {"strategic", "merge", "json"};
 constexpr std::array<std::string_view, 2> kSubresources = {"status", "scale"};
-constexpr std::array<std::string_view, 2> kDryRuns = {"none", "server"};
 constexpr std::array kFlags = {
     Flag{.name = "patch",
          .letter = 'p',
@@ -121,13 +120,7 @@ constexpr std::array kFlags = {
          .value_name = "NAME",
          .help = "Change this part instead.",
          .values = kSubresources},
-    Flag{.name = "dry-run",
-         .kind = FlagKind::kText,
-         .value_name = "MODE",
-         .help = "Checked by the server and not kept.",
-         .fallback = "none",
-         .bare = "server",
-         .values = kDryRuns},
+    flags::kServerDryRun,
     flags::kOutput,
     flags::kFieldManager,
 };

@@ -84,7 +84,6 @@ Status RunScale(Session& session, const Arguments& arguments) {
   return failures.Outcome();
 }
 
-constexpr std::array<std::string_view, 2> kDryRuns = {"none", "server"};
 constexpr std::array kFlags = {
     Flag{.name = "replicas",
          .kind = FlagKind::kNumber,
@@ -98,13 +97,7 @@ constexpr std::array kFlags = {
     flags::kFieldSelector,
     flags::kAll,
     flags::kAllNamespaces,
-    Flag{.name = "dry-run",
-         .kind = FlagKind::kText,
-         .value_name = "MODE",
-         .help = "Checked by the server and not kept.",
-         .fallback = "none",
-         .bare = "server",
-         .values = kDryRuns},
+    flags::kServerDryRun,
     flags::kFieldManager,
 };
 
