@@ -29,10 +29,7 @@ TEST(MachineHost, AnImageOnItsWayIsShownUntilItIsThere) {
   world.options.pull_interval = Duration();
   world.Start();
   iri::Machine wanted = world.Wanted("u-1");
-  iri::MachineVolume root;
-  root.name = "root";
-  root.device = "oda";
-  root.local_disk = iri::LocalDisk{.size_bytes = 1 << 19, .image = "registry.test/os:1"};
+  iri::MachineVolume root = LocalDisk("root", "oda", 1 << 19, "registry.test/os:1");
   wanted.spec.volumes = {root};
   const auto created = world.Await(world.host().CreateMachine(wanted));
   ASSERT_TRUE(created.ok()) << created.status();
@@ -100,15 +97,6 @@ TEST(MachineHost, AGuestThatDoesNotLetGoKeepsItsDisk) {
   EXPECT_FALSE(world.Guest(id).devices.contains("vda"));
 }
 
-// An image that does not come.
-iri::MachineVolume LocalDiskOf(const std::string& name, const std::string& device) {
-  iri::MachineVolume disk;
-  disk.name = name;
-  disk.device = device;
-  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "registry.test/os:1"};
-  return disk;
-}
-
 // Creates a machine while another one is to get a volume, which an image is in the way of.
 rt::Task<Status> CreateBeside(MachineHost* host,
                               FakeImages* images,
@@ -131,11 +119,14 @@ TEST(MachineHost, NobodyWaitsForTheImageOfAnothersDisk) {
   world.other_images = &images;
   world.Start();
   const std::string running = iri::Running(world, "u-1").metadata.id;
-  EXPECT_EQ(world.Run(CreateBeside(
-                &world.host(), &images, running, LocalDiskOf("more", "odb"), world.Wanted("u-2"))),
+  EXPECT_EQ(world.Run(CreateBeside(&world.host(),
+                                   &images,
+                                   running,
+                                   LocalDisk("more", "odb", 4096, "registry.test/os:1"),
+                                   world.Wanted("u-2"))),
             OkStatus());
   iri::Machine pulling = world.Wanted("u-3");
-  pulling.spec.volumes = {LocalDiskOf("root", "oda")};
+  pulling.spec.volumes = {LocalDisk("root", "oda", 4096, "registry.test/os:1")};
   const auto made = world.Await(world.host().CreateMachine(pulling));
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(world.Run(CreateBeside(&world.host(),
@@ -165,10 +156,7 @@ TEST(MachineHost, AnImageThatIsAKernelIsBootedAndItsDiskIsEmpty) {
   std::ofstream(world.root + "/images/demo/vmlinuz") << "kernel";
   std::ofstream(world.root + "/images/demo/cmdline") << "console=ttyS0 a&b\n";
   iri::Machine wanted = world.Wanted("u-1");
-  iri::MachineVolume disk;
-  disk.name = "root";
-  disk.device = "oda";
-  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "demo"};
+  iri::MachineVolume disk = LocalDisk("root", "oda", 4096, "demo");
   wanted.spec.volumes = {disk};
   const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
   ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
@@ -191,10 +179,7 @@ TEST(MachineHost, AnImageWithKernelAndDiskGivesBoth) {
       *layout->AddText(image::MediaTypeOf(image::Part::kRootDisk), std::string(1024, 'd'));
   ASSERT_TRUE(layout->AddManifest(manifest, "", "").ok());
   iri::Machine wanted = world.Wanted("u-1");
-  iri::MachineVolume disk;
-  disk.name = "root";
-  disk.device = "oda";
-  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "both"};
+  iri::MachineVolume disk = LocalDisk("root", "oda", 4096, "both");
   wanted.spec.volumes = {disk};
   const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
   ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
@@ -223,10 +208,7 @@ TEST(MachineHost, P6_6_ALocalDiskWithTheSizeOfItsImageCountsAsThat) {
     const auto found = used.find(iri::kStorage);
     return found == used.end() ? 0 : found->second;
   };
-  iri::MachineVolume disk;
-  disk.name = "root";
-  disk.device = "oda";
-  disk.local_disk = iri::LocalDisk{.size_bytes = 0, .image = "small"};
+  iri::MachineVolume disk = LocalDisk("root", "oda", 0, "small");
   iri::Machine wanted = world.Wanted("u-1");
   wanted.spec.volumes = {disk};
   const std::string first = world.Await(world.host().CreateMachine(wanted))->metadata.id;
@@ -267,10 +249,7 @@ TEST(MachineHost, P6_6_ALocalDiskWithTheSizeOfItsImageCountsAsThat) {
 TEST(MachineHost, AMissingImageIsSaidAndRecoveredFrom) {
   MachineWorld world;
   iri::Machine wanted = world.Wanted("u-1");
-  iri::MachineVolume disk;
-  disk.name = "root";
-  disk.device = "oda";
-  disk.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = "late"};
+  iri::MachineVolume disk = LocalDisk("root", "oda", 4096, "late");
   wanted.spec.volumes = {disk};
   const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
   ASSERT_TRUE(iri::Eventually(

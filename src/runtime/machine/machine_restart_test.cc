@@ -80,10 +80,7 @@ TEST(MachineHost, WhatHappenedWhileItWasAwayIsNoticed) {
 TEST(MachineHost, DeletionLeavesNothing) {
   MachineWorld world;
   iri::Machine wanted = world.Wanted("u-1");
-  iri::MachineVolume scratch;
-  scratch.name = "scratch <&";
-  scratch.device = "odb";
-  scratch.local_disk = iri::LocalDisk{.size_bytes = 4096, .image = ""};
+  iri::MachineVolume scratch = LocalDisk("scratch <&", "odb", 4096, "");
   wanted.spec.volumes = {scratch};
   iri::MachineNic nic;
   nic.name = "primary";

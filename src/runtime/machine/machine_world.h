@@ -57,6 +57,18 @@ inline std::string FileText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// A disk of the machine's own, which begins with an image or, without one, empty.
+inline iri::MachineVolume LocalDisk(std::string name,
+                                    std::string device,
+                                    int64_t bytes,
+                                    std::string image) {
+  iri::MachineVolume disk;
+  disk.name = std::move(name);
+  disk.device = std::move(device);
+  disk.local_disk = iri::LocalDisk{.size_bytes = bytes, .image = std::move(image)};
+  return disk;
+}
+
 class FakeDoors final : public ConsoleDoors {
  public:
   Result<std::string> Grant(Open open) override {
