@@ -180,38 +180,28 @@ class EtcdCluster : public testing::Test {
   std::vector<std::unique_ptr<EtcdStore>> stores_;
 };
 
+// Each member gets into trouble and out of it again, while others go on.
+using Act = void (EtcdProcesses::*)(size_t member);
+rt::Task<Status> OneAfterAnother(EtcdProcesses* etcd, Counts* counts, Act trouble, Act end) {
+  CO_TRY_STATUS(co_await WaitForMore(counts, 20));
+  for (size_t member = 0; member < kMembers; ++member) {
+    (etcd->*trouble)(member);
+    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
+    (etcd->*end)(member);
+    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
+  }
+  co_return OkStatus();
+}
+
 rt::Task<Status> KillOneAfterAnother(EtcdProcesses* etcd, Counts* counts) {
-  CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-  for (size_t member = 0; member < kMembers; ++member) {
-    etcd->Kill(member);
-    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-    etcd->Start(member);
-    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-  }
-  co_return OkStatus();
+  return OneAfterAnother(etcd, counts, &EtcdProcesses::Kill, &EtcdProcesses::Start);
 }
-
 rt::Task<Status> PauseOneAfterAnother(EtcdProcesses* etcd, Counts* counts) {
-  CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-  for (size_t member = 0; member < kMembers; ++member) {
-    etcd->Pause(member);
-    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-    etcd->Resume(member);
-    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-  }
-  co_return OkStatus();
+  return OneAfterAnother(etcd, counts, &EtcdProcesses::Pause, &EtcdProcesses::Resume);
 }
-
 // One of them leads: it hears of the other one that leads when it is healed.
 rt::Task<Status> CutOffOneAfterAnother(EtcdProcesses* etcd, Counts* counts) {
-  CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-  for (size_t member = 0; member < kMembers; ++member) {
-    etcd->CutOff(member);
-    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-    etcd->Heal(member);
-    CO_TRY_STATUS(co_await WaitForMore(counts, 20));
-  }
-  co_return OkStatus();
+  return OneAfterAnother(etcd, counts, &EtcdProcesses::CutOff, &EtcdProcesses::Heal);
 }
 
 rt::Task<Status> DoAllOfIt(EtcdProcesses* etcd, Counts* counts) {
