@@ -72,6 +72,7 @@ void LeaderParts::Parts::MakeControllers() {
   signer = std::make_unique<controller::CertificateSigner>(
       deps.loop,
       *client,
+      deps.scheme,
       deps.authority,
       [this](const auto& request, const client::PoolSubject& pool) {
         return MayBootstrap(request, pool);
@@ -100,7 +101,7 @@ bool LeaderParts::Parts::MayBootstrap(const apis::k8s::CertificateSigningRequest
                                         .group = std::string(kind.group),
                                         .version = std::string(kind.version),
                                         .resource = std::string(kind.plural),
-                                        .subresource = std::string(pool.subresource),
+                                        .subresource = pool.subresource,
                                         .name = pool.pool});
 }
 

@@ -15,24 +15,13 @@ POOL = 'compute.ironcore.dev:system:machinepool:'
 POOLS = 'compute.ironcore.dev:system:machinepools'
 
 
-class Certificates(berth_fixture.ServerTestCase):
+class CertificatesTestCase(berth_fixture.ServerTestCase):
+    """Asks for certificates and takes them."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.root = cls.server.client()
-        cls.role('asker', {'apiGroups': ['certificates.k8s.io'], 'resources': ['certificatesigningrequests'],
-                           'verbs': ['create', 'get']})
-        cls.bind('asker', 'asker')
-        cls.bind('approver', 'asker')
-        cls.bind('signless', 'asker')
-        cls.role('approver', {'apiGroups': ['certificates.k8s.io'], 'resources': ['certificatesigningrequests/approval'],
-                              'verbs': ['update']})
-        cls.role('of-clients', {'apiGroups': ['certificates.k8s.io'], 'resources': ['signers'],
-                                'resourceNames': ['kubernetes.io/*'], 'verbs': ['approve']})
-        cls.bind('approver', 'approver')
-        cls.bind('approver', 'of-clients')
-        cls.bind('signless', 'approver')
         cls.bind('bootstrapper', 'berth:pool-bootstrapper')
 
     @classmethod
@@ -82,6 +71,25 @@ class Certificates(berth_fixture.ServerTestCase):
         with open(path, 'wb') as file:
             file.write(base64.b64decode(pem))
         return path, self.file(f'{name}.key')
+
+
+class Certificates(CertificatesTestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.role('asker', {'apiGroups': ['certificates.k8s.io'], 'resources': ['certificatesigningrequests'],
+                           'verbs': ['create', 'get']})
+        cls.bind('asker', 'asker')
+        cls.bind('approver', 'asker')
+        cls.bind('signless', 'asker')
+        cls.role('approver', {'apiGroups': ['certificates.k8s.io'], 'resources': ['certificatesigningrequests/approval'],
+                              'verbs': ['update']})
+        cls.role('of-clients', {'apiGroups': ['certificates.k8s.io'], 'resources': ['signers'],
+                                'resourceNames': ['kubernetes.io/*'], 'verbs': ['approve']})
+        cls.bind('approver', 'approver')
+        cls.bind('approver', 'of-clients')
+        cls.bind('signless', 'approver')
 
     def test_a_person_gets_a_certificate_that_says_who_they_are(self):
         made = self.ask('jane', '/O=devs/CN=jane', expirationSeconds=3600)
@@ -223,6 +231,42 @@ class Certificates(berth_fixture.ServerTestCase):
         table = self.server.berth('get', 'csr', 'cli-1', 'cli-2').stdout
         self.assertRegex(table, r'cli-1 +kubernetes.io/kube-apiserver-client +asker +<none> +Approved,Issued')
         self.assertRegex(table, r'cli-2 +kubernetes.io/kube-apiserver-client +asker +<none> +Denied')
+
+
+class CertificatesOfOtherDomains(CertificatesTestCase):
+    """Pools are known by the canonical domain, whatever it is, and by its aliases, in any spelling."""
+
+    SERVER_ARGUMENTS = ('--domains', 'Example.org,ironcore.dev')
+
+    def test_a_pool_joins_and_renews_under_each_domain(self):
+        group, pools = '/apis/compute.example.org/v1alpha1/machinepools', {}
+        for number, domain in enumerate(('Example.org', 'example.org', 'ironcore.dev')):
+            name = f'pool-{number}'
+            user, subject = (f'compute.{domain}:system:machinepool:{name}',
+                             f'/O=compute.{domain}:system:machinepools/CN=compute.{domain}:system:machinepool:{name}')
+            asked = self.ask(name, subject, who='bootstrapper', signer='berth.dev/pool-client')
+            self.assertEqual(asked.status, 201, asked)
+            made = self.root.post(group, {'metadata': {'name': name}, 'spec': {'providerID': f'test://{name}'}})
+            self.assertEqual(made.status, 201, made)
+            pools[name] = self.server.client(certificate=self.signed(name))
+            who = pools[name].post('/apis/authentication.k8s.io/v1/selfsubjectreviews', {}).json()['status']['userInfo']
+            self.assertEqual(who['username'], user)
+            body = {'metadata': {'name': f'{name}-2'}, 'spec': {
+                'request': self.request(f'{name}-2', subject), 'signerName': CLIENT, 'usages': ['client auth']}}
+            made = pools[name].post(REQUESTS, body)
+            self.assertEqual(made.status, 201, made)
+            pools[name] = self.server.client(certificate=self.signed(f'{name}-2'))
+        for name, client in pools.items():
+            for domain in ('example.org', 'ironcore.dev'):
+                path = f'/apis/compute.{domain}/v1alpha1/machinepools'
+                seen = {other: client.get(f'{path}/{other}').status for other in pools}
+                self.assertEqual(seen, {other: 200 if other == name else 403 for other in pools}, f'{name}, {domain}')
+
+    def test_the_name_of_a_pool_of_no_domain_of_ours_is_reserved(self):
+        refused = self.ask('stranger', '/O=compute.example.com:system:machinepools/CN=compute.example.com:system:machinepool:a',
+                           who='bootstrapper')
+        self.assertEqual(refused.status, 422, refused)
+        self.assertIn('compute.Example.org:system:machinepool:NAME', refused.json()['message'])
 
 
 if __name__ == '__main__':

@@ -40,9 +40,9 @@ Status CheckSignerRight(const Authorizer& authorizer,
   return authorizer.Check(identity, request);
 }
 
-Status CheckNew(const k8s::CertificateSigningRequest& request) {
+Status CheckNew(const meta::Scheme& scheme, const k8s::CertificateSigningRequest& request) {
   if (!client::IsOurSigner(request.spec.signer_name)) return OkStatus();
-  const auto subject = client::SubjectToSign(request.spec);
+  const auto subject = client::SubjectToSign(scheme, request.spec);
   if (subject.ok()) return OkStatus();
   meta::FieldErrors errors;
   errors.Invalid(
@@ -60,7 +60,7 @@ Status CheckCertificateWrite(const Authorizer& authorizer,
                              const meta::Object& after) {
   if (&after.kind() != &k8s::kCertificateSigningRequestKind) return OkStatus();
   const auto& now = after.as<k8s::CertificateSigningRequest>();
-  if (before == nullptr) return CheckNew(now);
+  if (before == nullptr) return CheckNew(authorizer.scheme(), now);
   const auto& was = before->as<k8s::CertificateSigningRequest>();
   if (now.status == was.status) return OkStatus();
   const auto [decisions, others] = Split(now.status.conditions);

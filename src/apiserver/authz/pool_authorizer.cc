@@ -18,6 +18,7 @@
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_snapshot.h"
 #include "base/strings.h"
+#include "client/certificates/pool_names.h"
 #include "client/certificates/signers.h"
 #include "meta/field_selector.h"
 
@@ -55,16 +56,14 @@ std::vector<apis::Reference> NamedBy(const meta::Object& object) {
 }  // namespace
 
 std::optional<PoolIdentity> PoolIdentityOf(const meta::Scheme& scheme, const Identity& identity) {
-  for (const meta::KindInfo* kind : kPlaceable) {
-    const meta::KindInfo& pool_kind = apis::PoolKindOf(*kind);
-    const std::string system = scheme.GroupOf(pool_kind) + ":system:";
-    const std::string prefix = system + std::string(pool_kind.singular) + ":";
-    if (!identity.user.starts_with(prefix) || identity.user.size() == prefix.size()) continue;
-    if (!identity.InGroup(system + std::string(pool_kind.plural))) continue;
-    return PoolIdentity{
-        .pool_kind = &pool_kind, .object_kind = kind, .pool = identity.user.substr(prefix.size())};
-  }
-  return std::nullopt;
+  auto name = client::PoolNameOf(scheme, identity.user, identity.groups);
+  if (!name) return std::nullopt;
+  const auto bound = std::ranges::find_if(kPlaceable, [&](const meta::KindInfo* kind) {
+    return &apis::PoolKindOf(*kind) == name->pool_kind;
+  });
+  if (bound == kPlaceable.end()) return std::nullopt;
+  return PoolIdentity{
+      .pool_kind = name->pool_kind, .object_kind = *bound, .pool = std::move(name->pool)};
 }
 
 const meta::KindInfo* PoolAuthorizer::KindOf(const RequestInfo& request) const {
@@ -186,7 +185,8 @@ bool PoolAuthorizer::AllowsReferenced(const PoolIdentity& who,
   return IsNamed(who, kind, {.namespace_ = request.namespace_, .name = request.name});
 }
 
-Status CheckPoolWrite(const PoolIdentity& who,
+Status CheckPoolWrite(const meta::Scheme& scheme,
+                      const PoolIdentity& who,
                       const meta::Object* before,
                       const meta::Object& after) {
   const meta::KindInfo& kind = after.kind();
@@ -200,7 +200,7 @@ Status CheckPoolWrite(const PoolIdentity& who,
     // Who has sent it is in it already.
     const auto& spec = after.as<apis::k8s::CertificateSigningRequest>().spec;
     if (client::IsOurSigner(spec.signer_name)) {
-      TRY(const pki::ClientSubject subject, client::SubjectToSign(spec));
+      TRY(const pki::ClientSubject subject, client::SubjectToSign(scheme, spec));
       if (subject.user == spec.username) return OkStatus();
     }
     return Forbidden("pool " + Quote(who.pool) + " may ask for its own certificate only");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pool's identity may do over the API, beyond roles: one authorizer for both doors, session
 // and API. The identity compute.ironcore.dev:system:machinepool:NAME, in the group
-// compute.ironcore.dev:system:machinepools, and the like for volume and bucket pools, may
+// compute.ironcore.dev:system:machinepools, and the like for volume and bucket pools
+// (client/certificates/pool_names.h), may
 //
 //   read    its pool, what is bound to it, what that names, and all classes
 //   write   status and finalizers of its pool and of what is bound to it; the status of network
@@ -61,7 +62,8 @@ class PoolAuthorizer {
 
 // Whether a write that roles do not grant stays within what a pool may write: `before` is null for
 // a new object. A write to status has been cut down to the status already.
-Status CheckPoolWrite(const PoolIdentity& who,
+Status CheckPoolWrite(const meta::Scheme& scheme,
+                      const PoolIdentity& who,
                       const meta::Object* before,
                       const meta::Object& after);
 

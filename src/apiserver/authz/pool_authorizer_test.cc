@@ -348,6 +348,28 @@ TEST_F(PoolRights, KeepTheirOwnLeaseOnly) {
   EXPECT_FALSE(authorizer_.Allows(who, asking("list", "ironcore-machinepool-lease", "")));
 }
 
+TEST_F(PoolRights, AreThoseOfAPoolUnderAnyDomain) {
+  const auto pool_of = [this](std::string user, std::string group) {
+    return PoolIdentityOf(scheme_, Identity{.user = std::move(user), .groups = {std::move(group)}});
+  };
+  for (const std::string domain : {"ironcore.dev", "OpenKCM.dev", "openkcm.dev"}) {
+    const std::string system = "compute." + domain + ":system:";
+    const auto who = pool_of(system + "machinepool:a", system + "machinepools");
+    ASSERT_TRUE(who) << domain;
+    EXPECT_EQ(who->pool, "a");
+    EXPECT_EQ(who->object_kind, &kMachineKind);
+    EXPECT_FALSE(pool_of(system + "machinepool:", system + "machinepools"));
+    EXPECT_FALSE(pool_of(system + "machinepool", system + "machinepools"));
+    EXPECT_FALSE(pool_of(system + "volumepool:a", system + "volumepools"));
+    EXPECT_FALSE(pool_of(system + "machinepool:a", system + "machines"));
+  }
+  for (const std::string domain : {"example.org", "ironcore.dev.example.org", "dev"}) {
+    const std::string system = "compute." + domain + ":system:";
+    EXPECT_FALSE(pool_of(system + "machinepool:a", system + "machinepools")) << domain;
+    EXPECT_FALSE(pool_of("compute.ironcore.dev:system:machinepool:a", system + "machinepools"));
+  }
+}
+
 TEST_F(PoolRights, EndAtTheSpec) {
   const PoolIdentity who = *PoolIdentityOf(scheme_, Pool(kMachineKind, "a"));
   const meta::Object before = Bound(kMachineKind, "a");
@@ -370,11 +392,11 @@ TEST_F(PoolRights, EndAtTheSpec) {
   for (const Case& test : cases) {
     meta::Object after = before;
     test.change(after);
-    EXPECT_EQ(CheckPoolWrite(who, &before, after).ok(), test.allowed) << test.what;
+    EXPECT_EQ(CheckPoolWrite(scheme_, who, &before, after).ok(), test.allowed) << test.what;
   }
-  EXPECT_FALSE(CheckPoolWrite(who, nullptr, before).ok());
-  EXPECT_TRUE(CheckPoolWrite(who, nullptr, Named(apis::k8s::kLeaseKind, "a")).ok());
-  EXPECT_FALSE(CheckPoolWrite(who, nullptr, Named(apis::k8s::kLeaseKind, "b")).ok());
+  EXPECT_FALSE(CheckPoolWrite(scheme_, who, nullptr, before).ok());
+  EXPECT_TRUE(CheckPoolWrite(scheme_, who, nullptr, Named(apis::k8s::kLeaseKind, "a")).ok());
+  EXPECT_FALSE(CheckPoolWrite(scheme_, who, nullptr, Named(apis::k8s::kLeaseKind, "b")).ok());
 }
 
 }  // namespace

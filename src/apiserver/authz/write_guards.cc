@@ -20,7 +20,7 @@ WriteGuards GuardsFor(const Authorizer& authorizer,
   WriteGuards guards;
   guards.write = [&authorizer, identity, pool, subresource = request.subresource](
                      const meta::Object* before, const meta::Object& after) {
-    if (pool) TRY_STATUS(CheckPoolWrite(*pool, before, after));
+    if (pool) TRY_STATUS(CheckPoolWrite(authorizer.scheme(), *pool, before, after));
     TRY_STATUS(CheckCertificateWrite(authorizer, identity, subresource, before, after));
     return CheckPrivilegedWrite(authorizer, identity, before, after);
   };

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "apis/compute/machine_pool.h"
 #include "base/strings.h"
+#include "client/certificates/pool_names.h"
 #include "pki/certificate_request.h"
 
 namespace berth::client {
@@ -12,26 +15,6 @@ namespace {
 
 // Parts of the cluster and its hosts have names that begin so.
 constexpr auto kReserved = std::to_array<std::string_view>({"system:", "berth:"});
-
-struct PoolNames {
-  std::string_view prefix;
-  std::string_view group;
-  std::string_view subresource;
-};
-constexpr auto kPools = std::to_array<PoolNames>({
-    {.prefix = "compute.ironcore.dev:system:machinepool:",
-     .group = "compute.ironcore.dev:system:machinepools",
-     .subresource = "machinepoolclient"},
-    {.prefix = "storage.ironcore.dev:system:volumepool:",
-     .group = "storage.ironcore.dev:system:volumepools",
-     .subresource = "volumepoolclient"},
-    {.prefix = "storage.ironcore.dev:system:bucketpool:",
-     .group = "storage.ironcore.dev:system:bucketpools",
-     .subresource = "bucketpoolclient"},
-});
-
-// "compute.ironcore.dev:system:..." speaks for a part of the cluster, under whatever domain.
-bool IsPoolWord(std::string_view word) { return word.find(":system:") != word.npos; }
 
 Status CheckUsages(const std::vector<std::string>& usages) {
   constexpr std::string_view kNeeded = "client auth";
@@ -49,7 +32,7 @@ Status CheckUsages(const std::vector<std::string>& usages) {
   return OkStatus();
 }
 
-Status CheckNames(const pki::ClientSubject& subject) {
+Status CheckNames(const meta::Scheme& scheme, const pki::ClientSubject& subject) {
   if (subject.user.empty()) return BadRequest("the request has no common name, or several");
   std::vector<std::string> words = subject.groups;
   words.push_back(subject.user);
@@ -65,10 +48,11 @@ Status CheckNames(const pki::ClientSubject& subject) {
     }
   }
   const bool is_pool = std::ranges::any_of(words, IsPoolWord);
-  if (is_pool && !PoolSubjectOf(subject)) {
+  if (is_pool && !PoolSubjectOf(scheme, subject)) {
+    const meta::KindInfo& kind = apis::compute::kMachinePoolKind;
     return BadRequest("a pool's certificate has its name and its one group, such as " +
-                      Quote(std::string(kPools[0].prefix) + "NAME") + " and " +
-                      Quote(kPools[0].group));
+                      Quote(PoolUser(scheme, kind, "NAME")) + " and " +
+                      Quote(PoolGroup(scheme, kind)));
   }
   return OkStatus();
 }
@@ -79,28 +63,25 @@ bool IsOurSigner(std::string_view signer) {
   return signer == kClientSigner || signer == kPoolSigner;
 }
 
-std::optional<PoolSubject> PoolSubjectOf(const pki::ClientSubject& subject) {
-  for (const PoolNames& names : kPools) {
-    const bool matches = subject.user.starts_with(names.prefix) &&
-                         subject.user.size() > names.prefix.size() && subject.groups.size() == 1 &&
-                         subject.groups.front() == names.group;
-    if (matches) {
-      return PoolSubject{.subresource = names.subresource,
-                         .pool = subject.user.substr(names.prefix.size())};
-    }
-  }
-  return std::nullopt;
+std::optional<PoolSubject> PoolSubjectOf(const meta::Scheme& scheme,
+                                         const pki::ClientSubject& subject) {
+  if (subject.groups.size() != 1) return std::nullopt;
+  auto name = PoolNameOf(scheme, subject.user, subject.groups);
+  if (!name) return std::nullopt;
+  return PoolSubject{.subresource = std::string(name->pool_kind->singular) + "client",
+                     .pool = std::move(name->pool)};
 }
 
-Result<pki::ClientSubject> SubjectToSign(const apis::k8s::CertificateSigningRequestSpec& spec) {
+Result<pki::ClientSubject> SubjectToSign(const meta::Scheme& scheme,
+                                         const apis::k8s::CertificateSigningRequestSpec& spec) {
   TRY(pki::RequestedSubject asked, pki::ReadRequestedSubject(spec.request.bytes));
   if (asked.has_alternative_names) {
     return BadRequest("the request names hosts or addresses, which no client's certificate has");
   }
   pki::ClientSubject subject{.user = std::move(asked.user), .groups = std::move(asked.groups)};
-  TRY_STATUS(CheckNames(subject));
+  TRY_STATUS(CheckNames(scheme, subject));
   TRY_STATUS(CheckUsages(spec.usages));
-  if (spec.signer_name == kPoolSigner && !PoolSubjectOf(subject)) {
+  if (spec.signer_name == kPoolSigner && !PoolSubjectOf(scheme, subject)) {
     return BadRequest(std::string(kPoolSigner) + " signs for pools only, and " +
                       Quote(subject.user) + " is none");
   }

@@ -16,6 +16,7 @@
 
 #include "apis/k8s/certificate_signing_request.h"
 #include "base/result.h"
+#include "meta/scheme.h"
 #include "pki/certificate_authority.h"
 
 namespace berth::client {
@@ -29,13 +30,15 @@ bool IsOurSigner(std::string_view signer);
 struct PoolSubject {
   // The right that lets its holder ask for such certificates unseen: create on
   // certificatesigningrequests/machinepoolclient.
-  std::string_view subresource;
+  std::string subresource;
   std::string pool;
 };
-std::optional<PoolSubject> PoolSubjectOf(const pki::ClientSubject& subject);
+std::optional<PoolSubject> PoolSubjectOf(const meta::Scheme& scheme,
+                                         const pki::ClientSubject& subject);
 
 // Whom the request asks to be. BadRequest, saying what is wrong, if our signers do not sign it.
 // REQUIRES: IsOurSigner(spec.signerName).
-Result<pki::ClientSubject> SubjectToSign(const apis::k8s::CertificateSigningRequestSpec& spec);
+Result<pki::ClientSubject> SubjectToSign(const meta::Scheme& scheme,
+                                         const apis::k8s::CertificateSigningRequestSpec& spec);
 
 }  // namespace berth::client

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apis/registry.h"
 #include "client/certificates/test_requests.h"
 
 namespace berth::client {
@@ -15,29 +16,34 @@ namespace {
 
 using Spec = apis::k8s::CertificateSigningRequestSpec;
 
+const meta::Scheme& Served() {
+  static const meta::Scheme scheme(apis::AllKinds(), {"ironcore.dev", "OpenKCM.dev"});
+  return scheme;
+}
+
 Spec Ask(std::string_view pem, std::string_view signer = kClientSigner) {
   return {.request = {.bytes = std::string(pem)},
           .signer_name = std::string(signer),
           .usages = {"digital signature", "client auth"}};
 }
 
-std::string WhyNot(const Spec& spec) {
-  const auto subject = SubjectToSign(spec);
+std::string WhyNot(const Spec& spec, const meta::Scheme& scheme = Served()) {
+  const auto subject = SubjectToSign(scheme, spec);
   return subject.ok() ? "" : std::string(subject.status().message());
 }
 
 TEST(Signers, SignAPersonWithItsGroups) {
   Spec spec = Ask(testing::kJane);
-  const auto subject = SubjectToSign(spec);
+  const auto subject = SubjectToSign(Served(), spec);
   ASSERT_TRUE(subject.ok()) << subject.status();
   EXPECT_EQ(subject->user, "jane");
   EXPECT_EQ(subject->groups, (std::vector<std::string>{"devs", "ops"}));
   EXPECT_EQ(subject->lifetime, pki::kClientLifetime);
-  EXPECT_FALSE(PoolSubjectOf(*subject));
+  EXPECT_FALSE(PoolSubjectOf(Served(), *subject));
   spec.expiration_seconds = 600;
-  EXPECT_EQ(SubjectToSign(spec)->lifetime, Duration::Seconds(600));
+  EXPECT_EQ(SubjectToSign(Served(), spec)->lifetime, Duration::Seconds(600));
   spec.expiration_seconds = 2'000'000'000;
-  EXPECT_EQ(SubjectToSign(spec)->lifetime, pki::kClientLifetime);
+  EXPECT_EQ(SubjectToSign(Served(), spec)->lifetime, pki::kClientLifetime);
 }
 
 TEST(Signers, SignNobodyWhoWouldBeAPartOfTheCluster) {
@@ -66,9 +72,9 @@ TEST(Signers, SignNothingButAClient) {
 
 TEST(Signers, SignAPoolThatNamesItselfExactly) {
   for (const std::string_view signer : {kClientSigner, kPoolSigner}) {
-    const auto subject = SubjectToSign(Ask(testing::kPool, signer));
+    const auto subject = SubjectToSign(Served(), Ask(testing::kPool, signer));
     ASSERT_TRUE(subject.ok()) << subject.status();
-    const auto pool = PoolSubjectOf(*subject);
+    const auto pool = PoolSubjectOf(Served(), *subject);
     ASSERT_TRUE(pool);
     EXPECT_EQ(pool->pool, "alpha");
     EXPECT_EQ(pool->subresource, "machinepoolclient");
@@ -77,11 +83,29 @@ TEST(Signers, SignAPoolThatNamesItselfExactly) {
     // Servers may call their groups otherwise (--domains).
     EXPECT_NE(WhyNot(Ask(testing::kPoolOfAnotherDomain, signer)), "");
   }
-  const auto disks = SubjectToSign(Ask(testing::kVolumePool));
+  const auto disks = SubjectToSign(Served(), Ask(testing::kVolumePool));
   ASSERT_TRUE(disks.ok()) << disks.status();
-  EXPECT_EQ(PoolSubjectOf(*disks)->subresource, "volumepoolclient");
+  EXPECT_EQ(PoolSubjectOf(Served(), *disks)->subresource, "volumepoolclient");
   EXPECT_EQ(WhyNot(Ask(testing::kJane, kPoolSigner)),
             "berth.dev/pool-client signs for pools only, and \"jane\" is none");
+}
+
+TEST(Signers, KnowPoolsByTheirDomainsWhateverTheyAre) {
+  for (const std::vector<std::string>& domains : std::vector<std::vector<std::string>>{
+           {"example.org"}, {"Example.ORG", "ironcore.dev"}, {"ironcore.dev", "example.org"}}) {
+    const meta::Scheme scheme(apis::AllKinds(), domains);
+    const auto subject = SubjectToSign(scheme, Ask(testing::kPoolOfAnotherDomain, kPoolSigner));
+    ASSERT_TRUE(subject.ok()) << domains.front() << ": " << subject.status();
+    const auto pool = PoolSubjectOf(scheme, *subject);
+    ASSERT_TRUE(pool) << domains.front();
+    EXPECT_EQ(pool->pool, "alpha");
+    EXPECT_EQ(pool->subresource, "machinepoolclient");
+  }
+  const meta::Scheme other(apis::AllKinds(), {"example.com"});
+  EXPECT_EQ(WhyNot(Ask(testing::kPool), other),
+            "a pool's certificate has its name and its one group, such as "
+            "\"compute.example.com:system:machinepool:NAME\" and "
+            "\"compute.example.com:system:machinepools\"");
 }
 
 }  // namespace

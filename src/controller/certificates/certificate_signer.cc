@@ -45,10 +45,12 @@ WallTime EndOf(const k8s::CertificateSigningRequest& request) {
 
 CertificateSigner::CertificateSigner(rt::Loop& loop,
                                      client::Client& client,
+                                     const meta::Scheme& scheme,
                                      const pki::CertificateAuthority& authority,
                                      MayBootstrap may_bootstrap)
     : loop_(loop),
       client_(client),
+      scheme_(scheme),
       authority_(authority),
       may_bootstrap_(std::move(may_bootstrap)),
       runner_(loop, "certificate signer", *this, 1),
@@ -101,7 +103,7 @@ bool CertificateSigner::Advance(k8s::CertificateSigningRequest& request) const {
                        !request.status.certificate.bytes.empty();
   if (is_over || !client::IsOurSigner(request.spec.signer_name)) return false;
   const WallTime now = loop_.WallNow();
-  const auto subject = client::SubjectToSign(request.spec);
+  const auto subject = client::SubjectToSign(scheme_, request.spec);
   if (!Has(request, k8s::kCertificateApproved)) {
     if (!subject.ok() || !ApprovesItself(request.spec, *subject)) return false;
     Note(k8s::kCertificateApproved,
@@ -128,7 +130,7 @@ bool CertificateSigner::Advance(k8s::CertificateSigningRequest& request) const {
 
 bool CertificateSigner::ApprovesItself(const k8s::CertificateSigningRequestSpec& spec,
                                        const pki::ClientSubject& subject) const {
-  const auto pool = client::PoolSubjectOf(subject);
+  const auto pool = client::PoolSubjectOf(scheme_, subject);
   if (!pool) return false;
   const bool renews = spec.username == subject.user &&
                       std::ranges::find(spec.groups, subject.groups.front()) != spec.groups.end();

@@ -18,6 +18,7 @@
 #include "client/certificates/signers.h"
 #include "client/client.h"
 #include "controller/runner.h"
+#include "meta/scheme.h"
 #include "pki/certificate_authority.h"
 #include "rt/loop.h"
 #include "rt/task.h"
@@ -35,6 +36,7 @@ class CertificateSigner final : private Reconciler {
   // Everything outlives the controller.
   CertificateSigner(rt::Loop& loop,
                     client::Client& client,
+                    const meta::Scheme& scheme,
                     const pki::CertificateAuthority& authority,
                     MayBootstrap may_bootstrap);
 
@@ -51,6 +53,7 @@ class CertificateSigner final : private Reconciler {
 
   rt::Loop& loop_;
   client::Client& client_;
+  const meta::Scheme& scheme_;
   const pki::CertificateAuthority& authority_;
   const MayBootstrap may_bootstrap_;
   Runner runner_;

@@ -27,6 +27,7 @@ class CertificateSignerTest : public testing::Test {
     signer_ = std::make_unique<CertificateSigner>(
         world_.loop(),
         world_.client(),
+        world_.scheme(),
         authority_.get(),
         [this](const auto&, const client::PoolSubject& pool) { return pool.pool == trusted_; });
     scope_.Spawn("signer", signer_->Run());
