@@ -8,7 +8,6 @@
 #include "apiserver/registry/compactor.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
-#include "apiserver/scheduling/scheduling_service.h"
 #include "base/log.h"
 #include "client/certificates/signers.h"
 #include "controller/builtin/builtin_controllers.h"
@@ -39,7 +38,6 @@ struct LeaderParts::Parts {
   std::unique_ptr<controller::BuiltinControllers> controllers;
   std::unique_ptr<controller::CertificateSigner> signer;
   std::unique_ptr<apiserver::Compactor> compactor;
-  std::unique_ptr<apiserver::SchedulingService> scheduling;
   std::unique_ptr<FleetServer> fleet;
   rt::TaskScope scope;  // controllers
 
@@ -108,20 +106,12 @@ bool LeaderParts::Parts::MayBootstrap(const apis::k8s::CertificateSigningRequest
 rt::Task<Status> LeaderParts::Parts::StartFleet(FleetServerOptions options) {
   CO_TRY(auto cluster, co_await apiserver::CountStart(deps.loop, store()));
   if (reign) options.leads = reign->leads;
-  scheduling = std::make_unique<apiserver::SchedulingService>(apiserver::SchedulingService::Deps{
-      .loop = deps.loop,
-      .scheme = deps.scheme,
-      .registry = deps.registry,
-      .authenticator = deps.authenticator,
-      .authorizer = deps.authorizer,
-      .audit = [this](const apiserver::AuditRecord& record) { deps.audit.Record(record); },
-      .metrics = deps.metrics});
   const FleetServer::Deps fleet_deps{.loop = deps.loop,
                                      .client = *client,
                                      .scheme = deps.scheme,
                                      .authority = deps.authority,
                                      .metrics = deps.metrics,
-                                     .scheduling = *scheduling};
+                                     .scheduling = deps.scheduling};
   CO_TRY(fleet, co_await FleetServer::Start(fleet_deps, std::move(cluster), std::move(options)));
   controllers->UseBulk(&fleet->bulk());
   scope.Spawn("controllers", RunControllers());

@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/audit/audit_log.h"
-#include "apiserver/authn/authenticator.h"
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/cache/watch_cache.h"
 #include "apiserver/http/hosts.h"
 #include "apiserver/registry.h"
+#include "apiserver/scheduling/scheduling_service.h"
 #include "app/fleet_server.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -43,9 +42,8 @@ class LeaderParts {
     apiserver::WatchCache& cache;
     apiserver::Registry& registry;  // for what others ask for; it is not fenced
     const meta::Scheme& scheme;
-    apiserver::Authenticator& authenticator;
-    apiserver::Authorizer& authorizer;
-    apiserver::AuditLog& audit;
+    const apiserver::Authorizer& authorizer;
+    apiserver::SchedulingService& scheduling;
     const pki::CertificateAuthority& authority;
     metrics::Registry& metrics;
   };

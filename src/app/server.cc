@@ -25,6 +25,7 @@
 #include "apiserver/registry/cached_pool_objects.h"
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
+#include "apiserver/scheduling/scheduling_service.h"
 #include "app/authority/authority_keeper.h"
 #include "app/commit_trace.h"
 #include "app/leader_parts.h"
@@ -39,9 +40,11 @@
 #include "base/uid.h"
 #include "cli/files.h"
 #include "meta/scheme.h"
+#include "net/h2/h2_sessions.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/owned_fd.h"
+#include "net/rpc.h"
 #include "net/socket.h"
 #include "net/tls.h"
 #include "net/url.h"
@@ -143,7 +146,9 @@ struct Server::Parts {
   apiserver::RequestGate gate;
   std::unique_ptr<apiserver::AuditLog> audit;
   std::unique_ptr<apiserver::PolicyFeed> policy;
+  std::unique_ptr<apiserver::SchedulingService> scheduling;
   std::unique_ptr<apiserver::ApiServer> api;
+  std::unique_ptr<net::H2Sessions> grpc;  // on the API's port
   std::unique_ptr<net::HttpServer> http;
   std::unique_ptr<apiserver::LoopbackClient> client;
   std::unique_ptr<AuthorityKeeper> authority_keeper;
@@ -160,6 +165,7 @@ struct Server::Parts {
   rt::Task<Status> OpenStore();
   rt::Task<Status> StartRegistry();
   rt::Task<Status> StartPolicy();
+  void MakeScheduling();
   Status StartHttp(apiserver::Hosts hosts);
   rt::Task<Status> LoadAuthority();
   Status IssueOwnCertificate();
@@ -261,6 +267,21 @@ rt::Task<Status> Server::Parts::StartPolicy() {
   co_return OkStatus();
 }
 
+// Whether this server leads or not: it needs the registry, not the hosts.
+void Server::Parts::MakeScheduling() {
+  scheduling = std::make_unique<apiserver::SchedulingService>(apiserver::SchedulingService::Deps{
+      .loop = loop,
+      .scheme = scheme,
+      .registry = *registry,
+      .authenticator = authenticator,
+      .authorizer = authorizer,
+      .audit = [this](const apiserver::AuditRecord& record) { audit->Record(record); },
+      .metrics = metrics});
+  net::RpcRoutes routes;
+  scheduling->AddRoutes(routes);
+  grpc = std::make_unique<net::H2Sessions>(net::H2SessionsOptions(), std::move(routes));
+}
+
 rt::Task<Status> Server::Parts::LoadAuthority() {
   const WallTime now = loop.WallNow();
   const std::string folder = options.data_dir + "/pki";
@@ -321,6 +342,8 @@ Result<std::shared_ptr<const net::TlsContext>> Server::Parts::MakeTls() {
   tls.key_pem = credentials.key_pem;
   tls.client_certificates = net::ClientCertificates::kOptional;
   tls.client_ca_pem = authority->certificate_pem();
+  // HTTP/2 is for gRPC, whose clients ask for nothing else. All others have HTTP/1.1.
+  tls.alpn = {"http/1.1", "h2"};
   return net::TlsContext::NewServer(tls);
 }
 
@@ -339,9 +362,8 @@ rt::Task<Status> Server::Parts::StartLeading(std::optional<Reign> reign) {
                                .cache = *cache,
                                .registry = *registry,
                                .scheme = scheme,
-                               .authenticator = authenticator,
                                .authorizer = authorizer,
-                               .audit = *audit,
+                               .scheduling = *scheduling,
                                .authority = *authority,
                                .metrics = metrics};
   CO_TRY(leader, co_await LeaderParts::Start(deps, std::move(fleet), std::move(reign)));
@@ -425,6 +447,7 @@ Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
   http_options.address = options.host;
   http_options.port = options.port;
   TRY(http_options.tls, MakeTls());
+  http_options.h2 = grpc.get();
   TRY(http, net::HttpServer::Start(loop, std::move(http_options), [this](net::HttpRequest request) {
         return api->Handle(std::move(request));
       }));
@@ -439,6 +462,7 @@ rt::Task<Status> Server::Parts::StartAll() {
   CO_TRY_STATUS(co_await OpenStore());
   CO_TRY_STATUS(co_await StartRegistry());
   CO_TRY_STATUS(co_await StartPolicy());
+  MakeScheduling();
   CO_TRY_STATUS(co_await LoadAuthority());
   scope.Spawn("store.upkeep", store->Upkeep());
   if (!is_shared()) {

@@ -52,7 +52,9 @@ class HttpServer::Body {
     if (std::exchange(stopped_, true)) co_return OkStatus();
     shared_.draining = true;
     CO_TRY_STATUS(co_await acceptor_.Stop());
+    if (options_.h2 != nullptr) options_.h2->Drain();
     for (Live* live : live_) {
+      if (live->is_h2) continue;
       if (live->connection == nullptr || !live->connection->busy()) live->context->Cancel();
     }
     const rt::TimerId timer =
@@ -66,7 +68,8 @@ class HttpServer::Body {
   // A connection in progress, as the drain sees it.
   struct Live {
     rt::ChildContext* context = nullptr;
-    HttpConnection* connection = nullptr;  // null while the handshake lasts
+    HttpConnection* connection = nullptr;  // null while the handshake lasts, and of h2
+    bool is_h2 = false;
     bool is_given_up = false;
   };
 
@@ -86,7 +89,7 @@ class HttpServer::Body {
   }
   void GiveUpOldestHandshake() {
     for (Live* live : live_) {
-      if (live->is_given_up || live->connection != nullptr) continue;
+      if (live->is_given_up || live->is_h2 || live->connection != nullptr) continue;
       return GiveUp(*live);
     }
   }
@@ -124,7 +127,11 @@ class HttpServer::Body {
   }
 
   rt::Task<Status> ServeIn(Live* live, OwnedFd* fd) {
-    CO_TRY(const std::unique_ptr<Stream> stream, co_await OpenStream(fd));
+    CO_TRY(std::unique_ptr<Stream> stream, co_await OpenStream(fd));
+    if (options_.h2 != nullptr && stream->alpn() == "h2") {
+      live->is_h2 = true;
+      co_return co_await options_.h2->Serve(std::move(stream));
+    }
     HttpConnection connection(shared_, *stream);
     live->connection = &connection;
     const Status status = co_await connection.Run();

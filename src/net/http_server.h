@@ -12,16 +12,30 @@
 #include "base/time.h"
 #include "net/http.h"
 #include "net/http1_parser.h"
+#include "net/stream.h"
 #include "net/tls.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/task.h"
 
 namespace berth::net {
 
+// Serves connections of another protocol on the port of an HttpServer. On-loop only.
+class OtherProtocol {
+ public:
+  virtual ~OtherProtocol() = default;
+  // Until the connection ends, or is cancelled.
+  virtual rt::Task<Status> Serve(std::unique_ptr<Stream> stream) = 0;
+  // Nothing new is taken; what is in progress ends soon.
+  virtual void Drain() = 0;
+};
+
 struct HttpServerOptions {
   std::string address = "127.0.0.1";      // numeric
   uint16_t port = 0;                      // 0: the kernel chooses
   std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
+  // For clients with whom ALPN has agreed on "h2": those that do not ask for HTTP/1.1 too, if the
+  // TLS context names that one first. Outlives the server; null: there is none.
+  OtherProtocol* h2 = nullptr;
 
   HttpLimits limits;
   // 10,000 connections * about 20 KB = 200 MB, twice the fleet of 5,000 poollets.

@@ -21,6 +21,7 @@ except ImportError:  # Debian's package belongs to Debian's interpreter
 
 import berth_fixture
 import fleet_fixture
+import several_servers_test
 
 SERVICE = '/berth.scheduler.v1.SchedulingService/'
 DEADLINE_S = 60
@@ -83,10 +84,11 @@ class Reader:
 class Controller:
     """One channel to the service, and its six calls."""
 
-    def __init__(self, server, certificate=None, key=None, token=None):
+    def __init__(self, server, certificate=None, key=None, token=None, address=None):
+        """`address` is one of the API; without, the port of the hosts is asked."""
         credentials = grpc.ssl_channel_credentials(server.kubeconfig.ca_pem.encode(), key and key.encode(),
                                                    certificate and certificate.encode())
-        self.channel = grpc.secure_channel(fleet_fixture.gateway_address(server), credentials)
+        self.channel = grpc.secure_channel(address or fleet_fixture.gateway_address(server), credentials)
         self.metadata = (('authorization', f'Bearer {token}'),) if token else ()
 
     def _stream(self, method, answer, request):
@@ -259,6 +261,78 @@ class Scheduling(berth_fixture.ServerTestCase):
             self.assertEqual(anonymous.attach('mine').code(), grpc.StatusCode.UNAUTHENTICATED)
         with open(os.path.join(self.server.data_dir, 'audit.log')) as log:
             berth_fixture.eventually(DEADLINE_S, lambda: '"mine"' in log.read(), 'the audit log knows')
+
+
+def api_address(server):
+    return server.url.removeprefix('https://')
+
+
+class SchedulingOfSeveralServers(several_servers_test.SeveralServersTestCase):
+    """Every server serves controllers on the port of its API, whoever leads."""
+
+    def controller(self, server, **who):
+        if not who:
+            config = self.servers[0].kubeconfig
+            who = {'certificate': config.certificate_pem, 'key': config.key_pem}
+        controller = Controller(self.servers[0], address=api_address(server), **who)
+        self.addCleanup(controller.channel.close)
+        return controller
+
+    def test_each_of_them_serves_controllers_and_goes_on_without_the_leader(self):
+        leader = self.wait_leader(self.servers[0])
+        first, second = self.others(leader)
+        first.kubectl('apply', '-f', '-', input=CLASS)
+        host, = self.start_hosts('alpha')
+        leading, one, two = (self.controller(server) for server in (leader, first, second))
+        watch = one.watch(namespace='default')
+        cursor = watch.until(lambda event: event.type == Event.SYNCED).cursor
+        # What one has scheduled the others know, stop and switch on.
+        stream = one.schedule('web')
+        web = stream.until(is_in(Status.RUNNING))
+        self.assertEqual((web.pool, host.machine_uids()), ('alpha', [web.uid]))
+        for other in (two.attach('web'), leading.schedule('web')):
+            self.assertEqual(other.until(is_in(Status.RUNNING)).uid, web.uid)
+        two.stop('web')
+        stream.until(is_in(Status.STOPPED))
+        leading.update('web', SMALL)
+        stream.until(is_in(Status.RUNNING))
+        self.check_rights(second)
+        # Only the leader's streams end with it.
+        lost = leading.attach('web')
+        lost.until(is_in(Status.RUNNING))
+        leader.kill()
+        self.assertEqual(lost.code(), grpc.StatusCode.UNAVAILABLE)
+        two.schedule('after').until(is_in(Status.RUNNING))
+        watch.until(lambda event: event.workload.instance_id == 'after' and event.workload.state == Status.RUNNING)
+        self.assertIsNone(stream.end)
+        self.check_another_server(first, second, stream, cursor)
+
+    def check_rights(self, server):
+        token = server.berth('token', 'create', 'tenant').stdout.split()[-1]
+        tenant = self.controller(server, token=token)
+        berth_fixture.eventually(DEADLINE_S, lambda: tenant.attach('web').code() == grpc.StatusCode.PERMISSION_DENIED,
+                                 'that the token is known, and no more')
+        self.assertEqual(tenant.schedule('mine').code(), grpc.StatusCode.PERMISSION_DENIED)
+        self.assertEqual(self.controller(server, token='berth_0000000000_' + 'x' * 43).attach('web').code(),
+                         grpc.StatusCode.UNAUTHENTICATED)
+
+    def check_another_server(self, gone, left, stream, cursor):
+        """Ids and cursors of one server are good at the next; a client that knows all addresses finds it by itself."""
+        gone.kill()
+        self.assertEqual(stream.code(), grpc.StatusCode.UNAVAILABLE)
+        config = self.servers[0].kubeconfig
+        credentials = grpc.ssl_channel_credentials(config.ca_pem.encode(), config.key_pem.encode(),
+                                                   config.certificate_pem.encode())
+        everybody = self.controller(left)
+        everybody.channel = grpc.secure_channel('ipv4:' + ','.join(api_address(server) for server in self.servers), credentials,
+                                                options=(('grpc.ssl_target_name_override', '127.0.0.1'),))
+        self.addCleanup(everybody.channel.close)
+        everybody.attach('web').until(is_in(Status.RUNNING))
+        resumed = everybody.watch(namespace='default', cursor=cursor)
+        resumed.until(lambda event: event.workload.instance_id == 'after' and event.workload.state == Status.RUNNING)
+        berth_fixture.eventually(DEADLINE_S, lambda: code_of(lambda: everybody.destroy('web')) == grpc.StatusCode.OK,
+                                 'that it is destroyed')
+        resumed.until(lambda event: event.workload.instance_id == 'web' and event.workload.state == Status.TERMINATED)
 
 
 if __name__ == '__main__':

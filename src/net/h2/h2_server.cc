@@ -8,9 +8,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "net/call/call_service.h"
 #include "net/census.h"
-#include "net/h2/h2_connection.h"
+#include "net/h2/h2_sessions.h"
 #include "net/socket.h"
 #include "net/stream.h"
 #include "net/tls_stream.h"
@@ -21,40 +20,6 @@ namespace berth::net {
 namespace {
 
 constexpr std::string_view kAlpn = "h2";
-// Handlers of calls that were reset are still ending when the next calls come.
-constexpr size_t kHandlersPerStream = 2;
-
-// One connection and the handlers of its calls.
-class Session {
- public:
-  Session(std::unique_ptr<Stream> stream, const RpcRoutes& routes, const H2Limits& limits)
-      : connection_(H2Connection::Side::kServer,
-                    std::move(stream),
-                    limits,
-                    [this](std::shared_ptr<CallStream> call, CallHead head) {
-                      service_.Begin(std::move(call), std::move(head));
-                    }),
-        service_(connection_.loop(), routes, kHandlersPerStream * limits.streams_max, [this] {
-          return connection_.peer();
-        }) {}
-
-  rt::Task<Status> Run() {
-    Status status = co_await connection_.Run();
-    CO_TRY_STATUS(co_await service_.Close());
-    co_return status;
-  }
-  void Drain() {
-    connection_.Drain();
-    service_.Drain();
-  }
-  void Refuse(std::string_view text) {
-    connection_.Terminate(H2Connection::kEnhanceYourCalm, text);
-  }
-
- private:
-  H2Connection connection_;
-  CallService service_;
-};
 
 }  // namespace
 
@@ -68,8 +33,11 @@ class H2Server::Body {
   Body(rt::AsioLoop& loop, H2ServerOptions options, RpcRoutes routes, int listener)
       : loop_(loop),
         options_(std::move(options)),
-        routes_(std::move(routes)),
         lane_(loop),
+        sessions_({.limits = options_.limits,
+                   .connections_max = options_.connections_max,
+                   .connections_per_identity_max = options_.connections_per_identity_max},
+                  std::move(routes)),
         connections_(loop),
         acceptor_(loop, listener, [this](int fd) { Take(fd); }, options_.doors) {}
   ~Body() { CHECK(stopped_) << "an H2Server is destroyed before Stop() was awaited"; }
@@ -86,7 +54,7 @@ class H2Server::Body {
     if (std::exchange(stopped_, true)) co_return OkStatus();
     CO_TRY_STATUS(co_await acceptor_.Stop());
     while (!handshaking_.empty()) GiveUpOldestHandshake();
-    for (Session* session : sessions_) session->Drain();
+    sessions_.Drain();
     const rt::TimerId timer =
         loop_.After("h2.drain", options_.drain_timeout, [this] { connections_.Cancel(); });
     CO_TRY_STATUS(co_await connections_.Join());
@@ -127,7 +95,7 @@ class H2Server::Body {
     if (of_address == nullptr) co_return OkStatus();
     Result<std::unique_ptr<Stream>> stream = co_await Shake(&owned);
     Status status = stream.status();
-    if (status.ok()) status = co_await ServeStream(*std::move(stream));
+    if (status.ok()) status = co_await sessions_.Serve(*std::move(stream));
     Note(status);
     co_return OkStatus();  // what a peer does is no failure of the server
   }
@@ -151,36 +119,13 @@ class H2Server::Body {
     co_return stream;
   }
 
-  rt::Task<Status> ServeStream(std::unique_ptr<Stream> stream) {
-    std::unique_ptr<Census::Entry> of_identity;
-    const bool is_welcome = CountIdentity(*stream, &of_identity);
-    Session session(std::move(stream), routes_, options_.limits);
-    const auto place = sessions_.insert(sessions_.end(), &session);
-    if (!is_welcome) session.Refuse("too many connections of this identity");
-    if (stopped_) session.Drain();
-    Status status = co_await session.Run();
-    sessions_.erase(place);
-    co_return status;
-  }
-
-  // False: there are enough of this one.
-  [[gnu::noinline]] bool CountIdentity(const Stream& stream,
-                                       std::unique_ptr<Census::Entry>* entry) {
-    const std::string subject = stream.peer_subject_hash();
-    if (subject.empty()) return true;
-    *entry = by_identity_.Add(subject, options_.connections_per_identity_max);
-    return *entry != nullptr;
-  }
-
   rt::AsioLoop& loop_;
   H2ServerOptions options_;
-  const RpcRoutes routes_;
   HandshakeLane lane_;
   Census by_address_;
-  Census by_identity_;
   bool stopped_ = false;
   std::list<Handshake*> handshaking_;  // oldest first
-  std::list<Session*> sessions_;
+  H2Sessions sessions_;
   rt::TaskScope connections_;
   Acceptor acceptor_;
 };
