@@ -49,53 +49,49 @@ void TrimOlder(Index::Entry& entry, Revision compacted, size_t max, std::vector<
 }  // namespace
 
 size_t Index::LeafOf(std::string_view key) const {
-  const auto first_key = [](const std::unique_ptr<Leaf>& leaf) -> std::string_view {
-    return leaf->items.front().key;
-  };
-  const auto behind = std::ranges::upper_bound(leaves_, key, {}, first_key);
+  const auto behind = std::ranges::upper_bound(leaves_, key, {}, &Place::low);
   return behind == leaves_.begin() ? 0 : static_cast<size_t>(behind - leaves_.begin()) - 1;
 }
 
 const Index::Entry* Index::Find(std::string_view key) const {
   if (leaves_.empty()) return nullptr;
-  const auto& items = leaves_[LeafOf(key)]->items;
-  const auto it = std::ranges::lower_bound(items, key, {}, &Item::key);
-  if (it == items.end() || it->key != key || it->entry.newest.deleted) return nullptr;
-  return &it->entry;
+  const Items& items = leaves_[LeafOf(key)].leaf->items;
+  const size_t at = items.LowerBound(key);
+  if (!items.HasAt(at, key) || items[at].entry.newest.deleted) return nullptr;
+  return &items[at].entry;
 }
 
 Index::Leaf* Index::Split(size_t number, std::string_view key) {
-  Leaf& low = *leaves_[number];
+  Leaf& low = *leaves_[number].leaf;
   // Ascending insertion (names with a counter) leaves full leaves behind, not half-full ones.
   const bool at_end = key > low.items.back().key;
-  const size_t keep = at_end ? kLeafKeys - 1 : kLeafKeys / 2;
   auto high = std::make_unique<Leaf>();
-  high->items.reserve(kLeafKeys);
-  const auto middle = low.items.begin() + static_cast<ptrdiff_t>(keep);
-  high->items.assign(std::make_move_iterator(middle), std::make_move_iterator(low.items.end()));
-  low.items.erase(middle, low.items.end());
+  high->items = low.items.TakeFrom(at_end ? Items::kKeysMax - 1 : Items::kKeysMax / 2);
   high->changed = low.changed;
-  high->live = static_cast<size_t>(std::ranges::count_if(
-      high->items, [](const Item& item) { return !item.entry.newest.deleted; }));
+  for (size_t i = 0; i < high->items.size(); ++i) {
+    high->live += high->items[i].entry.newest.deleted ? 0 : 1;
+  }
   low.live -= high->live;
-  Leaf* target = key < std::string_view(high->items.front().key) ? &low : high.get();
-  leaves_.insert(leaves_.begin() + static_cast<ptrdiff_t>(number) + 1, std::move(high));
+  const std::string& first = high->items.front().key;
+  Leaf* target = key < first ? &low : high.get();
+  leaves_.insert(leaves_.begin() + static_cast<ptrdiff_t>(number) + 1,
+                 {.low = first, .leaf = std::move(high)});
   return target;
 }
 
 Index::Item& Index::Insert(std::string_view key, Leaf*& leaf) {
   const size_t number = leaves_.empty() ? 0 : LeafOf(key);
-  if (leaves_.empty()) leaves_.push_back(std::make_unique<Leaf>());
-  leaf = leaves_[number].get();
-  auto it = std::ranges::lower_bound(leaf->items, key, {}, &Item::key);
-  if (it != leaf->items.end() && it->key == key) return *it;
-  if (leaf->items.size() >= kLeafKeys) {
+  if (leaves_.empty()) leaves_.push_back({.low = "", .leaf = std::make_unique<Leaf>()});
+  leaf = leaves_[number].leaf.get();
+  size_t at = leaf->items.LowerBound(key);
+  if (leaf->items.HasAt(at, key)) return leaf->items[at];
+  if (leaf->items.is_full()) {
     leaf = Split(number, key);
-    it = std::ranges::lower_bound(leaf->items, key, {}, &Item::key);
+    at = leaf->items.LowerBound(key);
   }
   Item item{.key = std::string(key), .entry = {}};
   item.entry.newest.deleted = true;
-  return *leaf->items.insert(it, std::move(item));
+  return leaf->items.Insert(at, std::move(item));
 }
 
 void Index::Supersede(Entry& entry, const Record& record) {
@@ -131,27 +127,27 @@ Index::Page Index::Range(const RangeRequest& request, Revision at) const {
   if (leaves_.empty()) return page;
   const auto is_full = [&] { return request.limit != 0 && page.items.size() >= request.limit; };
   for (size_t number = LeafOf(request.start); number < leaves_.size(); ++number) {
-    const Leaf& leaf = *leaves_[number];
+    const Leaf& leaf = *leaves_[number].leaf;
     if (is_full() && leaf.changed <= at && leaf.items.front().key >= request.start &&
         !IsPastEnd(leaf.items.back().key, request.start, request.end)) {
       page.count += leaf.live;
       continue;
     }
-    auto it = std::ranges::lower_bound(leaf.items, request.start, {}, &Item::key);
-    for (; it != leaf.items.end(); ++it) {
-      if (IsPastEnd(it->key, request.start, request.end)) {
+    for (size_t i = leaf.items.LowerBound(request.start); i < leaf.items.size(); ++i) {
+      const auto& [key, entry] = leaf.items[i];
+      if (IsPastEnd(key, request.start, request.end)) {
         number = leaves_.size() - 1;
         break;
       }
-      const Version* version = VersionAt(it->entry, at);
+      const Version* version = VersionAt(entry, at);
       if (version == nullptr || version->deleted) continue;
       ++page.count;
       if (is_full()) continue;
-      if (version == &it->entry.newest) {
-        page.items.push_back(Describe(it->key, it->entry, request.keys_only));
+      if (version == &entry.newest) {
+        page.items.push_back(Describe(key, entry, request.keys_only));
       } else {
         page.in_log.emplace_back(page.items.size(), version->at());
-        page.items.emplace_back().key = it->key;
+        page.items.emplace_back().key = key;
       }
     }
   }
@@ -160,8 +156,10 @@ Index::Page Index::Range(const RangeRequest& request, Revision at) const {
 }
 
 void Index::SweepLeaf(Leaf& leaf, Revision compacted, std::vector<Position>& erased) {
-  for (Item& item : leaf.items) TrimOlder(item.entry, compacted, kSweepErased, erased);
-  std::erase_if(leaf.items, [&](const Item& item) {
+  for (size_t i = 0; i < leaf.items.size(); ++i) {
+    TrimOlder(leaf.items[i].entry, compacted, kSweepErased, erased);
+  }
+  leaf.items.EraseIf([&](const Item& item) {
     const Version& newest = item.entry.newest;
     if (!newest.deleted || newest.revision > compacted || item.entry.older != nullptr) return false;
     erased.push_back(newest.at());
@@ -175,13 +173,14 @@ Index::Swept Index::Sweep(std::string_view from, Revision compacted, size_t keys
   size_t seen = 0;
   size_t number = LeafOf(from);
   for (; number < leaves_.size() && seen < keys; ++number) {
-    seen += leaves_[number]->items.size();
-    SweepLeaf(*leaves_[number], compacted, swept.erased);
+    Leaf& leaf = *leaves_[number].leaf;
+    seen += leaf.items.size();
+    SweepLeaf(leaf, compacted, swept.erased);
     // A leaf with more history than that is visited again.
-    if (swept.erased.size() >= kSweepErased && !leaves_[number]->items.empty()) break;
+    if (swept.erased.size() >= kSweepErased && !leaf.items.empty()) break;
   }
-  if (number < leaves_.size()) swept.next = leaves_[number]->items.front().key;
-  std::erase_if(leaves_, [](const std::unique_ptr<Leaf>& leaf) { return leaf->items.empty(); });
+  if (number < leaves_.size()) swept.next = leaves_[number].leaf->items.front().key;
+  std::erase_if(leaves_, [](const Place& place) { return place.leaf->items.empty(); });
   return swept;
 }
 

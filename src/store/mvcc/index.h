@@ -3,10 +3,10 @@
 // positions of its older versions since the last compaction (their values lie in the log). Pure: no
 // clock, no threads, no I/O.
 //
-// Keys are kept sorted in leaves of at most kLeafKeys. A leaf knows how many of its keys are alive
-// and when it last changed, so counting a range costs one step per leaf.
+// Keys are kept sorted in leaves. A leaf knows how many of its keys are alive and when it last
+// changed, so counting a range costs one step per leaf.
 //
-// Memory per key: 96 bytes, the key if longer than 15 bytes, the value once; 16 bytes per older
+// Memory per key: 105 bytes, the key if longer than 15 bytes, the value once; 16 bytes per older
 // version.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/mvcc/key_leaf.h"
 #include "store/mvcc/record.h"
 #include "store/store.h"
 
@@ -68,9 +69,10 @@ class Index {
   // Every key that is alive, in order.
   template <class Fn>
   void ForEach(Fn fn) const {
-    for (const auto& leaf : leaves_) {
-      for (const Item& item : leaf->items) {
-        if (!item.entry.newest.deleted) fn(item.key, item.entry);
+    for (const Place& place : leaves_) {
+      const Items& items = place.leaf->items;
+      for (size_t i = 0; i < items.size(); ++i) {
+        if (!items[i].entry.newest.deleted) fn(items[i].key, items[i].entry);
       }
     }
   }
@@ -80,17 +82,18 @@ class Index {
   friend class IndexBuilder;
   // 10,000 deletions are 250 KB for the log and about 2 ms.
   static constexpr size_t kSweepErased = 10'000;
-  // Half of it moves when a key is inserted: 64 * 100 bytes, about 0.2 us.
-  static constexpr size_t kLeafKeys = 128;
 
-  struct Item {
-    std::string key;
-    Entry entry;
-  };
+  using Items = KeyLeaf<Entry>;
+  using Item = Items::Item;
   struct Leaf {
-    std::vector<Item> items;  // never empty
+    Items items;  // never empty
     size_t live = 0;
     Revision changed;  // no item is newer than this
+  };
+  struct Place {
+    // Keys from here to the next place's belong to the leaf; those before all of them to the first.
+    std::string low;
+    std::unique_ptr<Leaf> leaf;
   };
 
   // Makes `record` the newest version of its key.
@@ -100,7 +103,7 @@ class Index {
   Leaf* Split(size_t number, std::string_view key);
   void SweepLeaf(Leaf& leaf, Revision compacted, std::vector<Position>& erased);
 
-  std::vector<std::unique_ptr<Leaf>> leaves_;
+  std::vector<Place> leaves_;  // in the order of keys
   size_t live_ = 0;
 };
 

@@ -103,17 +103,17 @@ Index IndexBuilder::Take() {
   SortKeys(order, 0);
   Index index;
   for (const Keyed& keyed : order) {
-    // Three quarters full: there is room for the keys of tomorrow.
-    if (index.leaves_.empty() || index.leaves_.back()->items.size() >= Index::kLeafKeys * 3 / 4) {
-      index.leaves_.push_back(std::make_unique<Index::Leaf>());
-      index.leaves_.back()->items.reserve(Index::kLeafKeys);
-    }
-    Index::Leaf& leaf = *index.leaves_.back();
     Index::Item& item = items_[keyed.item];
+    // Three quarters full: there is room for the keys of tomorrow.
+    if (index.leaves_.empty() ||
+        index.leaves_.back().leaf->items.size() >= Index::Items::kKeysMax * 3 / 4) {
+      index.leaves_.push_back({.low = item.key, .leaf = std::make_unique<Index::Leaf>()});
+    }
+    Index::Leaf& leaf = *index.leaves_.back().leaf;
     leaf.changed = std::max(leaf.changed, item.entry.newest.revision);
     leaf.live += item.entry.newest.deleted ? 0 : 1;
     index.live_ += item.entry.newest.deleted ? 0 : 1;
-    leaf.items.push_back(std::move(item));
+    leaf.items.Insert(leaf.items.size(), std::move(item));
   }
   items_.clear();
   items_.shrink_to_fit();
