@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/bench/machine_watch.h"
 
+#include <cstring>
+#include <optional>
 #include <utility>
 
 namespace berth::app {
 namespace {
 
-// The text between `before` and the next quote; "" if it is not there. Events are searched, not
-// parsed: parsing them would cost the bench more than making them costs the server.
+// The text behind `wanted`; nullopt if it is not there. Events are searched, not parsed: parsing
+// them would cost the bench more than making them costs the server. memmem, because
+// string_view::find stops at each quote of the JSON text.
+std::optional<std::string_view> Behind(std::string_view text, std::string_view wanted) {
+  const void* at = memmem(text.data(), text.size(), wanted.data(), wanted.size());
+  if (at == nullptr) return std::nullopt;
+  return text.substr(static_cast<size_t>(static_cast<const char*>(at) - text.data()) +
+                     wanted.size());
+}
+
+// The text between `before` and the next quote; "" if it is not there.
 std::string_view After(std::string_view text, std::string_view before) {
-  const size_t at = text.find(before);
-  if (at == std::string_view::npos) return {};
-  text.remove_prefix(at + before.size());
-  return text.substr(0, text.find('"'));
+  const auto behind = Behind(text, before);
+  return behind ? behind->substr(0, behind->find('"')) : std::string_view();
 }
 
 std::string_view NameOf(std::string_view line) {
-  const size_t metadata = line.find(R"("metadata":{)");
-  if (metadata == std::string_view::npos) return {};
-  return After(line.substr(metadata), R"("name":")");
+  const auto metadata = Behind(line, R"("metadata":{)");
+  return metadata ? After(*metadata, R"("name":")") : std::string_view();
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ void MachineWatch::Take(std::string_view bytes) {
 void MachineWatch::TakeEvent(std::string_view line) {
   const std::string_view pool = After(line, R"("machinePoolRef":{"name":")");
   if (pool.empty()) {
-    if (line.find(R"("type":"ERROR")") != std::string_view::npos) error_ = line;
+    if (Behind(line, R"("type":"ERROR")")) error_ = line;
     return;
   }
   const Time now = loop_.Now();
@@ -84,7 +92,7 @@ void MachineWatch::TakeEvent(std::string_view line) {
     }
     seen.id = id;
   }
-  if (seen.running == Time() && line.find(R"("state":"Running")") != std::string_view::npos) {
+  if (seen.running == Time() && Behind(line, R"("state":"Running")")) {
     seen.running = now;
     ++running_;
   }
