@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "apis/compute/machine.h"
@@ -16,6 +17,7 @@
 #include "apiserver/registry/object_rules.h"
 #include "apiserver/registry/placement_rules.h"
 #include "base/strings.h"
+#include "base/text_map.h"
 #include "base/uid.h"
 #include "meta/at_rest.h"
 #include "meta/defaults.h"
@@ -82,7 +84,7 @@ void Creator::PrepareCopies(meta::Object model, const Bound& bound, std::vector<
   Draft pattern{.object = model};
   pattern.object.metadata().name = bound.items->front().key.name;
   const bool is_whole = Complete(pattern, context).ok();
-  std::map<std::string, std::string> modes;
+  TextMap<std::string> modes;
   for (size_t i = 0; i < drafts.size(); ++i) {
     Draft& draft = drafts[i];
     draft.item = &(*bound.items)[i];
@@ -197,7 +199,7 @@ Status Creator::NameIt(Draft& draft) {
   return OkStatus();
 }
 
-Status Creator::FindMode(Draft& draft, std::map<std::string, std::string>& modes) const {
+Status Creator::FindMode(Draft& draft, TextMap<std::string>& modes) const {
   if (draft.item == nullptr) return OkStatus();
   const meta::KindInfo& kind = draft.object.kind();
   if (!apis::IsPlaceable(kind))
@@ -288,9 +290,9 @@ Creator::Chunk Creator::NextChunk(Chunk& order) const {
   Chunk chunk;
   size_t keys = 0;
   size_t bytes = 0;
-  std::set<std::string_view> seen;
+  std::unordered_set<std::string_view> seen;
   std::set<std::string_view> namespaces;
-  std::set<std::string_view> pools;
+  std::string_view pool;  // those of one pool follow each other
   for (Draft* at : order) {
     Draft& draft = *at;
     // The second of two objects of one name waits for the next commit, and loses there.
@@ -298,8 +300,8 @@ Creator::Chunk Creator::NextChunk(Chunk& order) const {
     const std::string& namespace_ = draft.object.metadata().namespace_;
     size_t more_keys = 2;
     if (!namespaces.contains(namespace_)) more_keys += 2 + quota_.KeysFor(namespace_);
-    if (draft.item != nullptr && !pools.contains(draft.item->pool_uid)) {
-      more_keys += kKeysPerPool + (pools.empty() ? 1 : 0);
+    if (draft.item != nullptr && draft.item->pool_uid != pool) {
+      more_keys += kKeysPerPool + (pool.empty() ? 1 : 0);
     }
     if (!chunk.empty() &&
         (keys + more_keys > store::kMaxTxnKeys || bytes + draft.at_rest.size() > kTxnBytes)) {
@@ -309,7 +311,7 @@ Creator::Chunk Creator::NextChunk(Chunk& order) const {
     bytes += draft.at_rest.size();
     seen.insert(draft.key);
     namespaces.insert(namespace_);
-    if (draft.item != nullptr) pools.insert(draft.item->pool_uid);
+    if (draft.item != nullptr) pool = draft.item->pool_uid;
     chunk.push_back(&draft);
   }
   return chunk;

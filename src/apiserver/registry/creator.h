@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "apiserver/registry/scheduler_term.h"
 #include "apiserver/registry/write_parts.h"
 #include "base/result.h"
+#include "base/text_map.h"
 #include "client/binder.h"
 #include "meta/object.h"
 #include "rt/task.h"
@@ -73,7 +73,7 @@ class Creator {
                                                        DryRun dry_run,
                                                        const Bound* bound);
   // The pool's mode, from the pool itself; NotFound if it is not there.
-  Status FindMode(Draft& draft, std::map<std::string, std::string>& modes) const;
+  Status FindMode(Draft& draft, TextMap<std::string>& modes) const;
   // Whether all undecided drafts of the chunk have their places now. What has none is refused if
   // the caches are fresh.
   enum class Freshness : uint8_t { kCached, kFresh };

@@ -220,6 +220,8 @@ void BulkPlacer::OnAnswer(Wave& wave, size_t index, const fleet::Answer& answer)
 rt::Task<Status> BulkPlacer::Bind(Bulk* bulk, size_t first, size_t end) {
   std::vector<Copy*> held;
   std::vector<client::BindItem> items;
+  held.reserve(end - first);
+  items.reserve(end - first);
   const client::ObjectKey model = client::KeyOf(bulk->model);
   for (size_t i = first; i < end; ++i) {
     Copy& copy = bulk->copies[i];
