@@ -130,6 +130,40 @@ TEST(Poollet, Session_ASilentServerIsLeftForAnother) {
   world.host.Kill();
 }
 
+TEST(Poollet, Session_ASilentServerKeepsAHostFromNoneOfTheOthers) {
+  World world;
+  FakeGateway second(world.loop, world.network, "second");
+  FakeGateway third(world.loop, world.network, "third");
+  third.Down();
+  world.host.options.host.servers = {"server:7443", "second:7443", "third:7443"};
+  world.StartAndSync();
+  // The next one to be asked says nothing, and the last one leads only a moment later.
+  world.network.Isolate("second");
+  world.server.Down();
+  world.loop.RunFor(Duration::Millis(700));
+  third.Up();
+  EXPECT_TRUE(world.Until([&] { return third.is_synced(); }, Duration::Millis(800)));
+  // Nobody is left knocking at the silent one.
+  world.network.Rejoin("second");
+  world.loop.RunFor(Duration::Seconds(5));
+  EXPECT_EQ(second.sessions, 0U);
+  EXPECT_EQ(world.network.connections(), 1U);
+  world.host.Kill();
+}
+
+TEST(Poollet, Session_ASlowServerIsWaitedForWhileTheOthersRefuse) {
+  World world;
+  FakeGateway second(world.loop, world.network, "second");
+  second.Down();
+  world.host.options.host.servers = {"server:7443", "second:7443"};
+  world.network.SetDelay("server", "host", Duration::Millis(1'500));
+  world.host.Start();
+  EXPECT_TRUE(world.Until([&] { return world.server.sessions == 1; }, Duration::Seconds(2)));
+  EXPECT_TRUE(world.Until([&] { return world.server.is_synced(); }, Duration::Seconds(8)));
+  EXPECT_EQ(world.server.sessions, 1U);
+  world.host.Kill();
+}
+
 TEST(Poollet, Session_ManyWordsOfOneTurnAreFewMessages) {
   World world;
   world.StartAndSync();

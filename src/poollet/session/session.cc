@@ -51,7 +51,7 @@ Session::Session(rt::Loop& loop,
                  SessionPeer& peer,
                  SessionOptions options)
     : loop_(loop),
-      dialer_(dialer),
+      dials_(loop, dialer),
       credentials_(credentials),
       peer_(peer),
       options_(options),
@@ -88,6 +88,7 @@ std::string Session::NextServer() {
   for (size_t i = 0; i < servers.size(); ++i) {
     const std::string& server = servers[next_server_++ % servers.size()];
     ++tried_;
+    if (dials_.has(server)) continue;
     const auto silence = silent_.find(server);
     if (silence == silent_.end() || silence->second.until <= now) return server;
   }
@@ -124,10 +125,19 @@ void Session::NoteSilence(const std::string& server) {
 }
 
 rt::Task<Status> Session::Run() {
+  const Status ended = co_await RunAll();
+  CO_TRY_STATUS(co_await dials_.GiveUp());
+  co_return ended;
+}
+
+rt::Task<Status> Session::RunAll() {
+  Duration pause;
   while (!leaving_) {
-    const std::string server = NextServer();
-    const Time began = loop_.Now();
-    const Status status = co_await RunOnce(server);
+    CO_TRY(Dialled dialled, co_await Reach(pause));
+    const std::string server = dialled.address;
+    const Time began = dialled.began;
+    Status status = dialled.status;
+    if (dialled.channel != nullptr) status = co_await RunOnce(std::move(dialled));
     stream_ = nullptr;
     const bool was_synced = synced_;
     synced_ = false;
@@ -151,24 +161,54 @@ rt::Task<Status> Session::Run() {
       backoff_.Reset();
       tried_ = 1;  // the one that was lost; the others are asked at once
     }
-    CO_TRY_STATUS(co_await rt::Sleep(PauseAfter(status)));
+    pause = PauseAfter(status);
   }
   farewell_.Set();
   co_return OkStatus();
 }
 
-rt::Task<Status> Session::RunOnce(std::string address) {
+rt::Task<Result<Dialled>> Session::Reach(Duration pause) {
+  for (;;) {
+    // One that was slow may answer meanwhile.
+    CO_TRY(auto slow, co_await dials_.Next(pause));
+    if (slow.has_value()) co_return Explained(*std::move(slow));
+    const std::string server = NextServer();
+    const Status begun = co_await BeginDial(server);
+    if (!begun.ok()) {
+      co_return Dialled{.address = server, .began = loop_.Now(), .status = begun, .channel = {}};
+    }
+    CO_TRY(auto answer, co_await dials_.Next(Patience()));
+    if (answer.has_value()) co_return Explained(*std::move(answer));
+    pause = PauseAfter(OkStatus());
+  }
+}
+
+std::optional<Duration> Session::Patience() const {
+  if (peer_.Servers().size() < 2) return std::nullopt;
+  return options_.dial_patience;
+}
+
+rt::Task<Status> Session::BeginDial(std::string address) {
   if (address.empty()) co_return Unavailable("no server is known");
   CO_TRY(auto credentials, co_await credentials_.Current());
   const Duration limit =
       peer_.Servers().size() > 1 ? options_.dial_limit_of_many : options_.dial_limit;
-  auto dialled = co_await dialer_.Dial(address, std::move(credentials), limit);
-  if (!dialled.ok()) {
-    Status why = dialled.status();
-    if (why.Is(Reason::kUnauthorized)) why = credentials_.Rejected(why);
-    co_return why.Wrap("dial " + address);
+  dials_.Begin(address, std::move(credentials), limit);
+  co_return OkStatus();
+}
+
+Dialled Session::Explained(Dialled dialled) {
+  if (dialled.channel != nullptr) return dialled;
+  if (dialled.status.Is(Reason::kUnauthorized)) {
+    dialled.status = credentials_.Rejected(dialled.status);
   }
-  std::unique_ptr<net::RpcChannel> channel = *std::move(dialled);
+  dialled.status = dialled.status.Wrap("dial " + dialled.address);
+  return dialled;
+}
+
+rt::Task<Status> Session::RunOnce(Dialled server) {
+  CO_TRY_STATUS(co_await dials_.GiveUp());
+  const std::unique_ptr<net::RpcChannel> channel = std::move(server.channel);
   net::RpcOptions options;
   std::string method(kConnect);
   auto opened = co_await channel->Open(std::move(method), std::move(options));

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "net/rpc.h"
+#include "poollet/session/dials.h"
 #include "rt/backoff.h"
 #include "rt/event.h"
 #include "rt/loop.h"
@@ -103,7 +104,9 @@ class SessionPeer {
 
 struct SessionOptions {
   Duration dial_limit = Duration::Seconds(5);
-  // With several servers: one that is there and says nothing must not keep a host from the others.
+  // With several servers: when the next one is dialled beside one that says nothing, and when that
+  // one is given up.
+  Duration dial_patience = Duration::Millis(300);
   Duration dial_limit_of_many = Duration::Seconds(2);
   // How long a server that was silent is passed over while there are others: at first, since it may
   // be the next one to lead, and at most, while it stays silent.
@@ -147,7 +150,16 @@ class Session {
 
  private:
   rt::Task<Status> Run();
-  rt::Task<Status> RunOnce(std::string address);
+  rt::Task<Status> RunAll();
+  // The first server of those that are asked to answer, with yes or no.
+  rt::Task<Result<Dialled>> Reach(Duration pause);
+  rt::Task<Status> BeginDial(std::string address);
+  // How long one server is waited for before the next one is asked beside it; nullopt: there is
+  // none.
+  std::optional<Duration> Patience() const;
+  // With what people should read of a failure.
+  Dialled Explained(Dialled dialled);
+  rt::Task<Status> RunOnce(Dialled server);
   rt::Task<Status> Talk(net::MessageStream* stream);
   rt::Task<Status> Greet(net::MessageStream* stream);
   rt::Task<Status> ReadLoop(net::MessageStream* stream);
@@ -167,7 +179,7 @@ class Session {
   Duration PauseAfter(const Status& status);
 
   rt::Loop& loop_;
-  net::RpcDialer& dialer_;
+  Dials dials_;
   CredentialSource& credentials_;
   SessionPeer& peer_;
   const SessionOptions options_;
