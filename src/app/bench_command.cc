@@ -79,8 +79,15 @@ constexpr std::array kApiFlags = {
              "Creates, lists and watches with the store in a private etcd of N members; 0: in the "
              "server.",
          .fallback = "0"},
+    Flag{.name = "machines",
+         .kind = FlagKind::kNumber,
+         .value_name = "N",
+         .help = "A smaller world: lists of N machines, and all else in proportion.",
+         .fallback = "10000"},
 };
 constexpr int64_t kMembersMax = 7;
+constexpr int64_t kMachinesMin = 100;
+constexpr int64_t kMachinesMax = 10'000;
 constexpr std::array kAbuseFlags = {
     kFlags[0],
     kFlags[1],
@@ -191,10 +198,18 @@ Status RunApi(Session& session, const Arguments& arguments) {
                       std::to_string(kMembersMax));
   }
   options.etcd_members = static_cast<int>(members);
+  const int64_t machines = arguments.Number("machines");
+  if (machines < kMachinesMin || machines > kMachinesMax) {
+    return BadRequest("--machines " + std::to_string(machines) + ": expected " +
+                      std::to_string(kMachinesMin) + " to " + std::to_string(kMachinesMax));
+  }
   if (arguments.Switch("quick")) {
     options.duration = Duration::Seconds(4);
     options.starts = 3;
   }
+  options.listed = static_cast<size_t>(machines);
+  options.watchers = static_cast<int>(machines / 10);
+  options.duration = std::max(options.duration * machines / kMachinesMax, Duration::Millis(500));
   options.progress = TellTo(session);
   TRY(const auto figures, RunApiBench(options));
   Print(session, arguments, "api", figures);

@@ -39,6 +39,15 @@ class Bench(unittest.TestCase):
         for phase in ('idle', 'abuse'):
             self.assertEqual(lines[f'{phase}_p99_ms']['params']['refused'], '0')
 
+    def test_api_prints_every_figure_with_an_etcd_too(self):
+        lines = {line['metric']: line for line in self.figures('api', '--etcd', '1', '--machines', '200')}
+        self.assertEqual(set(lines), {'fsync_per_s', 'etcd_create_rate_16', 'etcd_create_p99_ms_16', 'etcd_list_10k_ms',
+                                      'etcd_watch_events_rate'})
+        self.assertEqual(lines['etcd_list_10k_ms']['params']['objects'], '200')
+        events = lines['etcd_watch_events_rate']['params']
+        self.assertEqual((events['watchers'], events['members']), ('20', '1'))
+        self.assertEqual(events['events'], events['expected_events'])
+
     def test_cluster_prints_every_figure_with_what_it_depends_on(self):
         lines = self.figures('cluster', '--hosts', HOSTS)
         self.assertEqual({line['metric'] for line in lines},

@@ -17,6 +17,7 @@ struct ApiBenchOptions {
   std::string dir;       // where a folder for each server is made, and removed afterwards
   int etcd_members = 0;  // of a private etcd that has the store; 0: the embedded one
   int clients = 16;
+  size_t listed = 10'000;  // machines of one list; a start is measured with ten times as many
   int watchers = 1'000;
   int starts = 5;                             // how often a start is measured
   Duration duration = Duration::Seconds(10);  // of creates, and of events
