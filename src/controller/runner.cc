@@ -17,6 +17,7 @@ rt::Task<Status> Runner::Run() {
 }
 
 rt::Task<Status> Runner::Work() {
+  const rt::Context& context = co_await rt::CurrentContext();
   for (;;) {
     CO_TRY(const std::string key, co_await queue_.Get());
     const Result<std::optional<Duration>> result = co_await reconciler_.Reconcile(key);
@@ -26,7 +27,8 @@ rt::Task<Status> Runner::Work() {
       if (*result) queue_.AddAfter(key, **result);
       continue;
     }
-    if (result.status().Is(Reason::kCancelled)) co_return result.status();
+    // Something of its own that was cancelled is a failure like others.
+    if (context.cancelled()) co_return Cancelled("the controller stops");
     // Conflicts are how controllers and users meet: they are no news.
     if (result.status().Is(Reason::kConflict)) {
       LOG_DEBUG("{} {}: {}", name_, key, result.status().ToString());
