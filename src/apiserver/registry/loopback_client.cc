@@ -32,6 +32,12 @@ client::WatchEvent::Type TypeOf(RegistryEvent::Type type) {
   return client::WatchEvent::Type::kBookmark;
 }
 
+// Whoever looks for it has its revision; its name may be part of what cannot be read.
+Status Unreadable(const meta::KindInfo& kind, const StoredObject& stored, const Status& why) {
+  return why.Wrap("one of the " + std::string(kind.plural) + ", written at revision " +
+                  FormatResourceVersion(stored.revision) + ", cannot be read");
+}
+
 class LoopbackWatch final : public client::ObjectWatch {
  public:
   LoopbackWatch(const meta::KindInfo& kind,
@@ -51,7 +57,9 @@ class LoopbackWatch final : public client::ObjectWatch {
       if (event.type == RegistryEvent::Type::kBookmark) {
         translated.object = meta::Object(kind_);
       } else {
-        CO_TRY(translated.object, Decoded(event));
+        auto decoded = Decoded(event);
+        if (!decoded.ok()) co_return Unreadable(kind_, event.object, decoded.status());
+        translated.object = *std::move(decoded);
       }
       out.push_back(std::move(translated));
     }
@@ -133,8 +141,9 @@ rt::Task<Result<client::ObjectList>> LoopbackClient::List(const meta::KindInfo& 
                           .continue_token = std::move(page.continue_token)};
   list.items.reserve(page.items.size());
   for (const StoredObject& stored : page.items) {
-    CO_TRY(meta::Object object, DecodeFor(kind, stored, options.detail));
-    list.items.push_back(std::move(object));
+    auto object = DecodeFor(kind, stored, options.detail);
+    if (!object.ok()) co_return Unreadable(kind, stored, object.status());
+    list.items.push_back(*std::move(object));
   }
   co_return list;
 }
