@@ -14,10 +14,14 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-constexpr uint8_t kFormat = 1;
+constexpr uint8_t kFormat = 2;
+constexpr uint8_t kFormatWithLabels = 1;
 constexpr size_t kSizesAt = 2;  // header size, metadata size
-constexpr size_t kFixedHeader = 2 + 4 + 4 + 8;
+constexpr size_t kSecondsAt = kSizesAt + 4 + 4;
+constexpr size_t kLabelsAt = kSecondsAt + 8;  // not in format 1
+constexpr size_t kFixedHeader = kLabelsAt + 4;
 constexpr std::string_view kOpening = R"({"metadata":{)";
+constexpr std::string_view kLabels = R"("labels":{)";
 
 template <class T>
 void AppendNumber(T value, std::string& out) {
@@ -62,6 +66,17 @@ std::optional<std::string_view> TakeChecked(std::string_view& rest) {
   return text;
 }
 
+// A text of JSON without its quotes, escapes as they are; nullopt if there is none.
+std::optional<std::string_view> TakeQuoted(std::string_view& rest) {
+  if (!rest.starts_with('"')) return std::nullopt;
+  size_t end = 1;
+  while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
+  if (end >= rest.size()) return std::nullopt;
+  const auto text = rest.substr(1, end - 1);
+  rest.remove_prefix(end + 1);
+  return text;
+}
+
 std::string SelectorValue(const Object& object, std::string_view selector) {
   const KindInfo& kind = object.kind();
   if (kind.selector_value != nullptr) {
@@ -73,11 +88,6 @@ std::string SelectorValue(const Object& object, std::string_view selector) {
 void AppendSelectable(const Object& object, std::string& out) {
   const ObjectMeta& metadata = object.metadata();
   AppendText(metadata.uid, out);
-  AppendCount(metadata.labels.size(), out);
-  for (const auto& [key, value] : metadata.labels) {
-    AppendText(key, out);
-    AppendText(value, out);
-  }
   AppendCount(metadata.owner_references.size(), out);
   for (const auto& owner : metadata.owner_references) AppendText(owner.uid, out);
   AppendCount(object.kind().field_selectors.size(), out);
@@ -102,6 +112,7 @@ Bytes EncodeAtRest(const Object& object) {
   AppendNumber(uint32_t{0}, out);
   AppendNumber(uint32_t{0}, out);
   AppendNumber(metadata.creation_timestamp.seconds(), out);
+  AppendNumber(uint32_t{0}, out);
   AppendSelectable(object, out);
 
   const auto header_size = static_cast<uint32_t>(out.size());
@@ -111,6 +122,13 @@ Bytes EncodeAtRest(const Object& object) {
   }
   out += '}';
   const auto metadata_size = static_cast<uint32_t>(out.size() - header_size);
+  if (!metadata.labels.empty()) {
+    // Quotes inside of texts are escaped, so this is the member; nothing in front of it has such.
+    const size_t labels = out.find(kLabels, header_size);
+    CHECK(labels != std::string::npos) << metadata.name;
+    const auto labels_at = static_cast<uint32_t>(labels + kLabels.size() - header_size);
+    std::memcpy(out.data() + kLabelsAt, &labels_at, sizeof(labels_at));
+  }
   out += ',';
   if (!EncodeJsonMembers(*object.kind().type, object.data(), out, "metadata")) out.pop_back();
   out += '}';
@@ -150,39 +168,65 @@ bool AtRestView::TakeTexts(std::string_view& rest, size_t texts_per_item, Texts&
   return true;
 }
 
+std::optional<std::pair<std::string_view, std::string_view>> AtRestView::TakeLabel(
+    std::string_view& rest) const {
+  if (!labels_are_json_) {
+    if (rest.empty()) return std::nullopt;
+    const auto key = TakeText(rest);
+    return std::pair(key, TakeText(rest));
+  }
+  const auto key = TakeQuoted(rest);
+  if (!key || !rest.starts_with(':')) return std::nullopt;
+  rest.remove_prefix(1);
+  const auto value = TakeQuoted(rest);
+  if (!value) return std::nullopt;
+  if (rest.starts_with(',')) rest.remove_prefix(1);
+  return std::pair(*key, *value);
+}
+
 Result<AtRestView> AtRestView::Parse(std::string_view at_rest) {
   if (at_rest.size() < kFixedHeader) return Damaged("too short");
-  if (static_cast<uint8_t>(at_rest[0]) != kFormat) {
-    return Damaged("unknown format " + std::to_string(static_cast<uint8_t>(at_rest[0])));
+  const auto format = static_cast<uint8_t>(at_rest[0]);
+  if (format != kFormat && format != kFormatWithLabels) {
+    return Damaged("unknown format " + std::to_string(format));
   }
   const auto header_size = ReadNumber<uint32_t>(at_rest.substr(kSizesAt));
   if (header_size < kFixedHeader || header_size > at_rest.size()) return Damaged("header size");
   AtRestView view;
   view.flags_ = static_cast<uint8_t>(at_rest[1]);
   view.metadata_size_ = ReadNumber<uint32_t>(at_rest.substr(kSizesAt + sizeof(uint32_t)));
-  const auto seconds = ReadNumber<int64_t>(at_rest.substr(kSizesAt + 2 * sizeof(uint32_t)));
+  const auto seconds = ReadNumber<int64_t>(at_rest.substr(kSecondsAt));
   constexpr int64_t kSecondsMax = 253'402'300'799;  // the end of the year 9999
   if (seconds < -kSecondsMax || seconds > kSecondsMax) return Damaged("creation time");
   view.creation_timestamp_ = WallTime::FromSeconds(seconds);
   view.body_ = at_rest.substr(header_size);
   if (view.metadata_size_ > view.body_.size()) return Damaged("metadata size");
+  view.labels_are_json_ = format == kFormat;
 
-  std::string_view rest = at_rest.substr(kFixedHeader, header_size - kFixedHeader);
+  const size_t fixed = view.labels_are_json_ ? kFixedHeader : kLabelsAt;
+  std::string_view rest = at_rest.substr(fixed, header_size - fixed);
   const auto uid = TakeChecked(rest);
-  if (!uid || !TakeTexts(rest, 2, view.labels_) || !TakeTexts(rest, 1, view.owners_) ||
-      !TakeTexts(rest, 1, view.fields_) || !rest.empty()) {
+  if (!uid) return Damaged("header");
+  view.uid_ = *uid;
+  if (view.labels_are_json_) {
+    const auto labels_at = ReadNumber<uint32_t>(at_rest.substr(kLabelsAt));
+    if (labels_at > view.metadata_size_) return Damaged("labels");
+    if (labels_at != 0) view.labels_ = view.metadata_body().substr(labels_at);
+  } else {
+    Texts labels;
+    if (!TakeTexts(rest, 2, labels)) return Damaged("header");
+    view.labels_ = labels.texts;
+  }
+  if (!TakeTexts(rest, 1, view.owners_) || !TakeTexts(rest, 1, view.fields_) || !rest.empty()) {
     return Damaged("header");
   }
-  view.uid_ = *uid;
   return view;
 }
 
 std::optional<std::string_view> AtRestView::Label(std::string_view key) const {
-  std::string_view rest = labels_.texts;
-  for (size_t i = 0; i < labels_.count; ++i) {
-    const auto label = TakeText(rest);
-    const auto value = TakeText(rest);
-    if (label == key) return value;
+  std::string_view rest = labels_;
+  while (const auto label = TakeLabel(rest)) {
+    if (label->first == key) return label->second;
   }
   return std::nullopt;
 }

@@ -8,16 +8,20 @@
 //
 // so aliases, revisions, lists and watches never encode an object again.
 //
-// Header, integers little-endian, text as length (uint32) and bytes:
-//   format (1 byte, 1) | flags (1 byte) | header size (4) | metadata size (4) | creation seconds
-//   (8) | uid | labels: count (4), key and value each | owners: count (4), uid each | values of the
-//   kind's field selectors: count (4), text each
+// Header, integers little-endian; counts and the lengths of texts with seven bits per byte:
+//   format (1 byte, 2) | flags (1 byte) | header size (4) | metadata size (4) | creation seconds
+//   (8) | where in the body the members of metadata.labels begin (4; 0: there are none) | uid |
+//   owners: count, uid each | values of the kind's field selectors: count, text each
+//
+// Format 1, which is read and no longer written, had the labels a second time: instead of where
+// they begin, their count, key and value each, behind uid.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -55,15 +59,12 @@ class AtRestView {
                std::string_view name) const;
   // The value of one of the kind's field selectors; "" beyond the last.
   std::string_view FieldValue(size_t selector_index) const;
+  // Labels need no escapes in JSON: one that does is none that a selector could name.
   std::optional<std::string_view> Label(std::string_view key) const;
-  size_t label_count() const { return labels_.count; }
   template <class Visit>  // visit(key, value), in key order
   void ForEachLabel(const Visit& visit) const {
-    std::string_view rest = labels_.texts;
-    for (size_t i = 0; i < labels_.count; ++i) {
-      const auto key = TakeText(rest);
-      visit(key, TakeText(rest));
-    }
+    std::string_view rest = labels_;
+    while (const auto label = TakeLabel(rest)) visit(label->first, label->second);
   }
   template <class Visit>  // visit(uid)
   void ForEachOwner(const Visit& visit) const {
@@ -87,12 +88,16 @@ class AtRestView {
   // REQUIRES: checked by Parse.
   static std::string_view TakeText(std::string_view& rest);
   static bool TakeTexts(std::string_view& rest, size_t texts_per_item, Texts& out);
+  // The next of labels_, or nullopt at their end, also where they are damaged.
+  std::optional<std::pair<std::string_view, std::string_view>> TakeLabel(
+      std::string_view& rest) const;
 
   uint8_t flags_ = 0;
   uint32_t metadata_size_ = 0;
   WallTime creation_timestamp_;
   std::string_view uid_;
-  Texts labels_;
+  bool labels_are_json_ = true;  // not in format 1
+  std::string_view labels_;      // `"key":"value",…}` and what follows; texts in format 1
   Texts owners_;
   Texts fields_;
   std::string_view body_;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/random.h"
 #include "meta/json.h"
 #include "meta/test_kind.h"
@@ -109,9 +111,56 @@ TEST(AtRest, SelectsByLabelsAndFields) {
   EXPECT_TRUE(fields("status.state=Ready"));
 }
 
+// As format 1 was written: the labels a second time, in the header.
+std::string InFormatOne(const Object& object) {
+  constexpr size_t kLabelsAt = 18;
+  constexpr size_t kHeaderSizeAt = 2;
+  std::string out(EncodeAtRest(object).view());
+  out[0] = 1;
+  out.erase(kLabelsAt, 4);
+  std::string labels(1, static_cast<char>(object.metadata().labels.size()));
+  for (const auto& [key, value] : object.metadata().labels) {
+    labels += static_cast<char>(key.size()) + key;
+    labels += static_cast<char>(value.size()) + value;
+  }
+  out.insert(kLabelsAt + 1 + object.metadata().uid.size(), labels);
+  out[kHeaderSizeAt] = static_cast<char>(out[kHeaderSizeAt] - 4 + static_cast<char>(labels.size()));
+  return out;
+}
+
+std::string LabelsOf(std::string_view at_rest) {
+  std::string labels;
+  const auto view = AtRestView::Parse(at_rest);
+  if (!view.ok()) return std::string(view.status().message());
+  view->ForEachLabel([&](std::string_view key, std::string_view value) {
+    labels += std::string(key) + "=" + std::string(value) + ";";
+  });
+  return labels;
+}
+
+TEST(AtRest, ReadsWhatWasWrittenInFormatOne) {
+  const Object object = Sample();
+  const std::string old = InFormatOne(object);
+  EXPECT_EQ(LabelsOf(old), "app=web;tier=front;");
+  const auto view = *AtRestView::Parse(old);
+  EXPECT_EQ(view.uid(), "0b1d");
+  EXPECT_EQ(view.Label("tier"), "front");
+  EXPECT_EQ(view.FieldValue(0), "pool-1");
+  EXPECT_EQ(view.body(), AtRestView::Parse(EncodeAtRest(object).view())->body());
+}
+
+TEST(AtRest, FindsItsLabelsWhateverElseLooksLikeThem) {
+  Object object = Sample();
+  object.metadata().name = R"("labels":{"app":"no"})";
+  object.metadata().annotations = {{"labels", R"({"labels":{"app":"no"}})"}};
+  EXPECT_EQ(LabelsOf(EncodeAtRest(object).view()), "app=web;tier=front;");
+  object.metadata().labels = {{"a\"b", "c\\"}, {"last", ""}};
+  EXPECT_EQ(AtRestView::Parse(EncodeAtRest(object).view())->Label("last"), "");
+  object.metadata().labels.clear();
+  EXPECT_EQ(LabelsOf(EncodeAtRest(object).view()), "");
+}
+
 TEST(AtRest, DamagedBytesAreAnErrorAndNothingWorse) {
-  const Bytes bytes = EncodeAtRest(Sample());
-  const std::string good(bytes.view());
   const auto read_all = [](std::string_view damaged) {
     // A heap copy of exactly this size: reading beyond it is seen by the sanitizer.
     const std::vector<char> copy(damaged.begin(), damaged.end());
@@ -131,11 +180,13 @@ TEST(AtRest, DamagedBytesAreAnErrorAndNothingWorse) {
       EXPECT_TRUE(object.status().Is(Reason::kInternal));
     }
   };
-  for (size_t size = 0; size < good.size(); ++size)
-    read_all(std::string_view(good).substr(0, size));
+  const std::array good = {std::string(EncodeAtRest(Sample()).view()), InFormatOne(Sample())};
+  for (const std::string& whole : good) {
+    for (size_t size = 0; size < whole.size(); ++size) read_all(whole.substr(0, size));
+  }
   Random random(23);
   for (int i = 0; i < 20000; ++i) {
-    std::string damaged = good;
+    std::string damaged = good[random.Below(good.size())];
     for (uint64_t n = 1 + random.Below(4); n > 0; --n) {
       damaged[random.Below(random.Chance(0.7) ? 160 : damaged.size())] =
           static_cast<char>(random.Next());
