@@ -139,9 +139,10 @@ void Outbox::Refuse(const std::string& uid,
 }
 
 void Outbox::Report(ObjectReport report) {
+  const bool is_awaited = report.state == "Running" || report.state == "Available";
   std::string uid = report.uid;
   reports_.insert_or_assign(std::move(uid), std::move(report));
-  wake_(Urgency::kSoon);
+  wake_(is_awaited ? Urgency::kNext : Urgency::kSoon);
 }
 
 void Outbox::Gone(const std::string& uid, Placement placement) {

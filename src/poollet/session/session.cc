@@ -65,8 +65,13 @@ void Session::Wake(Urgency urgency) {
     has_idle_words_ = true;
     return;
   }
+  const bool waits_already = soon_.is_set();
   soon_.Set();
   if (urgency == Urgency::kNow) now_.Set();
+  if (urgency != Urgency::kNext || loop_.Now() - last_next_ < options_.coalesce) return;
+  last_next_ = loop_.Now();
+  if (waits_already) now_.Set();
+  is_next_ = true;
 }
 
 void Session::Reconnect() {
@@ -343,11 +348,13 @@ rt::Task<Status> Session::WriteLoop(net::MessageStream* stream) {
       rt::Yield yield;
       CO_TRY_STATUS(co_await yield);
     } else {
-      const Status waited = co_await rt::WithDeadline(now_.Wait(), options_.coalesce);
+      const Duration pause = is_next_ ? options_.settle : options_.coalesce;
+      const Status waited = co_await rt::WithDeadline(now_.Wait(), pause);
       if (waited.Is(Reason::kCancelled)) co_return waited;
     }
     soon_.Reset();
     now_.Reset();
+    is_next_ = false;
     has_idle_words_ = false;
     auto batch = peer_.TakeBatch();
     while (batch.has_value()) {

@@ -42,6 +42,7 @@ inline constexpr uint32_t kProtocolMax = 1;
 
 enum class Urgency : uint8_t {
   kNow,   // with the end of this turn
+  kNext,  // within 5 ms, once in 50: somebody waits for it; else as kSoon
   kSoon,  // within 50 ms, with whatever else there is
   kIdle,  // nobody waits for it: with whatever is said next, at the latest with a heartbeat
 };
@@ -114,6 +115,7 @@ struct SessionOptions {
   Duration silent_pause_max = Duration::Seconds(16);
   Duration welcome_limit = Duration::Seconds(15);
   Duration coalesce = Duration::Millis(50);
+  Duration settle = Duration::Millis(5);        // what happens with a change is told with it
   Duration batch_pause = Duration::Millis(10);  // between batches that follow each other
   Duration farewell_limit = Duration::Seconds(2);
   // The first retry comes within 50 ms, and many while a server starts again. A wide jitter spreads
@@ -194,6 +196,8 @@ class Session {
   uint64_t session_counter_ = 0;
   uint64_t heartbeats_ = 0;
   Time last_heartbeat_;
+  Time last_next_;
+  bool is_next_ = false;
   Duration heartbeat_every_;
   Time last_word_;  // of the server
   std::string last_error_;
