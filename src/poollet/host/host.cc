@@ -140,7 +140,16 @@ void Host::RestoreFromRecord() {
 void Host::StartWatches() {
   if (watching_ || host_.cluster_id.empty()) return;
   watching_ = true;
-  for (auto& [_, port] : ports_) watch_.Start(*port.driver, port.host, host_.cluster_id);
+  heard_ = host_.events_told;
+  for (auto& [kind, port] : ports_) {
+    RuntimeWatch::Watched watched;
+    watched.driver = port.driver.get();
+    watched.host = port.host;
+    watched.cluster_id = host_.cluster_id;
+    const auto heard = heard_.find(std::string(fleet::NameOf(kind)));
+    if (heard != heard_.end()) watched.heard_until = WallTime::FromSeconds(heard->second);
+    watch_.Start(watched);
+  }
 }
 
 rt::Task<Status> Host::RefreshLoop() {

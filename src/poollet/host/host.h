@@ -215,6 +215,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Changed(fleet::ObjectKind kind, const std::string& uid) override;
   void Scanned(fleet::ObjectKind kind, std::vector<Seen> all) override;
   void Happened(fleet::ObjectKind kind, const std::string& uid, iri::Event event) override;
+  void HeardUntil(fleet::ObjectKind kind, WallTime until) override;
   void SayOrphans();
   // Of the record, seen in a runtime, and not spoken of by the server on this session.
   std::set<std::string> Quarantined() const;
@@ -272,6 +273,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   std::set<std::string> suspects_;               // runtime ids that one scan has shown
   std::map<std::string, Seen> seen_;             // by uid, of the last scans
   std::set<std::string> quarantined_;            // as it was last said
+  std::map<std::string, int64_t> heard_;         // by kind, seconds: see RecordHost::events_told
+  std::optional<Time> heard_kept_at_;
   bool watching_ = false;
   bool closed_ = false;
   bool writing_host_ = false;

@@ -274,6 +274,17 @@ void Host::Happened(ObjectKind kind, const std::string& uid, iri::Event event) {
   Say(event.type, uid, kind, std::move(event.reason), std::move(event.message));
 }
 
+// Kept once a server was told, so that a host without one loses nothing when its poollet dies.
+void Host::HeardUntil(ObjectKind kind, WallTime until) {
+  heard_[std::string(fleet::NameOf(kind))] = until.seconds();
+  const bool is_soon =
+      heard_kept_at_.has_value() && loop_.Now() - *heard_kept_at_ < options_.watch.event_interval;
+  if (is_soon || outbox_.has_events() || heard_ == host_.events_told) return;
+  heard_kept_at_ = loop_.Now();
+  host_.events_told = heard_;
+  PersistHost();
+}
+
 // An operator's word is the proof that lets this one go.
 rt::Task<Status> Host::Purge(ObjectKind kind, std::string id) {
   rt::Backoff backoff;

@@ -85,6 +85,7 @@ class Outbox {
   // What only the session that ended could hear is dropped.
   void SessionEnded();
   bool empty() const;
+  bool has_events() const { return !events_.empty(); }
   // The next serialized HostMessage within the limits; nullopt if there is nothing to say.
   std::optional<std::string> Take();
 

@@ -32,12 +32,16 @@ rt::Task<Status> WaitAtMost(rt::Event* event, Duration limit) {
 
 }  // namespace
 
-void RuntimeWatch::Start(Driver& driver, iri::HostRuntime* host, std::string cluster_id) {
-  const Duration interval = host == nullptr ? options_.poll_interval : options_.scan_interval;
-  scope_.Spawn("poollet.scan", ScanLoop(&driver, interval, std::move(cluster_id)));
-  scope_.Spawn("poollet.events", EventLoop(&driver));
-  if (host != nullptr && watched_.insert(host).second) {
-    scope_.Spawn("poollet.watch", WatchLoop(host));
+void RuntimeWatch::Start(const Watched& watched) {
+  const bool has_watch = watched.host != nullptr;
+  const Duration interval = has_watch ? options_.scan_interval : options_.poll_interval;
+  scope_.Spawn("poollet.scan", ScanLoop(watched.driver, interval, watched.cluster_id));
+  // Not later than now: a clock may have been set back.
+  const auto now = WallTime::FromSeconds(loop_.WallNow().seconds());
+  const WallTime from = std::min(watched.heard_until.value_or(now), now);
+  scope_.Spawn("poollet.events", EventLoop(watched.driver, from));
+  if (has_watch && watched_.insert(watched.host).second) {
+    scope_.Spawn("poollet.watch", WatchLoop(watched.host));
   }
 }
 
@@ -110,20 +114,24 @@ rt::Task<Status> RuntimeWatch::ReadChanges(iri::ChangeStream* changes, std::stri
   }
 }
 
-rt::Task<Status> RuntimeWatch::EventLoop(Driver* driver) {
+rt::Task<Status> RuntimeWatch::EventLoop(Driver* driver, WallTime from) {
   rt::Event wake;
   event_wakes_.push_back(&wake);
-  EventPlace place{.from = WallTime::FromSeconds(loop_.WallNow().seconds()), .told = {}};
+  EventPlace place{.from = from, .told = {}};
   Status ended;
   while (ended.ok()) {
-    ended = co_await WaitAtMost(&wake, options_.event_interval);
-    if (!ended.ok()) break;
     wake.Reset();
+    const int64_t now = loop_.WallNow().seconds();
     iri::EventFilter filter;
     filter.from = place.from;
     auto events = co_await rt::WithDeadline(driver->Events(std::move(filter)), options_.call_limit);
-    if (events.ok()) Tell(*driver, *std::move(events), place);
+    if (events.ok()) {
+      Tell(*driver, *std::move(events), place);
+      const bool is_over = now > place.from.seconds();  // nothing more happens in that second
+      listener_.HeardUntil(driver->kind(), place.from + Duration::Seconds(is_over ? 1 : 0));
+    }
     ended = co_await rt::Sleep(options_.event_pause);
+    if (ended.ok()) ended = co_await WaitAtMost(&wake, options_.event_interval);
   }
   std::erase(event_wakes_, &wake);
   co_return ended;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -37,14 +38,23 @@ class RuntimeWatch {
     // Everything of this cluster that the runtime has.
     virtual void Scanned(fleet::ObjectKind kind, std::vector<Seen> all) = 0;
     virtual void Happened(fleet::ObjectKind kind, const std::string& uid, iri::Event event) = 0;
+    // What the runtime says of this kind and of earlier seconds than this all went to Happened.
+    virtual void HeardUntil(fleet::ObjectKind kind, WallTime until) = 0;
+  };
+
+  struct Watched {
+    Driver* driver = nullptr;
+    iri::HostRuntime* host = nullptr;  // null for a foreign runtime
+    std::string cluster_id;
+    // Where a former life of this process stood; what happened since is told.
+    std::optional<WallTime> heard_until;
   };
 
   RuntimeWatch(rt::Loop& loop, Listener& listener, WatchOptions options)
       : loop_(loop), listener_(listener), options_(options), scope_(loop) {}
 
-  // REQUIRES: the driver and the host outlive the watch. `host` is null for a foreign runtime; one
-  // host may stand behind several drivers.
-  void Start(Driver& driver, iri::HostRuntime* host, std::string cluster_id);
+  // REQUIRES: the driver and the host outlive the watch. One host may stand behind several drivers.
+  void Start(const Watched& watched);
   // Scans everything soon.
   void ScanNow();
   rt::Task<Status> Close();
@@ -60,7 +70,7 @@ class RuntimeWatch {
     WallTime from;
     std::set<EventKey> told;
   };
-  rt::Task<Status> EventLoop(Driver* driver);
+  rt::Task<Status> EventLoop(Driver* driver, WallTime from);
   void Tell(const Driver& driver, std::vector<iri::Event> events, EventPlace& place);
 
   rt::Loop& loop_;

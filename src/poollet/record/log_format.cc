@@ -92,6 +92,7 @@ pb::Host ToMessage(const RecordHost& host) {
     out.set_uid(pool.uid);
     out.mutable_limits()->insert(pool.limits.begin(), pool.limits.end());
   }
+  message.mutable_events_told()->insert(host.events_told.begin(), host.events_told.end());
   return message;
 }
 
@@ -110,6 +111,7 @@ RecordHost FromMessage(const pb::Host& message) {
     out.limits.insert(pool.limits().begin(), pool.limits().end());
     host.pools.push_back(std::move(out));
   }
+  host.events_told.insert(message.events_told().begin(), message.events_told().end());
   return host;
 }
 

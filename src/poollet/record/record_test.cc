@@ -43,6 +43,7 @@ RecordState SampleState() {
   state.host.term = 3;
   state.host.incarnation = 4;
   state.host.revision = 5;
+  state.host.events_told["Machine"] = 1'700'000'000;
   state.host.pools = {{.kind = "MachinePool", .name = "p", .uid = "u", .limits = {{"cpu", 9}}}};
   for (const char* uid : {"a", "b", "c"}) state.entries[uid] = EntryOf(uid, 1);
   state.entries["b"].phase = Phase::kRemoving;

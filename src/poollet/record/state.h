@@ -35,6 +35,8 @@ struct RecordHost {
   uint64_t incarnation = 0;  // the highest I that was accepted
   uint64_t revision = 0;     // the highest at the end of a resynchronisation
   std::vector<RecordPool> pools;
+  // By kind: up to which second the events of its runtime were told to a server.
+  std::map<std::string, int64_t> events_told;
   bool operator==(const RecordHost&) const = default;
 };
 
