@@ -379,6 +379,7 @@ class RealHost:
         self.volume_runtime = self._process(
             'volume-runtime', 'runtime', 'volume', '--socket', self.volume_socket, '--dir', self.path('disks'),
             '--classes', self.path('volume-classes.yaml'), '--capacity', '1Gi', '--images', self.path('images'),
+            '--libvirt', self.libvirt.uri,
             *volume_runtime)
         self.poollet = self._process(
             'poollet', 'poollet', '--server', fleet_fixture.gateway_address(server), '--token-file', self.path('token'),

@@ -44,8 +44,8 @@ stringData: {ignition.yaml: "#cloud-config\\nmotd: it is configured\\n"}
 SNAPSHOT = '''
 apiVersion: storage.ironcore.dev/v1alpha1
 kind: VolumeSnapshot
-metadata: {name: kept}
-spec: {volumeRef: {name: data}}
+metadata: {{name: {name}}}
+spec: {{volumeRef: {{name: data}}}}
 '''
 # A machine that needs nothing but its host.
 ALONE = '''
@@ -212,16 +212,29 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.becomes('third', 'Terminated')
         self.assertEqual(self.host.libvirt.guests(), [])
 
-    def test_7_another_guest_reads_what_a_snapshot_kept(self):
+    def snapshot(self, name):
+        self.apply(SNAPSHOT.format(name=name))
+
+    def is_taken(self, name):
+        berth_fixture.eventually(DEADLINE_S, lambda: self.get('volumesnapshot', name).get('status', {}).get(
+            'state') == 'Ready', f'the snapshot {name} is taken; {self.get("volumesnapshot", name)}')
+
+    def test_7_another_guest_reads_what_a_snapshot_of_a_running_one_kept(self):
         self.delete('machine', 'third')
-        self.apply(SNAPSHOT)
-        berth_fixture.eventually(DEADLINE_S, lambda: self.get('volumesnapshot', 'kept').get('status', {}).get(
-            'state') == 'Ready', f'the snapshot is taken; {self.get("volumesnapshot", "kept")}')
         self.apply(IGNITION)
         self.machine('writer', more='ignitionRef: {name: ignition}')
         self.says('writer', 'hello from the guest')
         self.assertIn('{"ignition": {"version": "3.4.0"}}', self.ask('writer', 'ignition', 'that is it'))
+        self.snapshot('kept')
+        self.is_taken('kept')
         self.ask('writer', 'put something-newer', 'written')
+        # Whoever takes one is killed, wherever it is.
+        self.snapshot('newer')
+        self.host.volume_runtime.kill()
+        self.host.volume_runtime.start()
+        self.is_taken('newer')
+        self.assertEqual(len(os.listdir(self.host.path('disks', 'snapshots'))), 2)
+        self.delete('volumesnapshot', 'newer')
         self.delete('machine', 'writer')
         self.apply(VOLUME.format(name='restored', size='8Mi') + '  dataSource: {volumeSnapshotRef: {name: kept}}\n')
         self.apply(MACHINE.format(name='reader', more='').replace('volumeRef: {name: data}', 'volumeRef: {name: restored}'))

@@ -11,6 +11,7 @@
 
 #include "app/process/flag_tables.h"
 #include "app/runtime/image_flags.h"
+#include "app/runtime/libvirt_copies.h"
 #include "app/runtime/runtime_process.h"
 #include "app/runtime/volume_runtime_options.h"
 #include "base/log.h"
@@ -73,6 +74,11 @@ constexpr std::array kToolFlags = {
          .help = "(storage) The program that makes disks.",
          .fallback = "/usr/bin/qemu-img",
          .completion = cli::Completion::kFiles},
+    Flag{.name = "libvirt",
+         .kind = FlagKind::kText,
+         .value_name = "URI",
+         .help = "(storage) The libvirt of this host's guests: it copies disks that they use, for "
+                 "snapshots. Default: none."},
 };
 constexpr auto kVolumeFlags = JoinFlags(kStorageFlags, kImageFlags, kToolFlags);
 
@@ -80,6 +86,7 @@ constexpr auto kVolumeFlags = JoinFlags(kStorageFlags, kImageFlags, kToolFlags);
 struct VolumeProcess : RuntimeThreads {
   std::unique_ptr<runtime::FolderShelf> shelf;
   std::unique_ptr<runtime::QemuDisks> disks;
+  std::unique_ptr<LibvirtCopies> copies;  // or none
   std::unique_ptr<runtime::HostImages> images;
   std::unique_ptr<runtime::SharedBudget> budget;  // or none
   std::unique_ptr<runtime::VolumeHost> host;
@@ -96,11 +103,13 @@ rt::Task<Status> StartHost(VolumeProcess* process, rt::Loop* loop, VolumeRuntime
   options.host.total_bytes = runtime::TotalBytes(capacity, options.reserve, options.overcommit);
   options.host.boot_id = HostBoot();
   options.host.facts = {{"volume-disks", version}};
-  const runtime::VolumeHost::Deps deps = {.loop = *loop,
-                                          .shelf = *process->shelf,
-                                          .disks = *process->disks,
-                                          .images = *process->images,
-                                          .budget = process->budget.get()};
+  const runtime::VolumeHost::Deps deps = {
+      .loop = *loop,
+      .shelf = *process->shelf,
+      .disks = *process->disks,
+      .images = *process->images,
+      .live = process->copies == nullptr ? nullptr : &process->copies->disks(),
+      .budget = process->budget.get()};
   CO_TRY(process->host, co_await runtime::VolumeHost::Start(deps, std::move(options.host)));
   co_return OkStatus();
 }
@@ -108,6 +117,7 @@ rt::Task<Status> StartHost(VolumeProcess* process, rt::Loop* loop, VolumeRuntime
 rt::Task<Status> ServeAndStop(rt::Event* stop, VolumeProcess* process) {
   const Status served = co_await ServeUntil(stop, &process->servers);
   CO_TRY_STATUS(co_await process->host->Stop());
+  if (process->copies != nullptr) CO_TRY_STATUS(co_await process->copies->Stop());
   co_return served;
 }
 
@@ -125,6 +135,10 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
+  if (!options.libvirt_uri.empty()) {
+    process.copies =
+        std::make_unique<LibvirtCopies>(loop, *process.disks, options.libvirt_uri, options.folder);
+  }
   TRY(process.budget, BudgetOf(arguments, "volumes", options.folder, process.files));
   options.host.images_folder = options.images.folder;
   process.images =

@@ -21,6 +21,7 @@ Result<VolumeRuntimeOptions> VolumeOptionsOf(const cli::Arguments& arguments) {
   TRY(options.folder, AbsolutePath(arguments.Text("dir"), "dir"));
   TRY(options.images, ImageOptionsOf(arguments));
   options.qemu_img = arguments.Text("qemu-img");
+  options.libvirt_uri = arguments.Text("libvirt");
   TRY(const std::string yaml, cli::ReadFile(arguments.Text("classes")));
   Result<std::vector<runtime::OfferedVolumeClass>> classes = runtime::ParseVolumeClasses(yaml);
   if (!classes.ok()) return classes.status().Wrap("--classes " + arguments.Text("classes"));

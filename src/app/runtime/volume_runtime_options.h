@@ -17,6 +17,7 @@ struct VolumeRuntimeOptions {
   std::string folder;
   runtime::HostImages::Options images;
   std::string qemu_img;             // path of the program
+  std::string libvirt_uri;          // "": disks that guests use are not copied
   std::optional<int64_t> capacity;  // nullopt: the size of the file system
   int64_t reserve = 0;
   double overcommit = 1;

@@ -192,6 +192,7 @@ PartCommand HostLayout::VolumeRuntime() const {
               "runtime",
               "volume",
               "--socket=" + volume_socket(),
+              "--libvirt=qemu+unix:///session?socket=" + libvirt_socket(),
               "--dir=" + Path("disks"),
               "--classes=" + Path("volume-classes.yaml"),
               "--disk-budget=" + Path("disk-budget"),

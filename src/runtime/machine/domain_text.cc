@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/machine/domain_text.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 namespace berth::runtime {
 namespace {
 
@@ -29,6 +33,19 @@ void Collect(std::string_view xml,
   }
 }
 
+std::string PlainText(std::string_view xml) {
+  constexpr std::array<std::pair<std::string_view, char>, 5> kNames = {
+      {{"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&amp;", '&'}}};
+  std::string text;
+  while (!xml.empty()) {
+    const auto* const name =
+        std::ranges::find_if(kNames, [xml](const auto& one) { return xml.starts_with(one.first); });
+    text += name == kNames.end() ? xml.front() : name->second;
+    xml.remove_prefix(name == kNames.end() ? 1 : name->first.size());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string DomainNameIn(std::string_view xml) {
@@ -46,6 +63,30 @@ std::set<std::string> DevicesIn(std::string_view xml) {
   }
   Collect(xml, "<mac ", "address=", found);
   return found;
+}
+
+std::string DeviceOfFile(std::string_view xml, std::string_view path) {
+  constexpr std::string_view kEnd = "</disk>";
+  for (size_t at = xml.find("<disk "); at != std::string_view::npos; at = xml.find("<disk ", at)) {
+    const size_t end = xml.find(kEnd, at);
+    if (end == std::string_view::npos) break;
+    const std::string_view disk = xml.substr(at, end - at);
+    at = end;
+    std::set<std::string> sources;
+    Collect(disk, "<source ", "file=", sources);
+    const bool is_it = std::ranges::any_of(
+        sources, [path](const std::string& source) { return PlainText(source) == path; });
+    std::set<std::string> devices;
+    Collect(disk, "<target ", "dev=", devices);
+    if (is_it && devices.size() == 1) return *devices.begin();
+  }
+  return {};
+}
+
+std::string BackupTargetIn(std::string_view xml) {
+  std::set<std::string> targets;
+  Collect(xml, "<target ", "file=", targets);
+  return targets.size() == 1 ? PlainText(*targets.begin()) : std::string();
 }
 
 std::string_view MetadataIn(std::string_view xml) {

@@ -14,6 +14,10 @@ std::string DomainNameIn(std::string_view xml);
 std::string UuidIn(std::string_view xml);
 // Targets of disks and addresses of interfaces, in a domain or in one device.
 std::set<std::string> DevicesIn(std::string_view xml);
+// The device of the disk ("vda") that is the file at this path; "" if none is.
+std::string DeviceOfFile(std::string_view xml, std::string_view path);
+// The file that a backup job writes.
+std::string BackupTargetIn(std::string_view xml);
 // Our element of <metadata>; "" if there is none.
 std::string_view MetadataIn(std::string_view xml);
 

@@ -11,24 +11,12 @@
 #include "runtime/machine/domain_text.h"
 #include "runtime/machine/domain_xml.h"
 #include "runtime/machine/libvirt_error.h"
+#include "runtime/machine/libvirt_handles.h"
 #include "runtime/machine/libvirt_hypervisor.h"
 #include "runtime/machine/libvirt_library.h"
 
 namespace berth::runtime {
 namespace {
-
-struct FreeDomain {
-  void operator()(virDomainPtr domain) const { Libvirt().virDomainFree(domain); }
-};
-using DomainHandle = std::unique_ptr<virDomain, FreeDomain>;
-struct FreeSecret {
-  void operator()(virSecretPtr secret) const { Libvirt().virSecretFree(secret); }
-};
-using SecretHandle = std::unique_ptr<virSecret, FreeSecret>;
-struct FreeText {
-  void operator()(char* text) const { free(text); }
-};
-using TextHandle = std::unique_ptr<char, FreeText>;
 
 bool LastErrorIs(int code) { return Libvirt().virGetLastErrorCode() == code; }
 

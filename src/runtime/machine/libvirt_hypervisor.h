@@ -20,6 +20,7 @@
 #include "rt/loop.h"
 #include "rt/scope.h"
 #include "rt/thread_pool.h"
+#include "runtime/machine/backup_jobs.h"
 #include "runtime/machine/hypervisor.h"
 
 // Of <libvirt/libvirt.h>.
@@ -28,7 +29,7 @@ struct _virDomain;
 
 namespace berth::runtime {
 
-class LibvirtHypervisor final : public Hypervisor {
+class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
  public:
   struct Options {
     std::string uri = "qemu:///system";
@@ -69,6 +70,12 @@ class LibvirtHypervisor final : public Hypervisor {
   rt::Task<Status> RemoveSecret(std::string uuid) override;
   rt::Task<Result<std::vector<DomainStatistics>>> Statistics() override;
   rt::Task<Result<std::string>> Version() override;
+
+  // libvirt_backups.cc
+  rt::Task<Result<DiskUser>> FindDiskUser(std::string path) override;
+  rt::Task<Status> BeginBackup(DiskUser user, DiskFile target) override;
+  rt::Task<Result<BackupState>> LookAtBackup(std::string domain) override;
+  rt::Task<Status> AbortBackup(std::string domain) override;
 
  private:
   class Bridge;

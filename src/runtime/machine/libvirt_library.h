@@ -22,13 +22,17 @@ namespace berth::runtime {
   X(virConnectRegisterCloseCallback)   \
   X(virConnectSetKeepAlive)            \
   X(virConnectUnregisterCloseCallback) \
+  X(virDomainAbortJob)                 \
   X(virDomainAttachDeviceFlags)        \
+  X(virDomainBackupBegin)              \
+  X(virDomainBackupGetXMLDesc)         \
   X(virDomainBlockResize)              \
   X(virDomainCreateWithFlags)          \
   X(virDomainDefineXMLFlags)           \
   X(virDomainDestroy)                  \
   X(virDomainDetachDeviceFlags)        \
   X(virDomainFree)                     \
+  X(virDomainGetJobStats)              \
   X(virDomainGetMetadata)              \
   X(virDomainGetName)                  \
   X(virDomainGetState)                 \
@@ -52,7 +56,8 @@ namespace berth::runtime {
   X(virSecretLookupByUUIDString)       \
   X(virSecretSetValue)                 \
   X(virSecretUndefine)                 \
-  X(virSetErrorFunc)
+  X(virSetErrorFunc)                   \
+  X(virTypedParamsFree)
 
 // NOLINTBEGIN(readability-identifier-naming): the names are libvirt's
 struct LibvirtFunctions {

@@ -32,6 +32,7 @@
 #include "runtime/volume/budget.h"
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
+#include "runtime/volume/live_disks.h"
 #include "runtime/volume/plan.h"
 #include "runtime/volume/pull_progress.h"
 #include "runtime/volume/records.h"
@@ -52,6 +53,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     Shelf& shelf;
     Disks& disks;
     ImageSource& images;
+    LiveDisks* live = nullptr;  // null: disks that guests use are not copied
     SharedBudget* budget =
         nullptr;  // what other runtimes of the host promise; null: there are none
   };
@@ -65,6 +67,8 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     rt::BackoffOptions retry = {.initial = Duration::Seconds(1), .max = Duration::Minutes(1)};
     // How often a disk that its guest has to grow is looked at.
     Duration in_use_look = Duration::Seconds(5);
+    // How often a copy of a disk in use is tried: guests end, and a libvirtd is away.
+    int live_attempts = 10;
     Duration pull_interval = kPullInterval;  // from word to word of an image on its way
   };
 
@@ -182,6 +186,9 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     int64_t taken_bytes = 0;  // of the host's disk
   };
   rt::Task<Result<SnapshotCopy>> CopyVolume(SnapshotRecord record);
+
+  // volume_copies.cc: also of a disk that a guest uses.
+  rt::Task<Status> CopyDisk(DiskCopy copy);
   template <class Pointer>
   rt::Task<Status> RemoveFiles(ShelfKind kind, Pointer entry);
   // It has its image, or is gone.

@@ -292,7 +292,7 @@ rt::Task<Status> VolumeHost::FillFromDisk(VolumeRecord record, DiskCopy copy) {
     copy.key.clear();
     CO_TRY_STATUS(co_await deps_.disks.Unlock(copy.source, std::move(key)));
   }
-  co_return co_await deps_.disks.Copy(std::move(copy));
+  co_return co_await CopyDisk(std::move(copy));
 }
 
 rt::Task<Status> VolumeHost::GrowVolume(VolumePtr entry) {
@@ -374,7 +374,7 @@ rt::Task<Result<VolumeHost::SnapshotCopy>> VolumeHost::CopyVolume(SnapshotRecord
     copy.source = deps_.shelf.DiskOf(ShelfKind::kVolume, record.object.volume_id, format);
     copy.target = deps_.shelf.PartOf(ShelfKind::kSnapshot, id, format);
     copy.bytes = std::max(record.object.size_bytes, volume->record.disk_bytes);
-    const Status copied = co_await deps_.disks.Copy(std::move(copy));
+    const Status copied = co_await CopyDisk(std::move(copy));
     if (!copied.ok()) {
       rt::Context& context = co_await rt::CurrentContext();
       if (!context.cancelled()) {

@@ -73,7 +73,8 @@ class VolumeWorld final : public iri::RuntimeUnderTest {
     const VolumeHost::Deps deps = {.loop = loop_.loop(),
                                    .shelf = *used_shelf,
                                    .disks = *used_disks,
-                                   .images = other_images != nullptr ? *other_images : images_};
+                                   .images = other_images != nullptr ? *other_images : images_,
+                                   .live = live};
     auto host = loop_.Await(Begin(deps, options));
     CHECK(host.ok()) << host.status();
     host_ = *std::move(host);
@@ -188,6 +189,7 @@ class VolumeWorld final : public iri::RuntimeUnderTest {
   VolumeHost::Options options;
   FakeDisks fake;
   ImageSource* other_images = nullptr;  // from the next start on; outlives this
+  LiveDisks* live = nullptr;            // the same
 
  private:
   static rt::Task<Result<std::unique_ptr<VolumeHost>>> Begin(VolumeHost::Deps deps,

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of disks, whether a guest uses them or not.
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "rt/backoff.h"
+#include "rt/sleep.h"
+#include "runtime/volume/volume_host.h"
+
+namespace berth::runtime {
+namespace {
+
+// Another attempt may find it otherwise: guests end, and libvirtd comes back.
+bool MayPass(const Status& status) {
+  return status.Is(Reason::kNotFound) || status.Is(Reason::kConflict) ||
+         status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout);
+}
+
+}  // namespace
+
+rt::Task<Status> VolumeHost::CopyDisk(DiskCopy copy) {
+  rt::Backoff backoff(options_.retry);
+  for (int attempt = 1;; ++attempt) {
+    const Status copied = co_await deps_.disks.Copy(copy);
+    if (!copied.Is(Reason::kConflict) || deps_.live == nullptr) co_return copied;
+    if (copy.source.format == DiskFormat::kLuks || copy.target.format == DiskFormat::kLuks) {
+      co_return Conflict(
+          fmt::format("{}, and encrypted: only while its machine is off does a copy stay encrypted",
+                      copied.message()));
+    }
+    CO_TRY(const int64_t bytes, co_await deps_.disks.VirtualBytes(copy.source));
+    if (bytes > copy.bytes) {
+      co_return BadRequest(fmt::format(
+          "copy {}: a disk of {} bytes, at most {}", copy.source.path, bytes, copy.bytes));
+    }
+    const Status live = co_await deps_.live->Copy(copy.source, copy.target);
+    if (!MayPass(live) || attempt >= options_.live_attempts) co_return live;
+    CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(deps_.loop.random())));
+  }
+}
+
+}  // namespace berth::runtime

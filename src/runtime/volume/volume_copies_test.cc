@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots of disks that guests use.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <fstream>
+
+#include "runtime/volume/volume_world.h"
+
+namespace berth::runtime {
+namespace {
+
+class FakeLiveDisks final : public LiveDisks {
+ public:
+  rt::Task<Status> Copy(DiskFile source, DiskFile target) override {
+    ++copies;
+    if (!answers.empty()) {
+      const Status answer = answers.front();
+      answers.pop_front();
+      std::ofstream(target.path) << "half of it";
+      co_return answer;
+    }
+    std::filesystem::copy_file(
+        source.path, target.path, std::filesystem::copy_options::overwrite_existing);
+    co_return OkStatus();
+  }
+  std::deque<Status> answers;
+  int copies = 0;
+};
+
+class LiveSnapshotTest : public testing::Test {
+ protected:
+  LiveSnapshotTest() {
+    world_.live = &live_;
+    world_.Restart();
+  }
+  iri::Volume InUse(iri::Volume wanted) {
+    iri::Volume made = world_.Available(std::move(wanted));
+    std::ofstream(VolumeWorld::PathOf(made), std::ios::in) << "written";
+    world_.fake.in_use.insert(VolumeWorld::PathOf(made));
+    return made;
+  }
+  std::string Snapshot(const iri::Volume& source) {
+    const auto made = world_.Snapshot(source.metadata.id, "s-1");
+    CHECK(made.ok()) << made.status();
+    return made->metadata.id;
+  }
+
+  FakeLiveDisks live_;
+  VolumeWorld world_{WorldDisks::kFake};
+};
+
+TEST_F(LiveSnapshotTest, OneOfADiskInUseIsTakenByItsGuest) {
+  const iri::Volume source = InUse(world_.Wanted("u-1"));
+  const std::string id = Snapshot(source);
+  ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kReady)) << world_.Events();
+  EXPECT_EQ(live_.copies, 1);
+  EXPECT_EQ(world_.GetSnapshot(id)->size_bytes, kMiB);
+  iri::Volume restored = world_.Wanted("u-2");
+  restored.spec.snapshot_id = id;
+  const std::string content = ReadWhole(VolumeWorld::PathOf(world_.Available(restored)));
+  EXPECT_TRUE(content.starts_with("written"));
+}
+
+TEST_F(LiveSnapshotTest, WhatMayPassIsWaitedFor) {
+  live_.answers = {Unavailable("libvirtd is away"), NotFound("no guest"), Timeout("hangs")};
+  const std::string id = Snapshot(InUse(world_.Wanted("u-1")));
+  ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kReady)) << world_.Events();
+  EXPECT_EQ(live_.copies, 4);
+}
+
+TEST_F(LiveSnapshotTest, WhatDoesNotPassFailsWithItsWordsAndLeavesNothing) {
+  const iri::Volume source = InUse(world_.Wanted("u-1"));
+  const size_t files = world_.Files().size();
+  live_.answers = {Internal("the guest cannot read its disk")};
+  const std::string id = Snapshot(source);
+  ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kFailed));
+  EXPECT_NE(world_.Events().find("the guest cannot read its disk"), std::string::npos);
+  EXPECT_EQ(live_.copies, 1);
+  EXPECT_EQ(world_.Files().size(), files + 1) << "its record alone";
+  EXPECT_EQ(world_.Used(), kMiB);
+}
+
+TEST_F(LiveSnapshotTest, OnlySoOften) {
+  world_.options.live_attempts = 3;
+  world_.Restart();
+  live_.answers = {Unavailable("away"), Unavailable("away"), Unavailable("libvirtd is away")};
+  const std::string id = Snapshot(InUse(world_.Wanted("u-1")));
+  ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kFailed));
+  EXPECT_NE(world_.Events().find("libvirtd is away"), std::string::npos) << world_.Events();
+}
+
+TEST_F(LiveSnapshotTest, AnEncryptedDiskInUseIsNotCopiedInTheClear) {
+  iri::Volume secret = world_.Wanted("u-1");
+  secret.spec.encryption = {{"encryptionKey", "right"}};
+  const std::string id = Snapshot(InUse(secret));
+  ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kFailed));
+  EXPECT_NE(world_.Events().find("encrypted"), std::string::npos) << world_.Events();
+  EXPECT_EQ(live_.copies, 0);
+}
+
+}  // namespace
+}  // namespace berth::runtime
