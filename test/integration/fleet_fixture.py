@@ -24,6 +24,15 @@ class Process:
         self.log_path = os.path.join(home, f'{name}.log')
         self._home, self._arguments, self.command, self.process = home, arguments, command, None
 
+    def replace(self, **flags):
+        """Other values of flags that it has, from the next start on. Gives back what they were."""
+        words, before = list(self._arguments), {}
+        for name, value in flags.items():
+            place = words.index(f'--{name}') + 1
+            before[name], words[place] = words[place], value
+        self._arguments = tuple(words)
+        return before
+
     def start(self):
         with open(self.log_path, 'ab') as log:
             command = self.command or [berth_fixture.binary()]

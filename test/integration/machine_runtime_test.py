@@ -54,7 +54,7 @@ class RuntimeTest(unittest.TestCase):
             '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
             os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
             '--reserve-memory', '64Mi', '--overcommit-cpu', '4', '--acceleration', 'tcg', '--shutdown-grace', '2s',
-            command=cls.berth)
+            '--qemu', '/usr/bin/qemu-system-x86_64', command=cls.berth)
         cls.addClassCleanup(cls.runtime.kill)
         cls.start()
 
@@ -120,6 +120,35 @@ class RuntimeTest(unittest.TestCase):
         return {'name': 'data', 'device': 'oda',
                 'connection': {'driver': 'file', 'handle': 'v-1', 'effectiveStorageBytes': str(8 * MI),
                                'attributes': {'path': path, 'format': 'qcow2', 'tps': str(100 * MI), 'iops': '5000'}}}
+
+
+class AccelerationTest(RuntimeTest):
+    def probed(self, choice, script):
+        """Starts it with a program that stands for QEMU and its probe guest."""
+        program = os.path.join(self.home, 'probe-qemu')
+        with open(program, 'w', encoding='utf-8') as file:
+            file.write(f'#!/bin/sh\n{script}\n')
+        os.chmod(program, 0o755)
+        self.runtime.kill()
+        before = self.runtime.replace(acceleration=choice, qemu=program)
+        self.addCleanup(self.runtime.replace, **before)
+
+    def facts(self):
+        self.start()
+        facts = json.loads(self.iri('capacity', '-o', 'json').stdout)['facts']
+        return facts['machine-acceleration'], facts['machine-acceleration-reason']
+
+    def test_auto_is_kvm_only_if_a_probe_guest_runs_with_it(self):
+        self.probed('auto', 'case "$*" in *"-accel kvm"*) exit 33;; esac; exit 1')
+        self.assertEqual(self.facts(), ('kvm', 'a probe guest ran'))
+        no_kvm = 'Could not access KVM kernel module: No such file or directory'
+        self.probed('auto', f'echo "{no_kvm}" >&2; exit 1')
+        self.assertEqual(self.facts(), ('tcg', f'a probe guest does not run: {no_kvm}'))
+        # Who asked for it gets nothing else.
+        self.probed('kvm', f'echo "{no_kvm}" >&2; exit 1')
+        self.runtime.start()
+        self.assertNotEqual(self.runtime.process.wait(DEADLINE_S), 0)
+        self.assertIn(f'--acceleration kvm: a probe guest does not run: {no_kvm}', self.runtime.log_tail())
 
 
 class MachineRuntimeTest(RuntimeTest):
