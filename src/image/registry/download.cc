@@ -98,9 +98,17 @@ rt::Task<Result<std::unique_ptr<FileWriter>>> OpenWhenFree(const Transfer* trans
   const auto open = [transfer, begin] {
     return OpenPart(*transfer->layout, transfer->blob, begin);
   };
+  const auto look = [transfer]() -> Result<int64_t> {
+    struct stat status = {};
+    const std::string part = PartOf(*transfer->layout, transfer->blob);
+    return lstat(part.c_str(), &status) == 0 ? int64_t{status.st_size} : 0;
+  };
   for (;;) {
     auto writer = co_await transfer->files->Run("image.open_part", open);
     if (!writer.status().Is(Reason::kConflict)) co_return writer;
+    // Whoever waits for another's download sees how far that is.
+    CO_TRY(const int64_t bytes, co_await transfer->files->Run("image.look_at_part", look));
+    if (transfer->progress && bytes > 0) transfer->progress(bytes);
     CO_TRY_STATUS(co_await rt::Sleep(kOtherWriterPause));
   }
 }

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "image/file_writer.h"
 #include "image/layout_writer.h"
 #include "image/registry/cache_trim.h"
 #include "image/testing/packed.h"
@@ -164,6 +165,7 @@ class PullerTest : public testing::Test {
     request.reference = *ParseReference(host_ + "/os/demo" + tag);
     request.architecture = "amd64";
     request.credentials = std::move(credentials);
+    request.progress = progress_;
     return rt::RunTask(loop_, puller.Pull(std::move(request)));
   }
   Layout layout() const { return Layout(folder_.Sub("cache")); }
@@ -192,6 +194,7 @@ class PullerTest : public testing::Test {
   std::string host_;
   TemporaryFolder folder_;
   PullerOptions options_;
+  std::function<void(int64_t bytes, int64_t of)> progress_;
   Manifest manifest_;
 };
 
@@ -278,6 +281,29 @@ TEST_F(PullerTest, ADownloadThatIsCutGoesOnByItself) {
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(ReadWhole(files->disk->path), std::string(300'000, 'd'));
   EXPECT_EQ(Asked("bytes=210000-"), 1U);
+}
+
+TEST_F(PullerTest, WhoWaitsForTheDownloadOfAnotherSeesHowFarItIs) {
+  ASSERT_TRUE(LayoutWriter::Open(layout().folder()).ok());  // its folders are there
+  const std::string part = PartFile(layout(), manifest_.root_disk->digest + ".blob");
+  auto other = FileWriter::Open(part, FileWriter::Begin::kEmpty);
+  ASSERT_TRUE(other.ok()) << other.status();
+  ASSERT_EQ((*other)->Append(std::string(200'000, 'd')), OkStatus());
+  // It ends there, when it was seen.
+  const int64_t kernel = manifest_.kernel->size;
+  bool was_seen = false;
+  progress_ = [&](int64_t bytes, int64_t of) {
+    EXPECT_EQ(of, 300'000 + kernel);
+    if (bytes < 200'000 || bytes > 200'000 + kernel) return;
+    was_seen = true;
+    other->reset();
+  };
+  const rt::TimerId timer =
+      loop_.After("test", Duration::Seconds(60), [&other] { other->reset(); });
+  EXPECT_TRUE(Pull(":1").ok());
+  loop_.CancelTimer(timer);
+  EXPECT_TRUE(was_seen);
+  EXPECT_EQ(Asked("bytes=200000-"), 1U) << "and goes on behind it";
 }
 
 TEST_F(PullerTest, ARegistryThatCannotResumeIsAskedFromTheBeginning) {
