@@ -112,6 +112,34 @@ class GoClients(berth_fixture.ServerTestCase):
                       {'sendInitialEvents': 'true', 'resourceVersionMatch': 'Exact'}):
             self.assertEqual(client.get(path, watch='true', **wrong).status, 422, wrong)
 
+    def test_lists_and_watches_come_as_tables_and_as_metadata_alone(self):
+        client = self.server.client()
+        self.assertEqual(client.post(POOLS, {'metadata': {'name': 'shaped'}, 'spec': {'providerID': 'x'}}).status, 201)
+
+        def asking(shape):
+            return self.server.client(headers={'Accept': f'application/json;as={shape};g=meta.k8s.io;v=v1'})
+        table = asking('Table').get(POOLS).json()
+        self.assertEqual((table['apiVersion'], table['kind']), ('meta.k8s.io/v1', 'Table'))
+        self.assertEqual([row['cells'][0] for row in table['rows']], ['shaped'])
+        metadata = asking('PartialObjectMetadataList').get(POOLS).json()
+        self.assertEqual((metadata['apiVersion'], metadata['kind']), ('meta.k8s.io/v1', 'PartialObjectMetadataList'))
+        self.assertEqual([set(item) for item in metadata['items']], [{'kind', 'apiVersion', 'metadata'}])
+        watches = {shape: asking(shape).watch(POOLS, timeoutSeconds=30) for shape in ('Table', 'PartialObjectMetadata')}
+        first = {shape: next(events) for shape, events in watches.items()}
+        self.assertEqual({event['type'] for event in first.values()}, {'ADDED'})
+        self.assertEqual(client.patch(f'{POOLS}/shaped', {'metadata': {'labels': {'a': 'b'}}}).status, 200)
+        then = {shape: next(events) for shape, events in watches.items()}
+        for event in (first['Table'], then['Table']):
+            self.assertEqual(event['object']['kind'], 'Table')
+            row, = event['object']['rows']
+            self.assertEqual((row['cells'][0], row['object']['kind']), ('shaped', 'PartialObjectMetadata'))
+        self.assertEqual(len(first['Table']['object']['columnDefinitions']), len(row['cells']))
+        changed = then['PartialObjectMetadata']['object']
+        self.assertEqual((changed['kind'], changed['metadata']['labels'], set(changed)),
+                         ('PartialObjectMetadata', {'a': 'b'}, {'kind', 'apiVersion', 'metadata'}))
+        for events in watches.values():
+            events.close()
+
 
 class Manifests(berth_fixture.ServerTestCase):
 

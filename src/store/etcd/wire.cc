@@ -54,6 +54,11 @@ pb::TxnRequest ToEtcd(const Txn& txn) {
     put->set_value(std::string(op.value.view()));
     put->set_lease(op.lease.value);
   }
+  // Of a transaction that reads and writes nothing a member would say how far it is itself, which
+  // may be less than what others have been told.
+  if (txn.conditions.empty() && txn.ops.empty()) {
+    request.add_success()->mutable_request_range()->set_key(std::string(1, '\0'));
+  }
   return request;
 }
 
