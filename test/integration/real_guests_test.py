@@ -113,6 +113,8 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.machine('first')
         self.becomes('first', 'Running')
         self.assertEqual(self.get('machine', 'first')['spec']['machinePoolRef'], {'name': 'alpha'})
+        facts = self.get('machinepool', 'alpha')['status']['facts']
+        self.assertEqual((facts['machine-acceleration'], facts['machine-acceleration-reason']), ('tcg', 'tcg was asked for'))
         self.says('first', 'hello from the guest')
         self.assertEqual(self.server.berth('logs', 'first', '--tail', '1').stdout.strip(), 'hello from the guest')
         self.ask('first', 'put something-to-keep', 'written')
