@@ -529,6 +529,26 @@ def check_readmes(tree):
             yield Finding(f'src/{folder}', 1, 'readme', 'a library folder has a README.md of one screen')
 
 
+NAMED_SOURCE = re.compile(r'`([a-z_0-9/]+\.(?:h|cc|proto|py))`')
+
+
+def check_readmes_are_true(tree):
+    """What a folder's README names is there, and the libraries below it are named."""
+    table = read_table(tree.get(TABLE, ''))
+    ends = {path[at + 1:] for path in tree for at, letter in enumerate(path) if letter == '/'} | set(tree)
+    for path, text in tree.items():
+        if path != 'ARCHITECTURE.md' and not (path.startswith('src/') and path.endswith('/README.md')):
+            continue
+        for name in NAMED_SOURCE.finditer(text):
+            if name.group(1) not in ends:
+                yield Finding(path, line_of(text, name.start()), 'readme', f'there is no {name.group(1)}')
+    for folder in table:
+        above, name = os.path.split(folder)
+        readme = f'src/{above}/README.md'
+        if readme in tree and name not in ('conformance', 'testing') and not re.search(rf'\b{name}\b', tree[readme]):
+            yield Finding(readme, 1, 'readme', f'does not name {name}/')
+
+
 def check_decisions(tree):
     index, numbers = tree.get('docs/adr/README.md', ''), {}
     for path in sorted(tree):
@@ -553,7 +573,7 @@ def check_changes(tree):
 RULES = [
     check_layers, check_dead_headers, check_heavy_includes, check_banned, check_co_await, check_unordered_iteration,
     check_names, check_sizes, check_text, check_license_line, check_todo, check_machine_paths, check_markdown,
-    check_readmes, check_decisions, check_changes,
+    check_readmes, check_readmes_are_true, check_decisions, check_changes,
 ]
 
 

@@ -255,6 +255,13 @@ class Documents(unittest.TestCase):
         files = {'src/rt/a.cc': LINE, 'src/net/a.cc': LINE, 'src/net/README.md': '# net\n'}
         self.assertEqual([f.path for f in findings(tidy.check_readmes, files)], ['src/rt'])
 
+    def test_readmes_name_what_is_there(self):
+        files = {'src/store/README.md': '# store\n`store.h`, `rocks/rocks_store.h`, `gone.h`\n', 'src/store/store.h': LINE,
+                 'src/store/rocks/rocks_store.h': LINE}
+        self.assertEqual([f.line for f in findings(tidy.check_readmes_are_true, files)], [2])
+        files['src/store/README.md'] = '# store\n'
+        self.assertEqual([f.path for f in findings(tidy.check_readmes_are_true, files)], ['src/store/README.md'])
+
     def test_every_decision_is_in_the_index_under_its_own_number(self):
         files = {'docs/adr/README.md': '[1](0001-a.md) [2](0001-b.md)', 'docs/adr/0001-a.md': '', 'docs/adr/0001-b.md': '',
                  'docs/adr/0002-c.md': '', 'docs/adr/later.md': ''}
