@@ -270,6 +270,11 @@ bool IsGone(const meta::ObjectMeta& metadata) {
   });
 }
 
+bool IsKeptForUser(const meta::ObjectMeta& metadata) {
+  return metadata.deletion_timestamp &&
+         std::ranges::find(metadata.finalizers, core::kInUseFinalizer) != metadata.finalizers.end();
+}
+
 std::string_view InUseFinalizer(const meta::KindInfo& kind) {
   if (&kind == &compute::kMachineClassKind) return core::kMachineClassFinalizer;
   if (&kind == &storage::kVolumeClassKind) return core::kVolumeClassFinalizer;

@@ -38,6 +38,9 @@ std::vector<Reference> EphemeralsOf(const meta::Object& object);
 // The finalizer that keeps an object of this kind while it is in use; "" for other kinds.
 std::string_view InUseFinalizer(const meta::KindInfo& kind);
 
+// It is deleted, and stays for whoever uses it.
+bool IsKeptForUser(const meta::ObjectMeta& metadata);
+
 // The machine that has claimed the Volume or NetworkInterface; nullopt: none, or another kind.
 std::optional<core::LocalUidReference> ClaimOf(const meta::Object& part);
 // Whether the machine asks for the Volume or NetworkInterface, or has it still.

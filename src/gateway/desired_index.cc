@@ -11,6 +11,7 @@
 #include "apis/k8s/secret.h"
 #include "apis/networking/network.h"
 #include "apis/networking/network_interface.h"
+#include "apis/object_references.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
@@ -60,10 +61,8 @@ DesiredEntry EntryOf(const meta::Object& object) {
     if (!placement->pool_uid.empty()) entry.release = placement->release;
   }
   // What a machine still uses stays where it is: R4_6.
-  const auto& finalizers = object.metadata().finalizers;
   entry.is_deleting =
-      object.metadata().deletion_timestamp.has_value() &&
-      std::ranges::find(finalizers, apis::core::kInUseFinalizer) == finalizers.end();
+      object.metadata().deletion_timestamp.has_value() && !apis::IsKeptForUser(object.metadata());
   entry.is_managed_elsewhere =
       object.metadata().annotations.contains(std::string(apis::core::kManagedByAnnotation));
   entry.fingerprint = FingerprintOf(object);

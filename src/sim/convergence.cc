@@ -41,7 +41,9 @@ bool HasItsVolumes(const World& world, const Troubles& troubles, const PlacedFac
       const PlacedFact& volume = other.second;
       if (volume.kind != &apis::storage::kVolumeKind || volume.key != key) return false;
       HostProcess* host = volume.pool_uid.empty() ? nullptr : world.HostOf(volume.pool_uid);
-      return !volume.is_deleting && (host == nullptr || !troubles.IsGone(*host));
+      // One that waits for its machine is kept where it is, and gets no other place.
+      const bool is_there = !volume.is_deleting || (volume.is_used && host != nullptr);
+      return is_there && (host == nullptr || !troubles.IsGone(*host));
     });
   });
 }

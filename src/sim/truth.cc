@@ -8,6 +8,7 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/well_known.h"
+#include "apis/object_references.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "apiserver/cache/keys.h"
@@ -38,9 +39,7 @@ void FillCommon(const meta::Object& object, PlacedFact& fact) {
   fact.key = {metadata.namespace_, metadata.name};
   fact.uid = metadata.uid;
   fact.is_deleting = metadata.deletion_timestamp.has_value();
-  fact.is_used =
-      fact.is_deleting && std::ranges::find(metadata.finalizers, apis::core::kInUseFinalizer) !=
-                              metadata.finalizers.end();
+  fact.is_used = apis::IsKeptForUser(metadata);
   if (const auto edit = metadata.annotations.find(std::string(kEditAnnotation));
       edit != metadata.annotations.end()) {
     fact.edit = std::atoll(edit->second.c_str());

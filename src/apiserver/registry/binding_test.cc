@@ -204,6 +204,29 @@ TEST(Binding, S3_AMachineIsBoundWithItsVolumesOrNotAtAll) {
   EXPECT_EQ(world.Guard(pool)->count, 1);
 }
 
+TEST(Binding, R4_6_AVolumeWhoseDeletionWaitsForItsMachineGoesWithItToAnotherHost) {
+  PlacementWorld world;
+  const std::string pool = world.MakePool("p", 4);
+  const std::string disks = world.MakeVolumePool("d", 15);
+  const meta::Object machine = world.MakeMachine("m", {"v"});
+  const meta::Object v = world.MakeVolume("v");
+  const auto both =
+      PlacementWorld::RequestFor({PlacementWorld::ItemFor(machine, "p", pool),
+                                  PlacementWorld::ItemFor(v, "d", disks, {{"storage", 10}})});
+  ASSERT_TRUE(world.Bind(both).ok());
+  ASSERT_TRUE(world.Run(world.client().Delete(v.kind(), {"default", "v"}, {})).ok());
+  ASSERT_TRUE(world.Unbind(machine, 1, UnbindProof::kFenced).ok());
+  // Whoever has not claimed it does not get it.
+  const Status other = world.Bind(world.MakeMachine("n", {"v"}), "p", pool).status();
+  EXPECT_EQ(other.message(), "volume \"v\" is being deleted");
+  const auto again = world.Bind(world.Read(machine), "p", pool);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(world.Read(v).metadata().deletion_timestamp);
+  // A volume that has no place gets none.
+  ASSERT_TRUE(world.Unbind(v, 1, UnbindProof::kHostReleased).ok());
+  EXPECT_FALSE(world.Bind(world.Read(v), "d", disks).ok());
+}
+
 TEST(Binding, R4_1_OfApiPoolsLeavesFinalizersAndClaimsToTheirPoollets) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 4, apis::core::kPoolModeApi);

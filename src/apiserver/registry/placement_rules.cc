@@ -9,6 +9,7 @@
 #include "apis/compute/machine.h"
 #include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
+#include "apis/object_references.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_snapshot.h"
@@ -150,10 +151,13 @@ void BecomeAdopted(meta::Object& object, store::Revision revision) {
 
 Status CheckClaimable(const meta::Object& volume, const meta::Object& machine) {
   const auto& spec = volume.as<Volume>().spec;
-  if (volume.metadata().deletion_timestamp) {
+  const bool is_mine = spec.claim_ref && spec.claim_ref->uid == machine.metadata().uid;
+  // Its deletion waits for the machine, wherever that goes: R4_6.
+  const bool is_kept = is_mine && apis::IsKeptForUser(volume.metadata());
+  if (volume.metadata().deletion_timestamp && !is_kept) {
     return Conflict(Subject(volume) + " is being deleted");
   }
-  if (spec.claim_ref && spec.claim_ref->uid != machine.metadata().uid) {
+  if (spec.claim_ref && !is_mine) {
     return Conflict(Subject(volume) + " is claimed by machine " + Quote(spec.claim_ref->name));
   }
   if (spec.unclaimable) return Conflict(Subject(volume) + " is unclaimable");

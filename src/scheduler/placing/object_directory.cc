@@ -7,6 +7,7 @@
 #include "apis/compute/machine.h"
 #include "apis/core/placement.h"
 #include "apis/core/reservation.h"
+#include "apis/object_references.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
@@ -115,6 +116,7 @@ ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
     ReadPlacement(volume.spec.volume_pool_ref, volume.status.placement, record);
     if (volume.spec.volume_class_ref) record.class_name = volume.spec.volume_class_ref->name;
     if (volume.spec.claim_ref) record.claimed_by = volume.spec.claim_ref->uid;
+    record.is_kept = apis::IsKeptForUser(volume.metadata);
     record.shape = board_.Intern(Translate(volume));
     ReadSource(object, record);
   } else if (&object.kind() == &kVolumeSnapshotKind) {
@@ -478,10 +480,12 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
     if (volume == nullptr) {
       return NotYet{.reason = "VolumeNotFound", .message = "there is no Volume " + name};
     }
-    if (volume->is_deleting) {
+    const bool is_mine = volume->claimed_by == machine.uid;
+    // R4_6: whoever has it keeps it, on another host too.
+    if (volume->is_deleting && !(is_mine && volume->is_kept)) {
       return NotYet{.reason = "VolumeDeleting", .message = "Volume " + name + " is being deleted"};
     }
-    if (!volume->claimed_by.empty() && volume->claimed_by != machine.uid) {
+    if (!volume->claimed_by.empty() && !is_mine) {
       return NotYet{.reason = "VolumeInUse",
                     .message = "Volume " + name + " is claimed by another machine"};
     }
@@ -494,6 +498,12 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
                     .message = "the pool of Volume " + name + " is gone"};
     }
     if (volume->class_name.empty()) continue;  // made elsewhere, reachable from anywhere
+    if (volume->is_deleting) {
+      return NotYet{.reason = "VolumeDeleting",
+                    .message = "Volume " + name +
+                               " is being deleted and gets no pool any more: it goes when the "
+                               "machine is deleted or does not name it in spec.volumes any more"};
+    }
     if (volume->snapshot != nullptr) {
       return NotYet{.reason = "VolumeNotPlaced",
                     .message = "Volume " + name + " is placed first, where VolumeSnapshot " +

@@ -71,6 +71,7 @@ struct ObjectRecord {
   uint64_t set = 0;                  // of its MachineSet, as the board wants it; 0: of none
   std::vector<std::string> volumes;  // of a machine: names in its namespace
   std::string claimed_by;            // of a volume: UID of the machine
+  bool is_kept = false;              // of a volume: its deletion waits until nobody uses it
   std::string reservation;           // of a machine that is to go into one: its name
   std::shared_ptr<const ReservationFacts> reserves;  // of a reservation
   // Of a snapshot, and of a volume that begins with one.

@@ -13,6 +13,7 @@
 #include "apis/compute/machine_pool.h"
 #include "apis/core/pool_parts.h"
 #include "apis/k8s/priority_class.h"
+#include "apis/placement.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "apiserver/registry/registry_world.h"
@@ -239,12 +240,16 @@ class SchedulerWorld {
   }
   // Its host gives it back: what the gateway does when it is told Gone or AssignRefused.
   void LetGo(const std::string& name, const std::string& reason) {
-    const auto machine = GetMachine(name);
+    LetGo(apis::compute::kMachineKind, name, reason);
+  }
+  void LetGo(const meta::KindInfo& kind, const std::string& name, const std::string& reason) {
+    const auto object = world_.Run(world_.client().Get(kind, {kNamespace, name}));
+    CHECK(object.ok()) << object.status();
     client::UnbindRequest unbind;
-    unbind.kind = &apis::compute::kMachineKind;
+    unbind.kind = &kind;
     unbind.key = {kNamespace, name};
-    unbind.uid = machine.metadata.uid;
-    unbind.placement = machine.status.placement->epoch;
+    unbind.uid = object->metadata().uid;
+    unbind.placement = apis::EpochOf(*object);
     unbind.reason = reason;
     const auto verdicts = world_.Run(world_.registry().binder().UnbindBatch({unbind}));
     CHECK(verdicts[0].ok()) << verdicts[0];
