@@ -521,8 +521,11 @@ bool Board::Forget(ObjectKey key) {
 }
 
 void Board::ForgetAll(const Request& request) {
-  Forget(request.key);
-  for (const auto& volume : request.joint) Forget(volume.key);
+  // Of a commit whose answer was lost the store may have told meanwhile: that stands.
+  if (!IsConfirmed(request.key)) Forget(request.key);
+  for (const auto& volume : request.joint) {
+    if (!IsConfirmed(volume.key)) Forget(volume.key);
+  }
 }
 
 std::optional<PoolIndex> Board::PoolOf(ObjectKey key) const {

@@ -118,7 +118,7 @@ class Board {
   void Expect(std::span<const ObjectKey> keys) const;
   // Gives the room back. False: not known.
   bool Forget(ObjectKey key);
-  // Forgets the request's key and its joint volumes' keys.
+  // Takes back what was assumed for the request and its volumes; what is confirmed stays.
   void ForgetAll(const Request& request);
   std::optional<PoolIndex> PoolOf(ObjectKey key) const;
   bool IsConfirmed(ObjectKey key) const;

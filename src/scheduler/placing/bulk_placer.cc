@@ -280,7 +280,7 @@ rt::Task<Status> BulkPlacer::CreateRest(Bulk* bulk) {
 }
 
 void BulkPlacer::Drop(Copy& copy) {
-  board_.Forget(copy.request.key);
+  board_.ForgetAll(copy.request);
   if (copy.offer.number != 0) fleet_.Release(copy.pool_uid, copy.offer);
   copy.offer = {};
 }
