@@ -281,6 +281,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
 
   // gateway_fleet.cc
   void ExpireAsks();
+  void ExpireAsksAt(Time due);
   void FinishAsks(std::vector<AskBook::Ended> ended, const std::string& reason);
   void TellPool(fleet::FleetEvent::Type type, const Session::Pool& pool, const std::string& reason);
 
@@ -296,6 +297,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   HealthBook health_;
   AskBook asks_;
   rt::TimerId asks_timer_;
+  std::optional<Time> asks_due_;  // when the timer comes
   fleet::WatchHub hub_;
   LeaseGate admission_;
   // Moves in progress or committed: not confirmed and not assigned (invariant 4).

@@ -54,18 +54,20 @@ void Gateway::Ask(fleet::Offer offer,
     FinishAsks(std::move(ended), "AskedAgain");
   }
   *session->Queue().add_offers() = ToProto(offer);
-  if (asks_timer_ == rt::TimerId{}) {
-    asks_timer_ = deps_.loop.After("gateway.asks", answer_limit, [this] { ExpireAsks(); });
-  }
+  // A timer that comes too early looks again; only an earlier deadline needs a new one.
+  if (!asks_due_ || deadline < *asks_due_) ExpireAsksAt(deadline);
+}
+
+void Gateway::ExpireAsksAt(Time due) {
+  deps_.loop.CancelTimer(asks_timer_);
+  asks_due_ = due;
+  asks_timer_ = deps_.loop.After("gateway.asks", due - deps_.loop.Now(), [this] { ExpireAsks(); });
 }
 
 void Gateway::ExpireAsks() {
-  asks_timer_ = {};
-  const Time now = deps_.loop.Now();
-  FinishAsks(asks_.Expire(now), "Timeout");
-  if (const std::optional<Time> next = asks_.next_deadline()) {
-    asks_timer_ = deps_.loop.After("gateway.asks", *next - now, [this] { ExpireAsks(); });
-  }
+  asks_due_.reset();
+  FinishAsks(asks_.Expire(deps_.loop.Now()), "Timeout");
+  if (const std::optional<Time> next = asks_.next_deadline()) ExpireAsksAt(*next);
 }
 
 void Gateway::FinishAsks(std::vector<AskBook::Ended> ended, const std::string& reason) {

@@ -22,7 +22,7 @@ class Asker {
  public:
   explicit Asker(FleetUnderTest& under_test) : under_test_(under_test) {}
 
-  void Ask(const std::string& pool_uid, uint64_t number) {
+  void Ask(const std::string& pool_uid, uint64_t number, Duration limit = kLimit) {
     Offer offer;
     offer.id = {.term = 1, .number = number};
     offer.item = {.pool_uid = pool_uid,
@@ -31,7 +31,7 @@ class Asker {
                   .class_name = "small",
                   .resources = {{"cpu", 1000}}};
     offer.hold_ttl = Duration::Seconds(10);
-    under_test_.fleet().Ask(std::move(offer), kLimit, [this, number](const Answer& answer) {
+    under_test_.fleet().Ask(std::move(offer), limit, [this, number](const Answer& answer) {
       answers[number].push_back(answer);
     });
     EXPECT_TRUE(answers[number].empty()) << "answered within the call";
@@ -93,6 +93,20 @@ void SilenceIsNoAnswerAfterTheLimit(FleetUnderTest& world) {
   EXPECT_EQ(asker.WaitFor(1).verdict, Answer::Verdict::kNoAnswer);
   EXPECT_GE(world.loop().Now() - asked, kLimit);
   EXPECT_LT(world.loop().Now() - asked, kLimit * 2);
+}
+
+void EachOfferHasItsOwnLimit(FleetUnderTest& world) {
+  const std::string pool = world.Join("a", kRoom);
+  world.Answers(pool, std::nullopt, {});
+  Asker asker(world);
+  const Time asked = world.loop().Now();
+  asker.Ask(pool, 1, kLimit * 8);
+  asker.Ask(pool, 2);
+  EXPECT_EQ(asker.WaitFor(2).verdict, Answer::Verdict::kNoAnswer);
+  EXPECT_LT(world.loop().Now() - asked, kLimit * 2);
+  EXPECT_TRUE(asker.answers[1].empty());
+  EXPECT_EQ(asker.WaitFor(1).verdict, Answer::Verdict::kNoAnswer);
+  EXPECT_GE(world.loop().Now() - asked, kLimit * 8);
 }
 
 void LateAcceptanceIsReleased(FleetUnderTest& world) {
@@ -226,6 +240,7 @@ constexpr FleetContract kContracts[] = {
     CONTRACT(AnOfferReachesItsHostAndItsAnswerComesBack),
     CONTRACT(ManyOffersAreAnsweredOnceEach),
     CONTRACT(SilenceIsNoAnswerAfterTheLimit),
+    CONTRACT(EachOfferHasItsOwnLimit),
     FleetContract{"S6_ALateAcceptanceIsReleased", &LateAcceptanceIsReleased},
     CONTRACT(AReleaseReachesTheHost),
     CONTRACT(TheEndOfASessionAnswersWhatWasAsked),
