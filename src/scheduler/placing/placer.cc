@@ -5,10 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "rt/chaos.h"
-#include "rt/deadline.h"
-#include "scheduler/placing/explain_text.h"
 
 namespace berth::scheduler {
 namespace {
@@ -17,9 +14,6 @@ namespace {
 constexpr size_t kBeginsPerTurn = 256;
 // Parked objects that one change wakes at first; each success wakes two more.
 constexpr size_t kWakeFirst = 64;
-// One conflict is somebody's edit, and the next try knows of it. So many in a row have a reason
-// that its owner should know.
-constexpr int kConflictsTold = 3;
 
 }  // namespace
 
@@ -290,248 +284,6 @@ void Placer::Choose(Attempt& attempt) {
   board_.Decide(attempt.request, 1, decision_);
 }
 
-void Placer::AskHosts(Attempt& attempt) {
-  attempt.state = Attempt::State::kAsking;
-  attempt.asked = loop_.Now();
-  attempt.hosts.clear();
-  std::vector<fleet::Offer> offers = OffersFor(attempt,
-                                               objects_,
-                                               pools_,
-                                               static_cast<uint64_t>(leadership_->term),
-                                               last_offer_,
-                                               options_.hold_ttl);
-  for (const fleet::Offer& offer : offers) {
-    attempt.hosts.push_back({.pool_uid = offer.item.pool_uid,
-                             .pool = pools_.FindByUid(offer.item.pool_uid)->index,
-                             .offer = offer.id});
-  }
-  if (offers.empty()) return MakeReady(attempt);  // API mode: nobody to ask
-  for (fleet::Offer& offer : offers) {
-    const std::string pool_uid = offer.item.pool_uid;
-    fleet_.Ask(
-        std::move(offer),
-        options_.answer_limit,
-        [self = self_, fleet = &fleet_, uid = attempt.uid, pool_uid](const fleet::Answer& answer) {
-          if (*self != nullptr) return (*self)->OnAnswer(uid, answer);
-          if (answer.verdict == fleet::Answer::Verdict::kAccepted) {
-            fleet->Release(pool_uid, answer.id);
-          }
-        });
-  }
-}
-
-void Placer::OnAnswer(const std::string& uid, const fleet::Answer& answer) {
-  const auto found = attempts_.find(uid);
-  HostAsked* host = nullptr;
-  if (found != attempts_.end()) {
-    for (HostAsked& asked : found->second->hosts) {
-      if (asked.offer == answer.id) host = &asked;
-    }
-  }
-  // The attempt went on without this answer; Drop and TryNext have given the hold back.
-  if (host == nullptr || host->said != HostAsked::Said::kNothing) return;
-  Attempt& attempt = *found->second;
-  if (answer.verdict != fleet::Answer::Verdict::kAccepted) {
-    host->said = HostAsked::Said::kNo;
-    return Refused(attempt, *host, answer);
-  }
-  host->said = HostAsked::Said::kYes;
-  board_.Held(attempt.request.key, VersionOf(answer.ledger));
-  for (const Request& joint : attempt.request.joint) {
-    board_.Held(joint.key, VersionOf(answer.ledger));
-  }
-  const bool all = std::all_of(attempt.hosts.begin(), attempt.hosts.end(), [](const auto& asked) {
-    return asked.said == HostAsked::Said::kYes;
-  });
-  if (all) MakeReady(attempt);
-}
-
-void Placer::Refused(Attempt& attempt, const HostAsked& host, const fleet::Answer& answer) {
-  refused_.Add();
-  const PoolEntry* pool = pools_.Find(host.pool);
-  Refusal refusal;
-  refusal.pool = pool == nullptr ? host.pool_uid : pool->pool.spec.name;
-  if (answer.verdict == fleet::Answer::Verdict::kNoAnswer) {
-    REACHED("scheduler.no_answer");
-    refusal.reason = answer.reason.empty() ? "NoAnswer" : answer.reason;
-    AvoidFor(host.pool, options_.avoid_silent);
-  } else if (answer.verdict == fleet::Answer::Verdict::kAlreadyHere) {
-    // The host has it at another placement: the store will say how that came (S4).
-    REACHED("scheduler.already_here");
-    refusal.reason = "AlreadyHere";
-  } else {
-    REACHED("scheduler.refused");
-    refusal.reason = answer.reason.empty() ? "Refused" : answer.reason;
-    refusal.message = answer.message;
-  }
-  TryNext(attempt, host.pool, std::move(refusal));
-}
-
-void Placer::TryNext(Attempt& attempt, PoolIndex refused, Refusal refusal) {
-  if (attempt.in_gang) return GangRefused(attempt, refused, std::move(refusal));
-  GiveHoldsBack(attempt);
-  board_.ForgetAll(attempt.request);
-  attempt.request.refused.push_back(refused);
-  attempt.refusals.push_back(std::move(refusal));
-  const std::string uid = attempt.uid;
-  const ObjectRecord* record = objects_.Find(uid);
-  if (attempt.is_given_up || !leadership_ || record == nullptr || !objects_.NeedsPlace(*record)) {
-    attempts_.erase(uid);
-    return TryLater(uid);
-  }
-  DecideNext(attempt);
-}
-
-void Placer::MakeReady(Attempt& attempt) {
-  if (attempt.in_gang) return GangReady(attempt);
-  attempt.state = Attempt::State::kReady;
-  ready_.push_back(attempt.uid);
-  // Bound at the end of this turn, together with all that become ready in it.
-  Schedule();
-}
-
-void Placer::StartBinds() {
-  while (!ready_.empty() && binds_ < options_.binds_max && leadership_) {
-    std::vector<std::string> batch;
-    while (!ready_.empty() && batch.size() < options_.bind_batch_max) {
-      const std::string uid = std::move(ready_.back());
-      ready_.pop_back();
-      const auto found = attempts_.find(uid);
-      if (found == attempts_.end() || found->second->state != Attempt::State::kReady) continue;
-      Attempt& attempt = *found->second;
-      if (!IsCurrent(attempt, objects_, pools_) ||
-          loop_.Now() - attempt.asked > options_.hold_ttl / 2) {
-        REACHED("scheduler.hold_too_old");
-        Drop(uid);
-        TryLater(uid);
-        continue;
-      }
-      attempt.state = Attempt::State::kBinding;
-      batch.push_back(uid);
-    }
-    if (batch.empty()) break;
-    ++binds_;
-    scope_.Spawn("scheduler.bind", Bind(std::move(batch)));
-  }
-}
-
-rt::Task<Status> Placer::Bind(std::vector<std::string> uids) {
-  std::vector<client::BindRequest> requests;
-  for (const std::string& uid : uids) {
-    client::BindRequest& request =
-        requests.emplace_back(BindingFor(*attempts_.find(uid)->second, objects_, pools_));
-    request.holder = leadership_->holder;
-    request.term = leadership_->term;
-  }
-  using Verdicts = std::vector<Result<std::vector<meta::Object>>>;
-  const rt::TimerId slow =
-      loop_.After("scheduler.bind_slow", options_.bind_limit, [self = self_, uids] {
-        if (*self == nullptr) return;
-        for (const std::string& uid : uids) (*self)->reports_.Waits(uid);
-      });
-  const Verdicts verdicts = co_await binder_.BindBatch(std::move(requests));
-  loop_.CancelTimer(slow);
-  CHECK(verdicts.size() == uids.size());
-  --binds_;
-  for (size_t i = 0; i < uids.size(); ++i) {
-    Attempt& attempt = *attempts_.find(uids[i])->second;
-    if (verdicts[i].ok()) {
-      Bound(attempt);
-    } else if (IsUnknownOutcome(verdicts[i].status())) {
-      REACHED("scheduler.bind_unknown");
-      if (verdicts[i].status().Is(Reason::kCancelled)) {
-        Drop(uids[i]);
-        continue;
-      }
-      scope_.Spawn("scheduler.read_back", ReadBack(uids[i]));
-    } else {
-      NotBound(attempt, verdicts[i].status());
-    }
-  }
-  Schedule();
-  co_return OkStatus();
-}
-
-void Placer::Bound(Attempt& attempt) {
-  placed_.Add();
-  board_.Confirm(attempt.request.key);
-  for (const Request& joint : attempt.request.joint) board_.Confirm(joint.key);
-  const std::string uid = attempt.uid;
-  if (const ObjectRecord* record = objects_.Find(uid)) {
-    const PoolEntry* pool = pools_.Find(attempt.candidate.pool);
-    events_.Record({.kind = record->kind, .key = record->key, .uid = uid},
-                   client::EventType::kNormal,
-                   "Scheduled",
-                   "Binding",
-                   "placed on pool " + (pool == nullptr ? "" : pool->pool.spec.name));
-  }
-  reports_.Forget(uid);
-  conflicts_.erase(uid);
-  refusals_.erase(uid);
-  preemptor_.End(uid);
-  attempts_.erase(uid);
-  queue_.Done(uid);
-}
-
-void Placer::NotBound(Attempt& attempt, const Status& why) {
-  bind_conflicts_.Add();
-  LOG_DEBUG("binding {}: {}", attempt.uid, why.ToString());
-  if (why.Is(Reason::kForbidden)) {
-    // The pool is cordoned, going, or fuller than it looked (S3b, S3d): another one may do.
-    REACHED("scheduler.bind_pool_refused");
-    const PoolEntry* pool = pools_.Find(attempt.candidate.pool);
-    Refusal refusal{.pool = pool == nullptr ? std::string() : pool->pool.spec.name,
-                    .reason = "NotBindable",
-                    .message = std::string(why.message())};
-    return TryNext(attempt, attempt.candidate.pool, std::move(refusal));
-  }
-  // The object, its generation or the term is another one (S3a, S3c).
-  REACHED("scheduler.bind_conflict");
-  const std::string uid = attempt.uid;
-  Conflicts& conflicts = conflicts_[uid];
-  conflicts.why = why.message();
-  if (++conflicts.count >= kConflictsTold) reports_.Waits(uid);
-  Drop(uid);
-  TryLater(uid);
-}
-
-// A bind came to nothing and will be tried again: if that goes on, the object says so.
-void Placer::Lost(const Attempt& attempt, std::string reason, std::string message) {
-  const PoolEntry* pool = pools_.Find(attempt.candidate.pool);
-  Refusal refusal{.pool = pool == nullptr ? std::string() : pool->pool.spec.name,
-                  .reason = std::move(reason),
-                  .message = std::move(message)};
-  refusals_.insert_or_assign(attempt.uid, std::vector{std::move(refusal)});
-  reports_.Waits(attempt.uid);
-}
-
-rt::Task<Status> Placer::ReadBack(std::string uid) {
-  const auto found = attempts_.find(uid);
-  CHECK(found != attempts_.end()) << uid;
-  const ObjectRecord* record = objects_.Find(uid);
-  const PoolEntry* pool = pools_.Find(found->second->candidate.pool);
-  if (record != nullptr && pool != nullptr) {
-    const meta::KindInfo& kind = *record->kind;
-    const client::ObjectKey key = record->key;
-    const std::string pool_uid = pool->pool.spec.uid;
-    const Result<meta::Object> object =
-        co_await rt::WithDeadline(client_.Get(kind, key), options_.bind_limit);
-    const auto again = attempts_.find(uid);
-    CHECK(again != attempts_.end()) << uid;
-    if (object.ok() && object->metadata().uid == uid && PlacedPoolOf(*object) == pool_uid) {
-      REACHED("scheduler.read_back_bound");
-      Bound(*again->second);
-      co_return OkStatus();
-    }
-  }
-  REACHED("scheduler.read_back_unbound");
-  Lost(*attempts_.find(uid)->second, "BindUnknown", "the store did not answer, and has no binding");
-  Drop(uid);
-  TryLater(uid);
-  Schedule();
-  co_return OkStatus();
-}
-
 void Placer::ParkUnschedulable(Attempt& attempt) {
   unschedulable_.Add();
   const std::string uid = attempt.uid;
@@ -560,73 +312,6 @@ void Placer::ParkUnschedulable(Attempt& attempt) {
                                : options_.recheck;
   queue_.Park(uid, GroupOf(request), loop_.Now() + recheck);
   Schedule();
-}
-
-std::optional<Pending> Placer::Explain(const std::string& uid) {
-  const ObjectRecord* record = objects_.Find(uid);
-  if (record == nullptr) return std::nullopt;
-  Pending pending;
-  pending.kind = record->kind;
-  pending.key = record->key;
-  if (const ObjectRecord* machine = objects_.WaitsWith(*record)) {
-    pending.reason = "WaitsForMachine";
-    pending.message = "it is placed together with machine " + machine->key.name;
-    pending.reasons = pending.message;
-    return pending;
-  }
-  if (!objects_.NeedsPlace(*record)) return std::nullopt;
-  const std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
-  if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
-    pending.reason = not_yet->reason;
-    pending.reasons = not_yet->message;
-    pending.message = not_yet->message;
-  } else if (!groups_.GoesAlone(uid)) {
-    ExplainMember(*groups_.GroupOf(uid), pending);
-  } else if (const std::string accepted = BindingPoolOf(uid); !accepted.empty()) {
-    pending.reason = "Binding";
-    pending.reasons = pending.reason;
-    pending.message = "pool " + accepted + " has accepted it, and the binding is not written yet";
-  } else if (const ObjectRecord* volume = BeingBoundOf(std::get<Ask>(prepared))) {
-    pending.reason = "Binding";
-    pending.reasons = pending.reason + " " + volume->key.name;
-    pending.message = "its volume " + volume->key.name + " is being bound already";
-  } else if (const std::string pool = preemptor_.PoolFor(uid); !pool.empty()) {
-    pending.reason = "Preempting";
-    pending.reasons = pending.reason;
-    pending.message = PreemptingText(pool);
-  } else if (const auto conflicts = conflicts_.find(uid);
-             conflicts != conflicts_.end() && conflicts->second.count >= kConflictsTold) {
-    pending.reason = "BindConflict";
-    pending.reasons = pending.reason + ": " + conflicts->second.why;
-    pending.message = "pools take it, but binding it failed " +
-                      std::to_string(conflicts->second.count) +
-                      " times, the last time because: " + conflicts->second.why;
-  } else {
-    pending = DescribePending(
-        board_.Explain(std::get<Ask>(prepared).request, 1), RefusalsOf(uid), pools_);
-    pending.kind = record->kind;
-    pending.key = record->key;
-  }
-  return pending;
-}
-
-std::string Placer::BindingPoolOf(const std::string& uid) const {
-  const auto found = attempts_.find(uid);
-  if (found == attempts_.end() || found->second->state != Attempt::State::kBinding) return "";
-  const PoolEntry* pool = pools_.Find(found->second->candidate.pool);
-  return pool == nullptr ? std::string() : pool->pool.spec.name;
-}
-
-const ObjectRecord* Placer::BeingBoundOf(const Ask& ask) const {
-  const auto found = std::ranges::find_if(ask.joint, [this](const ObjectRecord* volume) {
-    return !BindingPoolOf(volume->uid).empty();
-  });
-  return found == ask.joint.end() ? nullptr : *found;
-}
-
-std::vector<Refusal> Placer::RefusalsOf(std::string_view uid) const {
-  const auto found = refusals_.find(uid);
-  return found == refusals_.end() ? std::vector<Refusal>() : found->second;
 }
 
 WaitGroup Placer::GroupOf(const Request& request) {
@@ -659,15 +344,6 @@ void Placer::TryLater(const std::string& uid) {
   preemptor_.Restore(uid);
   queue_.Backoff(uid, loop_.Now());
   Schedule();  // which sets the timer
-}
-
-void Placer::GiveHoldsBack(Attempt& attempt) {
-  for (const HostAsked& host : attempt.hosts) {
-    // Of an offer without an answer there may be a hold as well; the fleet releases it when the
-    // answer comes (S6), and a release that comes first does no harm.
-    if (host.said != HostAsked::Said::kNo) fleet_.Release(host.pool_uid, host.offer);
-  }
-  attempt.hosts.clear();
 }
 
 void Placer::Drop(const std::string& uid) {
