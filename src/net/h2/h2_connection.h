@@ -36,7 +36,9 @@
 #include "rt/scope.h"
 #include "rt/task.h"
 
+struct nghttp2_option;
 struct nghttp2_session;
+struct nghttp2_session_callbacks;
 
 namespace berth::net {
 
@@ -74,6 +76,7 @@ class H2Connection final : public CallTransport {
 
  private:
   friend struct H2Callbacks;
+  friend struct H2Sending;
 
   struct FrameHead {
     uint8_t type = 0;
@@ -95,7 +98,9 @@ class H2Connection final : public CallTransport {
   void GiveWindow(CallStream& call, size_t bytes) override;
   void WakeWriters() override;
 
-  // For the callbacks of nghttp2.
+  // h2_receiving.cc: nghttp2's callbacks, and what they call.
+  static const nghttp2_session_callbacks& Callbacks();
+  static const nghttp2_option& Options();
   bool OnFrameBegins(const FrameHead& head);
   void OnHeadersBegin(int32_t id);
   void OnField(Entry& entry, std::string_view name, std::string_view value);
@@ -105,11 +110,12 @@ class H2Connection final : public CallTransport {
   void OnStreamClosed(int32_t id, uint32_t error_code);
   Entry* Find(int32_t id);
 
-  void SubmitSettings();
+  // h2_sending.cc
   void SubmitHead(Entry& entry);
   void SubmitTrailers(Entry& entry, const Status& status);
   void Reset(int32_t id, uint32_t error_code);
 
+  void SubmitSettings();
   rt::Task<Status> ReadAll();
   rt::Task<Status> WriteAll();
   Status Receive(std::span<const char> bytes);
