@@ -22,12 +22,7 @@ meta::Value Json(std::string_view text) {
   return value.ok() ? *std::move(value) : meta::Value();
 }
 
-class AccessTest : public testing::Test {
- protected:
-  FakeProgram::Ended Run(const std::vector<std::string>& line) { return RunLine(program_, line); }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
-};
+class AccessTest : public CommandTest {};
 
 TEST_F(AccessTest, CanIAnswersWithWordAndExitCode) {
   const std::string path = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews";

@@ -45,14 +45,7 @@ spec:
   power: "On"
 )";
 
-class ChangeTest : public testing::Test {
- protected:
-  FakeProgram::Ended Run(const std::vector<std::string>& line, std::string_view in = "") {
-    return RunLine(program_, line, in);
-  }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
-};
+class ChangeTest : public CommandTest {};
 
 TEST_F(ChangeTest, ApplyCreatesWhatIsNotThereAndRemembersTheManifest) {
   server().On("POST " + kMachines + kStrict, Machine("web"), 201);

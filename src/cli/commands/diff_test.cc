@@ -34,14 +34,7 @@ std::string Secret(const std::string& password, const std::string& annotation = 
          R"("namespace":"default"},"data":{"password":")" + password + R"(","user":"YQ=="}})";
 }
 
-class DiffTest : public testing::Test {
- protected:
-  FakeProgram::Ended Run(const std::vector<std::string>& line, std::string_view in = "") {
-    return RunLine(program_, line, in);
-  }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
-};
+class DiffTest : public CommandTest {};
 
 TEST_F(DiffTest, ShowsWhatWouldChangeAndEndsWithOne) {
   server().On("GET " + kMachines + "/web", Machine("Off", 5));

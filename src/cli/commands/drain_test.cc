@@ -33,7 +33,7 @@ std::string List(const std::string& items) {
          items + "]}";
 }
 
-class DrainTest : public testing::Test {
+class DrainTest : public CommandTest {
  protected:
   DrainTest() {
     server().answers["GET " + kGroup] = {};
@@ -44,9 +44,6 @@ class DrainTest : public testing::Test {
                 R"("singularName":"machinepool","namespaced":false,"kind":"MachinePool",)"
                 R"("verbs":["get","list","patch"]}]})");
   }
-  FakeProgram::Ended Run(const std::vector<std::string>& line) { return RunLine(program_, line); }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
 };
 
 TEST_F(DrainTest, CordonPatchesThePoolAndSaysSo) {

@@ -2,6 +2,8 @@
 // Runs command lines of the whole table against a fake server.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,5 +24,16 @@ inline FakeProgram::Ended RunLine(FakeProgram& program,
   };
   return program.Run(entry, line, in);
 }
+
+// One program that runs line after line.
+class CommandTest : public testing::Test {
+ protected:
+  FakeProgram::Ended Run(const std::vector<std::string>& line, std::string_view in = "") {
+    return RunLine(program_, line, in);
+  }
+  FakeServer& server() { return program_.server; }
+
+  FakeProgram program_;
+};
 
 }  // namespace berth::cli

@@ -31,14 +31,7 @@ std::string Machine(const std::string& name, int generation = 1) {
          std::to_string(generation) + R"(},"spec":{"power":"On"},"status":{"state":"Running"}})";
 }
 
-class GetTest : public testing::Test {
- protected:
-  FakeProgram::Ended Run(const std::vector<std::string>& line, std::string_view in = "") {
-    return RunLine(program_, line, in);
-  }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
-};
+class GetTest : public CommandTest {};
 
 TEST_F(GetTest, PrintsTheServersTable) {
   server().On("GET " + kMachines + "?limit=500",

@@ -42,7 +42,7 @@ std::string List(const std::string& items) {
          items + "]}";
 }
 
-class PoolAdoptTest : public testing::Test {
+class PoolAdoptTest : public CommandTest {
  protected:
   PoolAdoptTest() {
     server().answers["GET " + kCompute] = {};
@@ -61,12 +61,6 @@ class PoolAdoptTest : public testing::Test {
     return R"({"kind":"Machine","namespace":"shop","name":")" + name + R"(","uid":")" + uid +
            R"(","state":"Running"})";
   }
-  FakeProgram::Ended Run(const std::vector<std::string>& line, std::string_view in = "") {
-    return RunLine(program_, line, in);
-  }
-  FakeServer& server() { return program_.server; }
-
-  FakeProgram program_;
 };
 
 TEST_F(PoolAdoptTest, R4_3_AdoptWithoutAManifestListsTheOrphans) {

@@ -49,7 +49,7 @@ std::string List(const std::string& items) {
          items + "]}";
 }
 
-class PoolHostsTest : public testing::Test {
+class PoolHostsTest : public CommandTest {
  protected:
   PoolHostsTest() {
     ServeKinds(kCompute, "compute.ironcore.dev/v1alpha1", "machine", "Machine");
@@ -74,9 +74,6 @@ class PoolHostsTest : public testing::Test {
                     R"(pools","singularName":")" + word + R"(pool","namespaced":false,"kind":")" +
                     kind + R"(Pool","verbs":["get","list","patch"]}]})");
   }
-  FakeProgram::Ended Run(const std::vector<std::string>& line, std::string_view in = "") {
-    return RunLine(program_, line, in);
-  }
   // Lines of everything that was changed, in order.
   std::vector<std::string> Changes() {
     std::vector<std::string> out;
@@ -89,8 +86,6 @@ class PoolHostsTest : public testing::Test {
   void Instead(const std::string& line, const std::string& body) {
     server().answers[line] = {{.status = 200, .body = body, .headers = {}}};
   }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
 };
 
 TEST_F(PoolHostsTest, FenceNeedsTheOperatorsWord) {

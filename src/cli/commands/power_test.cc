@@ -42,11 +42,10 @@ std::string List(const Seen& seen) {
          Machine(seen) + "]}";
 }
 
-class PowerTest : public testing::Test {
+class PowerTest : public CommandTest {
  protected:
   PowerTest() { program_.server.On(kPatch, Machine({})); }
 
-  FakeProgram::Ended Run(std::vector<std::string> line) { return RunLine(program_, line); }
   // Bodies of the changes, in their order.
   std::vector<std::string> Switched() const {
     std::vector<std::string> bodies;
@@ -60,8 +59,6 @@ class PowerTest : public testing::Test {
     for (const Seen& seen : states) program_.server.On(kList, List(seen));
     program_.server.watches[kWatch] = {};
   }
-
-  FakeProgram program_;
   const std::string on_ = R"({"spec":{"power":"On"}})";
   const std::string off_ = R"({"spec":{"power":"Off"}})";
 };

@@ -25,7 +25,7 @@ std::string Machine(const std::string& name, const std::string& state) {
          state + R"("}})";
 }
 
-class TopTest : public testing::Test {
+class TopTest : public CommandTest {
  protected:
   TopTest() {
     server().answers["GET " + kCompute] = {};
@@ -50,9 +50,6 @@ class TopTest : public testing::Test {
                          R"("allocated":{"cpu":"4","storage":"16Gi"},)"
                          R"("free":{"cpu":"0","storage":"48Gi"}})");
   }
-  FakeProgram::Ended Run(const std::vector<std::string>& line) { return RunLine(program_, line); }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
 };
 
 TEST_F(TopTest, PoolsShowWhatIsPromisedAndUsed) {

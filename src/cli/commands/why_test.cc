@@ -41,14 +41,7 @@ const std::string kMachine =
     "metadata: {name: web, namespace: shop}\n"
     "spec: {machineClassRef: {name: small}}\n";
 
-class WhyTest : public testing::Test {
- protected:
-  FakeProgram::Ended Run(const std::vector<std::string>& line, std::string_view in = "") {
-    return RunLine(program_, line, in);
-  }
-  FakeServer& server() { return program_.server; }
-  FakeProgram program_;
-};
+class WhyTest : public CommandTest {};
 
 TEST_F(WhyTest, ShowsRulesNearestPoolAndRanking) {
   server().On(kAsk + "shop" + kStrict, kPlaced, 201);
