@@ -20,6 +20,7 @@
 #include "app/bench/figures.h"
 #include "app/bench/recovery_bench.h"
 #include "app/bench/rpc_bench.h"
+#include "app/process/flag_tables.h"
 #include "app/process/open_files.h"
 #include "app/up/host_layout.h"
 #include "cli/arguments.h"
@@ -38,9 +39,8 @@ using cli::Session;
 
 constexpr std::array<std::string_view, 2> kFormats = {"table", "json"};
 constexpr std::array<std::string_view, 3> kAccelerations = {"auto", "kvm", "tcg"};
-// Every bench has the first two; those that write somewhere also the third, those with hosts the
-// fourth.
-constexpr std::array kFlags = {
+// Of every bench.
+constexpr std::array kCommonFlags = {
     Flag{.name = "quick",
          .help = "End within 40 seconds (cluster, recovery: 150); figures scatter more."},
     Flag{.name = "output",
@@ -50,28 +50,29 @@ constexpr std::array kFlags = {
          .help = "A table for people, or one JSON object per figure.",
          .fallback = "table",
          .values = kFormats},
+};
+constexpr std::array kDirFlags = {
     Flag{.name = "dir",
          .kind = FlagKind::kText,
          .value_name = "DIR",
          .help = "Folder on the disk to measure; what is written there is removed again.",
          .fallback = "/var/tmp",
          .completion = cli::Completion::kFiles},
+};
+constexpr std::array kHostsFlags = {
     Flag{.name = "hosts",
          .kind = FlagKind::kNumber,
          .value_name = "N",
          .help = "A smaller or larger world: N hosts instead of 1,000, and all else in proportion.",
          .fallback = "1000"},
+};
+constexpr std::array kOnlyFlags = {
     Flag{.name = "only",
          .kind = FlagKind::kCommaList,
          .value_name = "PART",
          .help = "Only these: sessions, idle, burst, memory, rate, running, set, poollet, many."},
 };
-constexpr std::span kWithHosts = std::span(kFlags).first<4>();
-constexpr std::span kWithoutHosts = std::span(kFlags).first<3>();
-constexpr std::array kApiFlags = {
-    kFlags[0],
-    kFlags[1],
-    kFlags[2],
+constexpr std::array kApiOwnFlags = {
     Flag{.name = "etcd",
          .kind = FlagKind::kNumber,
          .value_name = "N",
@@ -85,23 +86,14 @@ constexpr std::array kApiFlags = {
          .help = "A smaller world: lists of N machines, and all else in proportion.",
          .fallback = "10000"},
 };
-constexpr int64_t kMembersMax = 7;
-constexpr int64_t kMachinesMin = 100;
-constexpr int64_t kMachinesMax = 10'000;
-constexpr std::array kAbuseFlags = {
-    kFlags[0],
-    kFlags[1],
-    kFlags[2],
+constexpr std::array kWatchersFlags = {
     Flag{.name = "watchers",
          .kind = FlagKind::kNumber,
          .value_name = "N",
          .help = "A smaller or larger world: N watchers, and all else in proportion.",
          .fallback = "2000"},
 };
-constexpr std::array kBootFlags = {
-    kFlags[0],
-    kFlags[1],
-    kFlags[2],
+constexpr std::array kGuestFlags = {
     Flag{.name = "guests",
          .kind = FlagKind::kNumber,
          .value_name = "N",
@@ -114,19 +106,35 @@ constexpr std::array kBootFlags = {
          .fallback = "auto",
          .values = kAccelerations},
 };
+constexpr auto kPlainFlags = JoinFlags(kCommonFlags, kDirFlags);
+constexpr auto kAbuseFlags = JoinFlags(kPlainFlags, kWatchersFlags);
+constexpr auto kApiFlags = JoinFlags(kPlainFlags, kApiOwnFlags);
+constexpr auto kBootFlags = JoinFlags(kPlainFlags, kGuestFlags);
+constexpr auto kRecoveryFlags = JoinFlags(kPlainFlags, kHostsFlags);
+constexpr auto kClusterFlags = JoinFlags(kRecoveryFlags, kOnlyFlags);
+
+constexpr int64_t kMembersMax = 7;
+constexpr int64_t kMachinesMin = 100;
+constexpr int64_t kMachinesMax = 10'000;
 constexpr int64_t kGuestsMax = 100;
 constexpr int64_t kWatchersMin = 8;
 constexpr int64_t kWatchersMax = 7'000;  // the places of one address, with those for the others
 constexpr int64_t kHostsMin = 4;
 constexpr int64_t kHostsMax = 20'000;
 
+// The value of a flag, from `least` to `most`.
+Result<int> NumberOf(const Arguments& arguments,
+                     std::string_view flag,
+                     int64_t least,
+                     int64_t most) {
+  const int64_t value = arguments.Number(flag);
+  if (value >= least && value <= most) return static_cast<int>(value);
+  return BadRequest("--" + std::string(flag) + " " + std::to_string(value) + ": expected " +
+                    std::to_string(least) + " to " + std::to_string(most));
+}
+
 Result<int> HostsOf(const Arguments& arguments) {
-  const int64_t hosts = arguments.Number("hosts");
-  if (hosts < kHostsMin || hosts > kHostsMax) {
-    return BadRequest("--hosts " + std::to_string(hosts) + ": expected " +
-                      std::to_string(kHostsMin) + " to " + std::to_string(kHostsMax));
-  }
-  return static_cast<int>(hosts);
+  return NumberOf(arguments, "hosts", kHostsMin, kHostsMax);
 }
 
 // A folder that is removed with everything in it.
@@ -167,53 +175,45 @@ std::function<void(std::string_view)> TellTo(Session& session) {
   return [&session](std::string_view what) { session.err() << "bench: " << what << std::endl; };
 }
 
-Status RunAbuse(Session& session, const Arguments& arguments) {
+// Runs a bench in a folder of its own and prints what it has measured.
+template <class Options, class Run>
+Status Measure(Session& session,
+               const Arguments& arguments,
+               std::string_view bench,
+               Options options,
+               Run run) {
   TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
   RaiseOpenFiles();
-  AbuseBenchOptions options;
   options.dir = folder.path();
-  const int64_t watchers = arguments.Number("watchers");
-  if (watchers < kWatchersMin || watchers > kWatchersMax) {
-    return BadRequest("--watchers " + std::to_string(watchers) + ": expected " +
-                      std::to_string(kWatchersMin) + " to " + std::to_string(kWatchersMax));
-  }
-  options.counts.watchers = static_cast<int>(watchers);
-  options.counts.silent = options.counts.watchers / 4;
-  options.counts.stalled = std::max(1, options.counts.watchers / 64);
-  options.machines = static_cast<size_t>(watchers) * 5;
-  if (arguments.Switch("quick")) options.duration = Duration::Seconds(8);
   options.progress = TellTo(session);
-  TRY(const auto figures, RunAbuseBench(options));
-  Print(session, arguments, "abuse", figures);
+  TRY(const auto figures, run(options));
+  Print(session, arguments, bench, figures);
   return OkStatus();
 }
 
+Status RunAbuse(Session& session, const Arguments& arguments) {
+  AbuseBenchOptions options;
+  TRY(const int watchers, NumberOf(arguments, "watchers", kWatchersMin, kWatchersMax));
+  options.counts.watchers = watchers;
+  options.counts.silent = watchers / 4;
+  options.counts.stalled = std::max(1, watchers / 64);
+  options.machines = static_cast<size_t>(watchers) * 5;
+  if (arguments.Switch("quick")) options.duration = Duration::Seconds(8);
+  return Measure(session, arguments, "abuse", options, &RunAbuseBench);
+}
+
 Status RunApi(Session& session, const Arguments& arguments) {
-  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
   ApiBenchOptions options;
-  options.dir = folder.path();
-  const int64_t members = arguments.Number("etcd");
-  if (members < 0 || members > kMembersMax) {
-    return BadRequest("--etcd " + std::to_string(members) + ": expected 0 to " +
-                      std::to_string(kMembersMax));
-  }
-  options.etcd_members = static_cast<int>(members);
-  const int64_t machines = arguments.Number("machines");
-  if (machines < kMachinesMin || machines > kMachinesMax) {
-    return BadRequest("--machines " + std::to_string(machines) + ": expected " +
-                      std::to_string(kMachinesMin) + " to " + std::to_string(kMachinesMax));
-  }
+  TRY(options.etcd_members, NumberOf(arguments, "etcd", 0, kMembersMax));
+  TRY(const int machines, NumberOf(arguments, "machines", kMachinesMin, kMachinesMax));
   if (arguments.Switch("quick")) {
     options.duration = Duration::Seconds(4);
     options.starts = 3;
   }
   options.listed = static_cast<size_t>(machines);
-  options.watchers = static_cast<int>(machines / 10);
+  options.watchers = machines / 10;
   options.duration = std::max(options.duration * machines / kMachinesMax, Duration::Millis(500));
-  options.progress = TellTo(session);
-  TRY(const auto figures, RunApiBench(options));
-  Print(session, arguments, "api", figures);
-  return OkStatus();
+  return Measure(session, arguments, "api", options, &RunApiBench);
 }
 
 template <class Measured>
@@ -253,22 +253,13 @@ Status RunScheduler(Session& session, const Arguments& arguments) {
 }
 
 Status RunRpc(Session& session, const Arguments& arguments) {
-  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
-  RaiseOpenFiles();
   RpcBenchOptions options;
-  options.dir = folder.path();
   if (arguments.Switch("quick")) options.pairs = 20'000;
-  options.progress = TellTo(session);
-  TRY(const auto figures, RunRpcBench(options));
-  Print(session, arguments, "rpc", figures);
-  return OkStatus();
+  return Measure(session, arguments, "rpc", options, &RunRpcBench);
 }
 
 Status RunCluster(Session& session, const Arguments& arguments) {
-  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
-  RaiseOpenFiles();
   ClusterBenchOptions options;
-  options.dir = folder.path();
   TRY(options.hosts, HostsOf(arguments));
   options.many_hosts = options.hosts * 5;
   options.machines = static_cast<size_t>(options.hosts) * 5;
@@ -284,59 +275,37 @@ Status RunCluster(Session& session, const Arguments& arguments) {
     options.duration = Duration::Seconds(5);
     options.idle_machines = 200;
   }
-  options.progress = TellTo(session);
-  TRY(const auto figures, RunClusterBench(options));
-  Print(session, arguments, "cluster", figures);
-  return OkStatus();
+  return Measure(session, arguments, "cluster", options, &RunClusterBench);
 }
 
 Status RunBoot(Session& session, const Arguments& arguments) {
-  const int64_t guests = arguments.Number("guests");
-  if (guests < 1 || guests > kGuestsMax) {
-    return BadRequest("--guests " + std::to_string(guests) + ": expected 1 to " +
-                      std::to_string(kGuestsMax));
-  }
-  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
-  // The guests' user comes through.
-  std::filesystem::permissions(folder.path(), std::filesystem::perms(0711));
   BootBenchOptions options;
-  options.dir = folder.path();
-  options.run_dir = DefaultRunDir(folder.path(), session.environment().Variable("XDG_RUNTIME_DIR"));
+  TRY(options.many, NumberOf(arguments, "guests", 1, kGuestsMax));
   options.acceleration = arguments.Text("acceleration");
-  options.many = static_cast<int>(guests);
   if (arguments.Switch("quick")) options.rounds = 1;
-  options.progress = TellTo(session);
-  TRY(const auto figures, RunBootBench(options));
-  Print(session, arguments, "boot", figures);
-  return OkStatus();
+  const auto run = [&session](BootBenchOptions placed) {
+    // The guests' user comes through.
+    std::filesystem::permissions(placed.dir, std::filesystem::perms(0711));
+    placed.run_dir = DefaultRunDir(placed.dir, session.environment().Variable("XDG_RUNTIME_DIR"));
+    return RunBootBench(placed);
+  };
+  return Measure(session, arguments, "boot", options, run);
 }
 
 Status RunRecovery(Session& session, const Arguments& arguments) {
-  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
-  RaiseOpenFiles();
   RecoveryBenchOptions options;
-  options.dir = folder.path();
   TRY(options.hosts, HostsOf(arguments));
   options.machines = static_cast<size_t>(options.hosts) * 5;
   options.set_replicas = options.hosts * 2;
   options.movable = static_cast<size_t>(options.hosts) * 2;
   if (arguments.Switch("quick")) options.restarts = 1;
-  options.progress = TellTo(session);
-  TRY(const auto figures, RunRecoveryBench(options));
-  Print(session, arguments, "recovery", figures);
-  return OkStatus();
+  return Measure(session, arguments, "recovery", options, &RunRecoveryBench);
 }
 
 Status RunFailover(Session& session, const Arguments& arguments) {
-  TRY(const auto folder, ScratchFolder::Make(arguments.Text("dir")));
-  RaiseOpenFiles();
   FailoverBenchOptions options;
-  options.dir = folder.path();
   if (arguments.Switch("quick")) options.failovers = 4;
-  options.progress = TellTo(session);
-  TRY(const auto figures, RunFailoverBench(options));
-  Print(session, arguments, "failover", figures);
-  return OkStatus();
+  return Measure(session, arguments, "failover", options, &RunFailoverBench);
 }
 
 }  // namespace
@@ -379,7 +348,7 @@ cli::Command BenchCommand() {
                      "with its own connection and certificate. The clock runs from the create to\n"
                      "the binding on a watch.",
           .examples = "berth bench cluster --quick\nberth bench cluster --only set,memory -o json",
-          .flags = kFlags,
+          .flags = kClusterFlags,
           .run = &RunCluster},
       cli::Command{
           .name = "failover",
@@ -388,7 +357,7 @@ cli::Command BenchCommand() {
               "50 hosts that follow whoever leads, and machines that are created meanwhile.\n"
               "The clock runs from the leader's end to the first new placement.",
           .examples = "berth bench failover --quick\nberth bench failover -o json",
-          .flags = kWithoutHosts,
+          .flags = kPlainFlags,
           .run = &RunFailover},
       cli::Command{.name = "recovery",
                    .summary = "A killed server and silent hosts: how long until all is well again",
@@ -396,7 +365,7 @@ cli::Command BenchCommand() {
                        "1,000 hosts and 5,000 machines. Hosts are lost as if their packets were\n"
                        "dropped: nothing is closed.",
                    .examples = "berth bench recovery --quick",
-                   .flags = kWithHosts,
+                   .flags = kRecoveryFlags,
                    .run = &RunRecovery},
       cli::Command{
           .name = "scheduler",
@@ -405,19 +374,19 @@ cli::Command BenchCommand() {
               "Placements and releases on 1,000, 10,000 and 100,000 pools in memory, on one\n"
               "core; utilisation at the first refusal against an exact best fit.",
           .examples = "berth bench scheduler --quick\nberth bench scheduler -o json",
-          .flags = std::span(kFlags).first<2>(),
+          .flags = kCommonFlags,
           .run = &RunScheduler},
       cli::Command{.name = "store",
                    .summary = "The store alone: durable commits, start, memory",
                    .details = "Opens a store of its own in a folder below --dir.",
                    .examples = "berth bench store --quick",
-                   .flags = kWithoutHosts,
+                   .flags = kPlainFlags,
                    .run = &RunStore},
       cli::Command{.name = "rpc",
                    .summary = "Sessions alone: mutual TLS, memory, messages there and back",
                    .details = "A server process of its own and 1,000 sessions from this one.",
                    .examples = "berth bench rpc --quick",
-                   .flags = kWithoutHosts,
+                   .flags = kPlainFlags,
                    .run = &RunRpc}};
   return {.name = "bench",
           .group = "Server",
