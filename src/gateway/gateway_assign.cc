@@ -26,6 +26,25 @@ bool WaitsForAClaim(const Status& why) {
          why.Is(Reason::kInvalid);
 }
 
+// Writes a claimed part and puts it where the machine's body takes it from.
+template <class T, class Named>
+rt::Task<Status> ClaimPart(client::Client* client,
+                           T part,
+                           const meta::KindInfo* kind,
+                           Named* named) {
+  const std::string name = part.metadata.name;
+  meta::Object wanted = meta::Object::Of(*kind, std::move(part));
+  const client::WriteOptions options;
+  auto claimed = co_await client->Update(std::move(wanted), options);
+  if (claimed.ok()) {
+    (*named)[name] = std::move(claimed->template as<T>());
+    co_return OkStatus();
+  }
+  if (!WaitsForAClaim(claimed.status())) co_return claimed.status();
+  LOG_INFO("claiming {} {}: {}", kind->singular, name, claimed.status().ToString());
+  co_return OkStatus();
+}
+
 }  // namespace
 
 bool Gateway::IsClaimed(const std::string& uid, uint64_t placement) const {
@@ -315,18 +334,11 @@ rt::Task<Result<Parts>> Gateway::CollectParts(const meta::Object* object) {
 
 // Claims end with their machine: controller/claims.
 rt::Task<Status> Gateway::ClaimInterfaces(const meta::Object* machine, Parts* parts) {
-  std::vector<apis::networking::NetworkInterface> free = InterfacesToClaim(*machine, *parts);
-  for (apis::networking::NetworkInterface& nic : free) {
-    const std::string name = nic.metadata.name;
-    meta::Object wanted = meta::Object::Of(apis::networking::kNetworkInterfaceKind, std::move(nic));
-    const client::WriteOptions options;
-    auto claimed = co_await deps_.client.Update(std::move(wanted), options);
-    if (claimed.ok()) {
-      parts->interfaces[name] = std::move(claimed->as<apis::networking::NetworkInterface>());
-      continue;
-    }
-    if (!WaitsForAClaim(claimed.status())) co_return claimed.status();
-    LOG_INFO("claiming network interface {}: {}", name, claimed.status().ToString());
+  for (apis::networking::NetworkInterface& nic : InterfacesToClaim(*machine, *parts)) {
+    CO_TRY_STATUS(co_await ClaimPart(&deps_.client,
+                                     std::move(nic),
+                                     &apis::networking::kNetworkInterfaceKind,
+                                     &parts->interfaces));
   }
   co_return OkStatus();
 }
@@ -334,24 +346,15 @@ rt::Task<Status> Gateway::ClaimInterfaces(const meta::Object* machine, Parts* pa
 rt::Task<Status> Gateway::ClaimVolumes(const Session* session,
                                        const meta::Object* machine,
                                        Parts* parts) {
-  std::vector<apis::storage::Volume> free = VolumesToClaim(*machine, *parts);
-  for (apis::storage::Volume& volume : free) {
-    const std::string name = volume.metadata.name;
+  for (apis::storage::Volume& volume : VolumesToClaim(*machine, *parts)) {
     const auto& placement = volume.status.placement;
     if (placement && !session->pools.contains(placement->pool_uid)) {
       std::string pool = placement->pool;
       CO_TRY(const bool reaches, co_await Reaches(session, machine, std::move(pool)));
       if (!reaches) continue;
     }
-    meta::Object wanted = meta::Object::Of(apis::storage::kVolumeKind, std::move(volume));
-    const client::WriteOptions options;
-    auto claimed = co_await deps_.client.Update(std::move(wanted), options);
-    if (claimed.ok()) {
-      parts->volumes[name] = std::move(claimed->as<apis::storage::Volume>());
-      continue;
-    }
-    if (!WaitsForAClaim(claimed.status())) co_return claimed.status();
-    LOG_INFO("claiming volume {}: {}", name, claimed.status().ToString());
+    CO_TRY_STATUS(co_await ClaimPart(
+        &deps_.client, std::move(volume), &apis::storage::kVolumeKind, &parts->volumes));
   }
   co_return OkStatus();
 }
