@@ -112,8 +112,8 @@ Result<Value> Api::Delete(std::string path, const Value& options, Query query) {
   return Write("DELETE", std::move(path), kBodyJson, meta::WriteJson(options), std::move(query));
 }
 
-Result<std::string> Api::GetText(std::string path) {
-  TRY(Response response, Exchange({.path = std::move(path)}));
+Result<std::string> Api::GetText(std::string path, Query query) {
+  TRY(Response response, Exchange({.path = std::move(path), .query = std::move(query)}));
   if (response.status < 200 || response.status > 299)
     return client::StatusOfAnswer(response.status, response.body);
   return std::move(response.body);

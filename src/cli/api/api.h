@@ -44,7 +44,7 @@ class Api {
                             Query query = {});
   Result<meta::Value> Delete(std::string path, const meta::Value& options, Query query = {});
   // The answer's text, whatever its type.
-  Result<std::string> GetText(std::string path);
+  Result<std::string> GetText(std::string path, Query query = {});
   // The whole answer, also one that says no.
   Result<Response> Exchange(Request request);
   Result<std::unique_ptr<Streams>> Open(std::vector<Request> requests);

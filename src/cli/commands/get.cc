@@ -21,6 +21,7 @@
 #include "cli/render/object_table.h"
 #include "cli/render/output.h"
 #include "cli/session/session.h"
+#include "net/url.h"
 
 namespace berth::cli {
 namespace {
@@ -305,7 +306,31 @@ class LiveList {
   std::optional<ObjectTable> printed_;
 };
 
+// The answer to a GET of any path, as it comes.
+Status PrintRaw(Session& session, const Arguments& arguments) {
+  const std::string uri = arguments.Text("raw");
+  if (!arguments.words().empty() || !arguments.List("filename").empty()) {
+    return BadRequest("--raw takes a path, and nothing else is named beside it");
+  }
+  if (!uri.starts_with('/')) {
+    return BadRequest(fmt::format("--raw: {} does not begin with /", Quote(uri)));
+  }
+  const size_t end = uri.find('?');
+  std::optional<std::string> path = net::PercentDecode(uri.substr(0, end));
+  if (!path) return BadRequest(fmt::format("--raw: {} has a broken escape", Quote(uri)));
+  Api::Query query;
+  if (end != std::string::npos) {
+    TRY(const net::Query written, net::Query::Parse(uri.substr(end + 1)));
+    for (const auto& [name, value] : written.pairs()) query.emplace_back(name, value);
+  }
+  TRY(Api * api, session.GetApi());
+  TRY(const std::string text, api->GetText(*std::move(path), std::move(query)));
+  session.out() << text << (text.ends_with('\n') ? "" : "\n");
+  return OkStatus();
+}
+
 Status RunGet(Session& session, const Arguments& arguments) {
+  if (arguments.Given("raw")) return PrintRaw(session, arguments);
   TRY(const GetOptions options, ReadOptions(session, arguments));
   TRY(const std::vector<Wanted> wanted, FindWanted(session, arguments, options));
   if (arguments.Switch("watch") || arguments.Switch("watch-only")) {
@@ -341,6 +366,10 @@ constexpr std::array kFlags = {
          .kind = FlagKind::kCommaList,
          .value_name = "LABEL",
          .help = "One more column with the value of this label."},
+    Flag{.name = "raw",
+         .kind = FlagKind::kText,
+         .value_name = "PATH",
+         .help = "Print what the server answers to a GET of this path, as it is."},
     flags::kNoHeaders,
     flags::kIgnoreNotFound,
     flags::kFilename,
@@ -363,7 +392,9 @@ Command GetCommand() {
               "# Several kinds, following changes, picking fields\n"
               "berth get machines,volumes -l app=web\n"
               "berth get machines -w\n"
-              "berth get machines -o jsonpath='{.items[*].metadata.name}'",
+              "berth get machines -o jsonpath='{.items[*].metadata.name}'\n"
+              "# Any path of the server\n"
+              "berth get --raw '/readyz?verbose'",
           .flags = kFlags,
           .words = Completion::kKindAndNames,
           .run = &RunGet};

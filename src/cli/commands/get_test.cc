@@ -181,6 +181,22 @@ TEST_F(GetTest, NamesMistakes) {
   }
 }
 
+TEST_F(GetTest, RawPrintsTheAnswerToAnyPath) {
+  server().On("GET /readyz?verbose=", "[+]store ok\n");
+  EXPECT_EQ(Run({"get", "--raw", "/readyz?verbose"}).out, "[+]store ok\n");
+  server().On("GET /version", R"({"major":"1"})");
+  EXPECT_EQ(Run({"get", "--raw=/version"}).out, "{\"major\":\"1\"}\n");
+  EXPECT_EQ(Run({"get", "--raw", "/nowhere"}).code, 3);
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"get", "--raw", "version"},
+                                             {"get", "--raw", "/a%zz"},
+                                             {"get", "machines", "--raw", "/"}}) {
+    const auto ended = Run(words);
+    EXPECT_EQ(ended.code, 2) << ended.err;
+    EXPECT_TRUE(ended.err.starts_with("error: --raw")) << ended.err;
+  }
+}
+
 TEST_F(GetTest, AServerThatIsDownIsExitCode5WithTheNextStep) {
   server().is_down = true;
   const auto ended = Run({"get", "machines"});

@@ -15,6 +15,7 @@
 #include "cli/commands/placement_commands.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
+#include "cli/objects/targets.h"
 #include "cli/render/output.h"
 #include "cli/session/session.h"
 
@@ -74,9 +75,24 @@ Status WhyOne(Session& session, const ObjectAddress& address, Answers& answers) 
   return OkStatus();
 }
 
+// A word alone that is no kind is the name of a machine.
+Result<std::vector<ObjectAddress>> ChosenForWhy(Session& session, const Arguments& arguments) {
+  const std::vector<std::string>& words = arguments.words();
+  if (words.size() != 1 || words[0].contains('/') || words[0].contains(',')) {
+    return ChosenByWords(session, arguments);
+  }
+  TRY(Discovery * discovery, session.GetDiscovery());
+  if (!discovery->FindByWord(words[0]).status().Is(Reason::kNotFound)) {
+    return ChosenByWords(session, arguments);
+  }
+  TRY(const std::string space, session.Namespace());
+  TRY(const std::vector<Target> machines, FindMachines(*discovery, words));
+  return std::vector<ObjectAddress>{{machines[0].resource, space, machines[0].name}};
+}
+
 Status RunWhy(Session& session, const Arguments& arguments) {
   TRY(OutputFormat format, ParseOutputFormat(arguments.Text("output")));
-  TRY(const std::vector<ObjectAddress> addresses, ChosenByWords(session, arguments));
+  TRY(const std::vector<ObjectAddress> addresses, ChosenForWhy(session, arguments));
   Answers answers(session, std::move(format));
   Failures failures(session.environment());
   for (const ObjectAddress& address : addresses) {
@@ -156,14 +172,14 @@ constexpr std::array kFitFlags = {
 Command WhyCommand() {
   return {.name = "why",
           .group = "Look",
-          .usage = "KIND NAME... | KIND/NAME...",
+          .usage = "KIND NAME... | KIND/NAME... | MACHINE",
           .summary = "Show why something is on its pool, or on none",
           .details =
               "For a machine, a volume or a bucket: how many pools which rule keeps out, what is "
               "missing on the nearest one, and the pools that would take it, ranked. Of something "
               "that has a place, all of this is as if it had none. Nothing is moved.",
           .examples =
-              "berth why machine/web\n"
+              "berth why web\n"
               "berth why volume/data bucket/logs -n shop\n"
               "berth why machine/web -o yaml",
           .flags = kWhyFlags,

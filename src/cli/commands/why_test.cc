@@ -65,6 +65,14 @@ TEST_F(WhyTest, ShowsRulesNearestPoolAndRanking) {
             R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","name":"web"}}})");
 }
 
+TEST_F(WhyTest, AWordThatIsNoKindIsAMachine) {
+  server().On(kAsk + "shop" + kStrict, kPlaced, 201);
+  const auto ended = Run({"why", "web", "-n", "shop"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(ended.out.starts_with("machine.compute.ironcore.dev/web: is on pool alpha"));
+  EXPECT_EQ(Run({"why", "machines"}).code, 2) << "a kind without a name";
+}
+
 TEST_F(WhyTest, ShowsWhoRefused) {
   server().On(kAsk + "default" + kStrict, kRefused, 201);
   const auto ended = Run({"why", "machine", "web"});
