@@ -113,6 +113,7 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
 rt::Task<Status> FleetServer::Parts::OpenDoors() {
   while (!fleet->gateway().synced()) CO_TRY_STATUS(co_await rt::Sleep(kLookForSync));
   server->Open();
+  LOG_INFO("hosts may connect to {}", address);
   const Time limit = deps.loop.Now() + kPlacingLimit;
   while (!fleet->scheduler().ready() && deps.loop.Now() < limit) {
     CO_TRY_STATUS(co_await rt::Sleep(kLookForSync));
