@@ -169,6 +169,7 @@ class RealGuests(guest_fixture.RealHostTestCase):
         with self.subTest('a command needs somebody inside'):
             refused = self.server.berth('exec', 'second', '--', 'id', check=False)
             self.assertIn('offers no exec: it has nobody inside of its guests', refused.stderr)
+            self.assertIn('next: look at its console: berth console second', refused.stderr)
         with self.subTest('a stranger'):
             refused = self.server.berth('console', '--as', 'stranger', 'second', check=False, input='')
             self.assertIn('forbidden', refused.stderr)

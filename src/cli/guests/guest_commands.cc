@@ -69,7 +69,13 @@ Status RunExec(Session& session, const Arguments& arguments) {
                                 .err = session.err(),
                                 .input = input.get(),
                                 .terminal = is_tty ? STDIN_FILENO : -1};
-  return EndOf(rt::RunTask(link->loop(), TalkTo(link.get(), "exec", std::move(query), ends)));
+  const Result<int> code =
+      rt::RunTask(link->loop(), TalkTo(link.get(), "exec", std::move(query), ends));
+  // What a host or guest says went wrong is not in the server's log.
+  if (code.status().Is(Reason::kInternal)) {
+    return Advise(code.status(), "look at its console: berth console " + words.front());
+  }
+  return EndOf(code);
 }
 
 Status RunConsole(Session& session, const Arguments& arguments) {
