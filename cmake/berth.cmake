@@ -79,17 +79,35 @@ function(berth_test name)
   berth_register_unit_test(${name} ${target}_test)
 endfunction()
 
+# A precompiled header holds the paths of its tree, so that ccache would know it in that tree only. This is what it takes
+# instead (CCACHE_PCH_EXTSUM): all that the headers say.
+function(berth_sum_of_pch target)
+  set(folder ${CMAKE_BINARY_DIR}/CMakeFiles/${target}.dir)
+  list(TRANSFORM ARGN REPLACE "(.+)" "#include \\1\n" OUTPUT_VARIABLE lines)
+  string(CONCAT text ${lines})
+  file(WRITE ${folder}/sum.cc "${text}")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} ${CMAKE_CXX23_STANDARD_COMPILE_OPTION} -E -P -dD ${folder}/sum.cc
+    OUTPUT_FILE ${folder}/sum.txt RESULT_VARIABLE failed)
+  if(NOT failed)
+    file(SHA256 ${folder}/sum.txt sum)
+    file(WRITE ${folder}/cmake_pch.hxx.pch.sum "${sum}")
+  endif()
+  file(REMOVE ${folder}/sum.txt)
+endfunction()
+
 # Precompiled std (and gtest) headers: -0.8 s per library file, -1.9 s per test file.
+set(pch_headers <algorithm> <chrono> <coroutine> <cstdint> <deque> <functional> <map> <memory> <optional> <span> <string>
+  <string_view> <unordered_map> <utility> <variant> <vector>)
+set(test_pch_headers <coroutine> <functional> <map> <memory> <optional> <string> <string_view> <vector> <gtest/gtest.h>)
 file(WRITE ${CMAKE_BINARY_DIR}/pch.cc "")
 add_library(berth_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cc)
 target_link_libraries(berth_pch PRIVATE berth_flags)
 target_compile_options(berth_pch PRIVATE ${BERTH_OPTIMIZE_LIST})
-target_precompile_headers(berth_pch PRIVATE
-  <algorithm> <chrono> <coroutine> <cstdint> <deque> <functional> <map> <memory> <optional> <span> <string>
-  <string_view> <unordered_map> <utility> <variant> <vector>)
+target_precompile_headers(berth_pch PRIVATE ${pch_headers})
+berth_sum_of_pch(berth_pch ${pch_headers})
 
 add_library(berth_test_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cc)
 target_link_libraries(berth_test_pch PRIVATE berth_flags dep_gtest)
 target_compile_options(berth_test_pch PRIVATE ${BERTH_TEST_OPTIMIZE_LIST})
-target_precompile_headers(berth_test_pch PRIVATE
-  <coroutine> <functional> <map> <memory> <optional> <string> <string_view> <vector> <gtest/gtest.h>)
+target_precompile_headers(berth_test_pch PRIVATE ${test_pch_headers})
+berth_sum_of_pch(berth_test_pch ${test_pch_headers})

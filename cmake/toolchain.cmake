@@ -11,7 +11,7 @@ find_program(BERTH_CCACHE ccache)
 if(BERTH_CCACHE)
   # Relative paths and no directory in the hash: a fresh clone elsewhere hits the same cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${BERTH_CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1 ${BERTH_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
@@ -29,6 +29,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options(-fPIE)
   add_link_options(-pie -fuse-ld=mold)
   add_compile_options(-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=.)
+  # Without the header itself, which CMake names beside it: ccache does not make that path relative.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
   # A time of day inside the precompiled header would make it a new one for ccache in every tree.
   add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 else()
