@@ -2,10 +2,12 @@
 #include "meta/at_rest.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
 #include "base/check.h"
+#include "meta/internal/at_rest_parts.h"
 #include "meta/json.h"
 #include "meta/reflect.h"
 
@@ -102,10 +104,8 @@ Status Damaged(std::string_view what) {
 
 }  // namespace
 
-Bytes EncodeAtRest(const Object& object) {
+void internal::BeginAtRest(const Object& object, std::string& out) {
   const ObjectMeta& metadata = object.metadata();
-  std::string out;
-  out.reserve(2048);
   out += static_cast<char>(kFormat);
   out += static_cast<char>((metadata.deletion_timestamp ? AtRestView::kDeleting : 0) |
                            (metadata.finalizers.empty() ? 0 : AtRestView::kFinalizers));
@@ -114,27 +114,41 @@ Bytes EncodeAtRest(const Object& object) {
   AppendNumber(metadata.creation_timestamp.seconds(), out);
   AppendNumber(uint32_t{0}, out);
   AppendSelectable(object, out);
+}
 
-  const auto header_size = static_cast<uint32_t>(out.size());
+Bytes internal::EndAtRest(const Object& object,
+                          size_t header_size,
+                          size_t metadata_size,
+                          std::string& out) {
+  if (!object.metadata().labels.empty()) {
+    // Quotes inside of texts are escaped, so this is the member; nothing in front of it has such.
+    const size_t labels = out.find(kLabels, header_size);
+    CHECK(labels != std::string::npos) << object.metadata().name;
+    const auto labels_at = static_cast<uint32_t>(labels + kLabels.size() - header_size);
+    std::memcpy(out.data() + kLabelsAt, &labels_at, sizeof(labels_at));
+  }
+  const std::array<uint32_t, 2> sizes = {static_cast<uint32_t>(header_size),
+                                         static_cast<uint32_t>(metadata_size)};
+  std::memcpy(out.data() + kSizesAt, sizes.data(), sizeof(sizes));
+  return Bytes(out);
+}
+
+Bytes EncodeAtRest(const Object& object) {
+  const ObjectMeta& metadata = object.metadata();
+  std::string out;
+  out.reserve(2048);
+  internal::BeginAtRest(object, out);
+  const size_t header_size = out.size();
   // Whoever puts resourceVersion in front of the body relies on a member that follows.
   if (!EncodeJsonMembers(TypeInfoOf<ObjectMeta>(), &metadata, out, "resourceVersion")) {
     out += R"("name":"")";
   }
   out += '}';
-  const auto metadata_size = static_cast<uint32_t>(out.size() - header_size);
-  if (!metadata.labels.empty()) {
-    // Quotes inside of texts are escaped, so this is the member; nothing in front of it has such.
-    const size_t labels = out.find(kLabels, header_size);
-    CHECK(labels != std::string::npos) << metadata.name;
-    const auto labels_at = static_cast<uint32_t>(labels + kLabels.size() - header_size);
-    std::memcpy(out.data() + kLabelsAt, &labels_at, sizeof(labels_at));
-  }
+  const size_t metadata_size = out.size() - header_size;
   out += ',';
   if (!EncodeJsonMembers(*object.kind().type, object.data(), out, "metadata")) out.pop_back();
   out += '}';
-  std::memcpy(out.data() + kSizesAt, &header_size, sizeof(header_size));
-  std::memcpy(out.data() + kSizesAt + sizeof(header_size), &metadata_size, sizeof(metadata_size));
-  return Bytes(out);
+  return internal::EndAtRest(object, header_size, metadata_size, out);
 }
 
 Result<Object> DecodeAtRest(const KindInfo& kind,

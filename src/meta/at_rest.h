@@ -32,6 +32,10 @@
 
 namespace berth::meta {
 
+namespace internal {
+void BeginAtRest(const Object& object, std::string& out);
+}
+
 // The object's resourceVersion is not written: the store's revision is the only one.
 Bytes EncodeAtRest(const Object& object);
 // Internal if the bytes are damaged; `resource_version` becomes metadata.resourceVersion.
@@ -77,7 +81,7 @@ class AtRestView {
   std::string_view metadata_body() const { return body_.substr(0, metadata_size_); }
 
  private:
-  friend Bytes EncodeAtRest(const Object& object);
+  friend void internal::BeginAtRest(const Object& object, std::string& out);
   static constexpr uint8_t kDeleting = 1;
   static constexpr uint8_t kFinalizers = 2;
   // A run of texts whose structure Parse has checked.

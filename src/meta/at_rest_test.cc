@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/random.h"
+#include "meta/at_rest_stencil.h"
 #include "meta/json.h"
 #include "meta/test_kind.h"
 
@@ -192,6 +193,32 @@ TEST(AtRest, DamagedBytesAreAnErrorAndNothingWorse) {
           static_cast<char>(random.Next());
     }
     read_all(damaged);
+  }
+}
+
+TEST(AtRestStencil, EncodesTheSameBytesWithOtherTexts) {
+  Object marked = Sample();
+  marked.metadata().name = "#name#";
+  marked.metadata().uid = "#uid#";
+  marked.metadata().annotations["says"] = "#name# on #pool#";
+  marked.as<Widget>().spec.pool_ref->name = "#pool#";
+  const std::array<std::string_view, 3> marks = {"#name#", "#uid#", "#pool#"};
+  const AtRestStencil stencil(marked, marks);
+  for (const std::string name : {"a", "a-much-longer-name-than-the-mark"}) {
+    Object object = Sample();
+    object.metadata().name = name;
+    object.metadata().uid = "uid-of-" + name;
+    object.metadata().annotations["says"] = name + " on pool-2";
+    object.as<Widget>().spec.pool_ref->name = "pool-2";
+    const std::array<std::string_view, 3> texts = {name, object.metadata().uid, "pool-2"};
+    EXPECT_EQ(stencil.Encode(object, texts).view(), EncodeAtRest(object).view());
+  }
+}
+
+TEST(AtRestStencil, WhatJsonEscapesDoesNotFitIn) {
+  EXPECT_TRUE(AtRestStencil::FitsIn("web-1.example"));
+  for (const char* text : {"a\"b", "a\\b", "a\nb", "\xc3\xa4", "<", "\x7f"}) {
+    EXPECT_FALSE(AtRestStencil::FitsIn(text)) << text;
   }
 }
 

@@ -84,6 +84,7 @@ void Creator::PrepareCopies(meta::Object model, const Bound& bound, std::vector<
   Draft pattern{.object = model};
   pattern.object.metadata().name = bound.items->front().key.name;
   const bool is_whole = Complete(pattern, context).ok();
+  CopyEncoder encoder(parts_.scheme, pattern.object, parts_.loop.WallNow());
   TextMap<std::string> modes;
   for (size_t i = 0; i < drafts.size(); ++i) {
     Draft& draft = drafts[i];
@@ -93,17 +94,18 @@ void Creator::PrepareCopies(meta::Object model, const Bound& bound, std::vector<
     draft.object = is_like_it ? pattern.object : model;
     draft.object.metadata().name = name;
     Status status = view;
-    if (status.ok()) status = FindMode(draft, modes);
-    if (status.ok()) status = is_like_it ? Imprint(draft) : Prepare(draft, context);
+    if (status.ok()) status = FindMode(draft, *bound.guards, modes);
+    if (status.ok()) status = is_like_it ? Imprint(draft, encoder) : Prepare(draft, context);
     if (!status.ok()) draft.verdict = std::move(status);
   }
 }
 
-Status Creator::Imprint(Draft& draft) {
+Status Creator::Imprint(Draft& draft, CopyEncoder& encoder) {
   draft.object.metadata().uid =
       draft.item->uid.empty() ? NewUid(parts_.loop.random()) : draft.item->uid;
   TRY_STATUS(NameIt(draft));
-  return Seal(draft);
+  TRY(draft.at_rest, encoder.Seal(draft.object, *draft.item, draft.mode));
+  return OkStatus();
 }
 
 rt::Task<std::vector<Result<WriteResult>>> Creator::CommitAll(std::vector<Draft> drafts,
@@ -199,7 +201,7 @@ Status Creator::NameIt(Draft& draft) {
   return OkStatus();
 }
 
-Status Creator::FindMode(Draft& draft, TextMap<std::string>& modes) const {
+Status Creator::FindMode(Draft& draft, PoolGuards& guards, TextMap<std::string>& modes) const {
   if (draft.item == nullptr) return OkStatus();
   const meta::KindInfo& kind = draft.object.kind();
   if (!apis::IsPlaceable(kind))
@@ -216,12 +218,7 @@ Status Creator::FindMode(Draft& draft, TextMap<std::string>& modes) const {
   }
   const auto [known, is_new] = modes.try_emplace(draft.item->pool_uid);
   if (is_new) {
-    const std::optional<meta::Object> pool =
-        CacheSource(parts_.cache)
-            .Find(apis::PoolKindOf(kind), {.namespace_ = "", .name = draft.item->pool});
-    if (pool && pool->metadata().uid == draft.item->pool_uid) {
-      known->second = apis::PoolTermsOf(*pool).mode;
-    }
+    known->second = guards.ModeOf(apis::PoolKindOf(kind), draft.item->pool, draft.item->pool_uid);
   }
   draft.mode = known->second;
   return OkStatus();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apiserver/registry.h"
+#include "apiserver/registry/copy_encoder.h"
 #include "apiserver/registry/pool_guards.h"
 #include "apiserver/registry/quota_ledger.h"
 #include "apiserver/registry/scheduler_term.h"
@@ -63,7 +64,7 @@ class Creator {
 
   void PrepareCopies(meta::Object model, const Bound& bound, std::vector<Draft>& drafts);
   // Makes a draft one of its own that is a copy of a complete object.
-  Status Imprint(Draft& draft);
+  Status Imprint(Draft& draft, CopyEncoder& encoder);
   Status Prepare(Draft& draft, const WriteContext& context);
   // Everything that the server adds and checks, but the place.
   Status Complete(Draft& draft, const WriteContext& context);
@@ -72,8 +73,8 @@ class Creator {
   rt::Task<std::vector<Result<WriteResult>>> CommitAll(std::vector<Draft> drafts,
                                                        DryRun dry_run,
                                                        const Bound* bound);
-  // The pool's mode, from the pool itself; NotFound if it is not there.
-  Status FindMode(Draft& draft, TextMap<std::string>& modes) const;
+  // The pool's mode; "" if there is no such pool, which its Place finds out.
+  Status FindMode(Draft& draft, PoolGuards& guards, TextMap<std::string>& modes) const;
   // Whether all undecided drafts of the chunk have their places now. What has none is refused if
   // the caches are fresh.
   enum class Freshness : uint8_t { kCached, kFresh };

@@ -20,6 +20,9 @@ namespace berth::apiserver {
 
 namespace {
 
+// Pools of one wave of copies: 1,024 * 500 bytes.
+constexpr size_t kMadeMax = 1'024;
+
 Status Refused(const PoolGuard& guard, std::string field, std::string why) {
   return {Reason::kForbidden,
           "pool " + Quote(guard.pool) + " " + why,
@@ -138,6 +141,36 @@ const PoolGuards::Entry& PoolGuards::Of(const std::string& pool_uid) const {
   return found->second;
 }
 
+Result<PoolGuards::Made> PoolGuards::Make(const meta::KindInfo& kind,
+                                          const std::string& name,
+                                          const std::string& uid) {
+  const StoredObject* stored = FindPool(kind, name);
+  if (const auto found = made_.find(uid); found != made_.end()) {
+    Made made = std::move(found->second);
+    made_.erase(found);
+    if (stored != nullptr && made.revision == stored->revision) return made;
+  }
+  if (stored == nullptr) return KindErrors(scheme_, kind).NotFound(name);
+  TRY(const meta::Object pool, Decode(kind, *stored));
+  if (pool.metadata().uid != uid) return KindErrors(scheme_, kind).NotFound(name);
+  return Made{.guard = GuardOf(pool), .revision = stored->revision};
+}
+
+std::string PoolGuards::ModeOf(const meta::KindInfo& kind,
+                               const std::string& name,
+                               const std::string& uid) {
+  const auto known = entries_.find(uid);
+  if (known != entries_.end() && known->second.guard && known->second.guard->pool == name) {
+    return known->second.guard->mode;
+  }
+  Result<Made> made = Make(kind, name, uid);
+  if (!made.ok()) return "";
+  std::string mode = made->guard.mode;
+  if (made_.size() >= kMadeMax) made_.clear();
+  made_.emplace(uid, *std::move(made));
+  return mode;
+}
+
 const StoredObject* PoolGuards::FindPool(const meta::KindInfo& kind,
                                          const std::string& name) const {
   return cache_.Of(kind).Find(KeySuffix({.namespace_ = "", .name = name}));
@@ -167,19 +200,15 @@ GuardChanges::Change& GuardChanges::Edit(const std::string& pool_uid) {
 Result<const PoolGuard*> GuardChanges::Open(const meta::KindInfo& pool_kind,
                                             const std::string& pool,
                                             const std::string& pool_uid) {
-  const KindErrors errors(guards_.scheme(), pool_kind);
   if (const PoolGuard* known = Find(pool_uid)) {
-    if (known->kind != pool_kind.kind || known->pool != pool) return errors.NotFound(pool);
-    return known;
+    if (known->kind == pool_kind.kind && known->pool == pool) return known;
+    return KindErrors(guards_.scheme(), pool_kind).NotFound(pool);
   }
-  const StoredObject* stored = guards_.FindPool(pool_kind, pool);
-  if (stored == nullptr) return errors.NotFound(pool);
-  TRY(const meta::Object object, Decode(pool_kind, *stored));
-  if (object.metadata().uid != pool_uid) return errors.NotFound(pool);
+  TRY(PoolGuards::Made made, guards_.Make(pool_kind, pool, pool_uid));
   Change& change = Edit(pool_uid);
-  change.guard = GuardOf(object);
+  change.guard = std::move(made.guard);
   change.pool_key = StoreKey(pool_kind, {.namespace_ = "", .name = pool});
-  change.pool_revision = stored->revision;
+  change.pool_revision = made.revision;
   return &*change.guard;
 }
 

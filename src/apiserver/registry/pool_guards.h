@@ -103,6 +103,17 @@ class PoolGuards {
   void Forget(const std::string& pool_uid) { entries_.erase(pool_uid); }
   void Set(const std::string& pool_uid, Entry entry) { entries_[pool_uid] = std::move(entry); }
 
+  // A guard that follows from a pool as it is at that revision.
+  struct Made {
+    PoolGuard guard;
+    store::Revision revision;
+  };
+  // The guard for a pool that has none yet. NotFound if there is no pool of this name and UID.
+  Result<Made> Make(const meta::KindInfo& kind, const std::string& name, const std::string& uid);
+  // How the pool's poollet speaks; "" if there is no such pool, or nobody spoke yet. A pool that
+  // has to be looked into is Made with the same look.
+  std::string ModeOf(const meta::KindInfo& kind, const std::string& name, const std::string& uid);
+
   // The pool of this kind and name in the cache; null if there is none.
   const StoredObject* FindPool(const meta::KindInfo& kind, const std::string& name) const;
   const meta::KindInfo* PoolKindNamed(std::string_view kind) const;
@@ -119,6 +130,8 @@ class PoolGuards {
   // Bounded by the number of pools: an entry goes with its pool, and that there is none is
   // remembered for a turn only.
   std::unordered_map<std::string, Entry> entries_;
+  // Made for ModeOf, by UID, until somebody wants it: at most kMadeMax.
+  std::unordered_map<std::string, Made> made_;
 };
 
 // The changes of one commit to the guards. REQUIRES: a turn with their pools is held until the

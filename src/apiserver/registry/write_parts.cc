@@ -88,13 +88,19 @@ Status ValidateView(const meta::Scheme& scheme, const meta::Object& object) {
   return KindErrors(scheme, kind).Invalid(object.metadata().name, errors);
 }
 
+Status CheckSize(const meta::Scheme& scheme, const meta::Object& object, const Bytes& at_rest) {
+  if (at_rest.size() <= kMaxObjectBytes) return OkStatus();  // as most, header and all
+  TRY(const meta::AtRestView view, meta::AtRestView::Parse(at_rest.view()));
+  if (view.body().size() <= kMaxObjectBytes && at_rest.size() <= store::kMaxValueBytes) {
+    return OkStatus();
+  }
+  return KindErrors(scheme, object.kind())
+      .TooLarge(object.metadata().name, view.body().size(), kMaxObjectBytes);
+}
+
 Result<Bytes> Encode(const meta::Scheme& scheme, const meta::Object& object) {
   Bytes bytes = meta::EncodeAtRest(object);
-  TRY(const meta::AtRestView view, meta::AtRestView::Parse(bytes.view()));
-  if (view.body().size() > kMaxObjectBytes || bytes.size() > store::kMaxValueBytes) {
-    return KindErrors(scheme, object.kind())
-        .TooLarge(object.metadata().name, view.body().size(), kMaxObjectBytes);
-  }
+  TRY_STATUS(CheckSize(scheme, object, bytes));
   return bytes;
 }
 

@@ -55,6 +55,8 @@ Status Validate(const meta::Scheme& scheme,
 // The rules that only the view of an object has; ok for all that is no view.
 Status ValidateView(const meta::Scheme& scheme, const meta::Object& object);
 
+// RequestTooLarge if there are more bytes than an object may have.
+Status CheckSize(const meta::Scheme& scheme, const meta::Object& object, const Bytes& at_rest);
 // The bytes to store; RequestTooLarge if they are too many.
 Result<Bytes> Encode(const meta::Scheme& scheme, const meta::Object& object);
 Result<meta::Object> Decode(const meta::KindInfo& kind, const StoredObject& stored);
