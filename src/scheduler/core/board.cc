@@ -315,10 +315,16 @@ void Board::AdvanceTo(Time now) {
 
 Shape Board::Intern(const Requirements& requirements) {
   BoardState& s = *state_;
+  // Copies of one set come in a row.
+  if (Shape last = s.last_interned.lock(); last && last->requirements == requirements) return last;
   auto& known = s.shapes[KeyOf(requirements)];
-  if (Shape shape = known.lock()) return shape;
+  if (Shape shape = known.lock()) {
+    s.last_interned = shape;
+    return shape;
+  }
   auto shape = std::make_shared<CompiledShape>(requirements);
   known = shape;
+  s.last_interned = shape;
   for (const auto& company : requirements.affinity)
     shape->affinity.push_back(s.InternTerm(requirements, company));
   for (const auto& company : requirements.anti_affinity)

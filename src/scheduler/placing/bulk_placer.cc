@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
 #include "base/log.h"
 #include "base/uid.h"
@@ -19,6 +20,9 @@ namespace {
 
 // Offers of one term have different numbers: the Placer counts from 1, this from here.
 constexpr uint64_t kFirstOffer = uint64_t{1} << 62U;
+// Copies that have an event each. Of ten thousand nobody reads them, and they would be as many
+// writes.
+constexpr size_t kToldSingly = 16;
 
 // What one commit must decide together with other objects is left to the Placer.
 bool IsPlain(const apis::compute::MachineSpec& spec) {
@@ -74,6 +78,7 @@ BulkPlacer::BulkPlacer(Deps deps, BulkOptions options)
       fleet_(deps.fleet),
       client_(deps.client),
       binder_(deps.binder),
+      events_(deps.events),
       options_(options),
       placed_(deps.metrics.GetCounter("berth_scheduler_placed_total", "Objects that were bound.")),
       last_offer_(kFirstOffer) {}
@@ -98,6 +103,7 @@ rt::Task<BulkPlacer::Verdicts> BulkPlacer::CreateBulk(meta::Object model,
     for (Copy& copy : bulk->copies) {
       if (!bulk->verdicts[copy.number]) Drop(copy);
     }
+    Tell(*bulk);
   }
   // Whoever has no verdict found no place.
   const Status rest = co_await CreateRest(bulk.get());
@@ -277,6 +283,40 @@ rt::Task<Status> BulkPlacer::CreateRest(Bulk* bulk) {
     }
   }
   co_return OkStatus();
+}
+
+void BulkPlacer::Tell(const Bulk& bulk) {
+  const meta::ObjectMeta& model = bulk.model.metadata();
+  std::vector<const Copy*> placed;
+  size_t pools = 0;
+  const std::string* last = nullptr;  // copies are sorted by pool
+  for (const Copy& copy : bulk.copies) {
+    const auto& verdict = bulk.verdicts[copy.number];
+    if (!verdict || !verdict->ok()) continue;
+    placed.push_back(&copy);
+    if (last == nullptr || *last != copy.pool_uid) ++pools;
+    last = &copy.pool_uid;
+  }
+  const auto record = [&](const client::EventSubject& subject, std::string message) {
+    events_.Record(subject, client::EventType::kNormal, "Scheduled", "Binding", std::move(message));
+  };
+  if (placed.size() <= kToldSingly) {
+    for (const Copy* copy : placed) {
+      record({.kind = &bulk.model.kind(),
+              .key = {.namespace_ = model.namespace_, .name = bulk.names[copy->number]},
+              .uid = copy->uid},
+             "placed on pool " + copy->pool);
+    }
+    return;
+  }
+  for (const meta::OwnerReference& owner : model.owner_references) {
+    if (owner.kind != apis::berth_dev::kMachineSetKind.kind) continue;
+    record({.kind = &apis::berth_dev::kMachineSetKind,
+            .key = {.namespace_ = model.namespace_, .name = owner.name},
+            .uid = owner.uid},
+           std::to_string(placed.size()) + " machines were placed on " + std::to_string(pools) +
+               " pools");
+  }
 }
 
 void BulkPlacer::Drop(Copy& copy) {

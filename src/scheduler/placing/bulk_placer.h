@@ -23,6 +23,7 @@
 #include "client/binder.h"
 #include "client/bulk_creator.h"
 #include "client/client.h"
+#include "client/events/event_recorder.h"
 #include "fleet/fleet.h"
 #include "rt/loop.h"
 #include "rt/task.h"
@@ -55,6 +56,7 @@ class BulkPlacer final : public client::BulkCreator {
     fleet::Fleet& fleet;
     client::Client& client;
     client::Binder& binder;
+    client::EventRecorder& events;
     metrics::Registry& metrics;
   };
   explicit BulkPlacer(Deps deps, BulkOptions options = {});
@@ -82,6 +84,8 @@ class BulkPlacer final : public client::BulkCreator {
   rt::Task<Status> Bind(Bulk* bulk, size_t first, size_t end);
   rt::Task<Status> CreateRest(Bulk* bulk);
   void Drop(Copy& copy);
+  // Events: of each copy if they are few, else one of whom they belong to.
+  void Tell(const Bulk& bulk);
 
   rt::Loop& loop_;
   Board& board_;
@@ -91,6 +95,7 @@ class BulkPlacer final : public client::BulkCreator {
   fleet::Fleet& fleet_;
   client::Client& client_;
   client::Binder& binder_;
+  client::EventRecorder& events_;
   const BulkOptions options_;
   metrics::Counter& placed_;
   std::optional<Leadership> leadership_;

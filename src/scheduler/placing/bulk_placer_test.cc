@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "apis/k8s/event.h"
 #include "scheduler/placing/scheduler_world.h"
 
 namespace berth::scheduler {
@@ -51,6 +52,18 @@ class BulkPlacerTest : public testing::Test {
     return places;
   }
 
+  // What events say was scheduled, by name.
+  std::map<std::string, std::string> Told() {
+    std::map<std::string, std::string> told;
+    const auto events = world_.api().Run(world_.api().client().List(apis::k8s::kCoreEventKind, {}));
+    EXPECT_TRUE(events.ok()) << events.status();
+    for (const meta::Object& object : events->items) {
+      const auto& event = object.as<apis::k8s::CoreEvent>();
+      if (event.reason == "Scheduled") told[event.involved_object.name] = event.message;
+    }
+    return told;
+  }
+
   SchedulerWorld world_{12};
 };
 
@@ -84,6 +97,31 @@ TEST_F(BulkPlacerTest, CopiesExistBoundFromTheirFirstMomentAndEveryHostWasAsked)
     EXPECT_TRUE(world_.fleet().releases(pool).empty());
   }
   EXPECT_EQ(asked, uids);
+}
+
+TEST_F(BulkPlacerTest, FewCopiesHaveAnEventEachAndManyOneOfTheirSet) {
+  const std::string alpha = world_.MakePool("alpha", 100);
+  const std::string beta = world_.MakePool("beta", 100);
+  Start({alpha, beta}, 100);
+  apis::compute::Machine machine = world_.Machine("web");
+  machine.spec.placement.emplace().policy = "spread";
+  meta::OwnerReference& owner = machine.metadata.owner_references.emplace_back();
+  owner.api_version = "berth.dev/v1alpha1";
+  owner.kind = "MachineSet";
+  owner.name = "shop";
+  owner.uid = "uid-of-shop";
+  Create(3, machine);
+  world_.RunFor(Duration::Seconds(3));
+  const auto few = Told();
+  ASSERT_EQ(few.size(), 3U);
+  for (const auto& [name, message] : few) {
+    EXPECT_EQ(message, "placed on pool " + world_.PoolOf(name));
+  }
+  machine.metadata.name = "many";
+  Create(40, machine);
+  world_.RunFor(Duration::Seconds(3));
+  EXPECT_EQ(Told().at("shop"), "40 machines were placed on 2 pools");
+  EXPECT_FALSE(Told().contains("many-0"));
 }
 
 TEST_F(BulkPlacerTest, R2_5_AHostIsAskedForAllItsCopiesTogether) {

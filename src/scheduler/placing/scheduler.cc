@@ -48,6 +48,7 @@ class Scheduler::ObjectSink final : public client::Sink {
 
   rt::Task<Status> Run() { return reflector_.Run(); }
   bool synced() const { return reflector_.synced(); }
+  const client::Reflector& reflector() const { return reflector_; }
 
  private:
   void OnListBegin() override { unseen_ = scheduler_.objects_.UidsOf(kind_); }
@@ -128,6 +129,7 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
                              .fleet = deps.fleet,
                              .client = deps.client,
                              .binder = deps.binder,
+                             .events = events_,
                              .metrics = deps.metrics}),
       adviser_(Adviser::Deps{.board = board_,
                              .pools = pools_,
@@ -214,6 +216,12 @@ rt::Task<Status> Scheduler::Run() {
   bulk_.SetLeadership(std::nullopt);
   CO_TRY_STATUS(co_await scope_.Close());
   co_return ends.front();
+}
+
+void Scheduler::Report(client::HealthReport& report) const {
+  constexpr std::string_view kName = "scheduler";
+  for (const auto& informer : informers_) report.Add(kName, *informer);
+  for (const auto& sink : sinks_) report.Add(kName, sink->reflector());
 }
 
 // Objects come after pools and classes: what is placed finds its pool on the board at once.

@@ -15,6 +15,7 @@
 #include "client/advice/pool_rooms.h"
 #include "client/binder.h"
 #include "client/bulk_creator.h"
+#include "client/cache/health_report.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
@@ -68,6 +69,8 @@ class Scheduler {
   // Knows every pool and object, and leads.
   bool ready() const { return is_synced_ && leader_.term().has_value(); }
   bool idle() const { return is_synced_ && placer_.idle(); }
+  // How well it follows pools and objects.
+  void Report(client::HealthReport& report) const;
   const Board& board() const { return board_; }
   const Placer& placer() const { return placer_; }
   // For copies of one object; lives as long as the scheduler, whether it leads or not.

@@ -119,6 +119,7 @@ class BoardState {
   Census census{pools};
   ObjectTable objects;
   std::map<std::string, std::weak_ptr<CompiledShape>> shapes;
+  std::weak_ptr<CompiledShape> last_interned;
   size_t shapes_swept = 64;
   FitBank indexes{pools};
 
