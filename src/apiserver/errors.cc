@@ -59,6 +59,12 @@ Status KindErrors::NamespaceTerminating(std::string_view name, std::string_view 
           {.group = group_, .kind = std::string(plural_), .name = std::string(name), .uid = ""});
 }
 
+Status KindErrors::Unreadable(std::string_view name, std::string_view why) const {
+  return Make(Reason::kInternal,
+              name,
+              " cannot be read: " + std::string(why) + "; a deletion by force removes it");
+}
+
 Status KindErrors::TooLarge(std::string_view name, size_t bytes, size_t limit) const {
   return Make(Reason::kRequestTooLarge,
               name,

@@ -25,6 +25,8 @@ class KindErrors {
   Status Conflict(std::string_view name, std::string_view why) const;
   Status Forbidden(std::string_view name, std::string_view why) const;
   Status NamespaceTerminating(std::string_view name, std::string_view namespace_) const;
+  // It is there, but somebody else wrote it, or it was damaged.
+  Status Unreadable(std::string_view name, std::string_view why) const;
   Status TooLarge(std::string_view name, size_t bytes, size_t limit) const;
   // Machine.compute.ironcore.dev "web-1" is invalid: ... Ok if there are no errors.
   Status Invalid(std::string_view name, const meta::FieldErrors& errors) const;

@@ -64,6 +64,8 @@ struct ListPage {
   store::Revision revision;
   std::string continue_token;        // "" on the last page
   std::optional<int64_t> remaining;  // how many more there are, if known
+  // Objects that are there and cannot be read, as NAMESPACE/NAME or NAME; the first few.
+  std::vector<std::string> passed_over;
 };
 
 // The encoded frames of one event. Whoever encodes an event first leaves the frame here for all

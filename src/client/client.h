@@ -33,6 +33,12 @@ enum class Detail : uint8_t {
   kMetadata,  // nothing beyond metadata is promised: cheap to send and to decode
 };
 
+// What becomes of a list with an object that is there and cannot be read.
+enum class Unreadable : uint8_t {
+  kSkip,  // it is not in the list, as over HTTPS
+  kFail,  // there is no list: for those who give away what nobody else seems to have
+};
+
 struct ListOptions {
   std::string namespace_;  // "": all namespaces
   std::string label_selector;
@@ -42,6 +48,7 @@ struct ListOptions {
   std::string continue_token;  // of the page before
   // "": the newest state. "0": whatever is at hand. Otherwise: at least as new as this.
   std::string resource_version;
+  Unreadable unreadable = Unreadable::kSkip;
 };
 
 struct ObjectList {

@@ -109,6 +109,11 @@ Status CacheWatch::TranslateHistory(const store::Event& event, std::vector<Regis
   if (event.previous) {
     cached.previous = {.at_rest = event.previous->value, .revision = event.previous->mod_revision};
   }
+  // As in the ring: what cannot be read is not told.
+  if (!cached.now.at_rest.empty() && !CheckReadable(cached.now).ok()) return OkStatus();
+  if (!cached.previous.at_rest.empty() && !CheckReadable(cached.previous).ok()) {
+    return Expired("the state of " + event.kv.key + " before this one cannot be read; list again");
+  }
   RegistryEvent translated;
   if (Translate(cached, matcher_, translated)) out.push_back(std::move(translated));
   return OkStatus();

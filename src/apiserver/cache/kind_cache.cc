@@ -6,6 +6,8 @@
 
 #include "apiserver/cache/keys.h"
 #include "base/check.h"
+#include "base/log.h"
+#include "base/strings.h"
 #include "meta/at_rest.h"
 #include "rt/chaos.h"
 
@@ -26,6 +28,10 @@ bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& o
   }
   out.frames = event.frames;
   return true;
+}
+
+Status CheckReadable(const StoredObject& object) {
+  return meta::AtRestView::Parse(object.at_rest.view()).status();
 }
 
 namespace {
@@ -54,8 +60,28 @@ const StoredObject* KindCache::Find(std::string_view suffix) const {
   return found == objects_.end() ? nullptr : &found->second;
 }
 
+const StoredObject* KindCache::FindAside(std::string_view suffix) const {
+  const auto found = aside_.find(suffix);
+  return found == aside_.end() ? nullptr : &found->second.now;
+}
+
+bool KindCache::SetAside(std::string_view suffix, const StoredObject& now, StoredObject* seen) {
+  const Status readable = CheckReadable(now);
+  if (readable.ok()) return false;
+  REACHED("cache.set_aside");
+  LOG_ERROR("{} {}, written at revision {}, is passed over: {}",
+            kind_.plural,
+            Quote(suffix),
+            now.revision.value,
+            readable.message());
+  aside_.insert_or_assign(std::string(suffix), Aside{.now = now, .last = std::move(*seen)});
+  return true;
+}
+
 void KindCache::Load(std::string suffix, StoredObject object) {
   changed_at_ = std::max(changed_at_, object.revision);
+  StoredObject nothing;
+  if (SetAside(suffix, object, &nothing)) return;
   objects_.emplace_hint(objects_.end(), std::move(suffix), std::move(object));
 }
 
@@ -76,16 +102,26 @@ void KindCache::Apply(std::string_view suffix,
                    .frames = std::make_shared<EventFrames>()};
   const auto at = objects_.lower_bound(suffix);
   const bool exists = at != objects_.end() && at->first == suffix;
-  if (event.now.at_rest.empty()) {
-    if (!exists) return;
-    event.previous = std::move(at->second);
-    objects_.erase(at);
-  } else if (!exists) {
-    objects_.emplace_hint(at, event.suffix, event.now);
-  } else {
-    event.previous = std::exchange(at->second, event.now);
+  if (exists) event.previous = std::move(at->second);
+  if (!aside_.empty()) {
+    if (const auto aside = aside_.find(suffix); aside != aside_.end()) {
+      event.previous = std::move(aside->second.last);
+      aside_.erase(aside);
+    }
   }
-  changed_at_ = revision;
+  // What was encoded here can be read.
+  const bool is_gone = event.now.at_rest.empty();
+  const bool is_aside = !is_gone && decoded.empty() && SetAside(suffix, event.now, &event.previous);
+  if (is_gone || is_aside) {
+    if (exists) objects_.erase(at);
+  } else if (exists) {
+    at->second = event.now;
+  } else {
+    objects_.emplace_hint(at, event.suffix, event.now);
+  }
+  if (exists || !is_gone) changed_at_ = revision;
+  // Of what nobody was shown nobody is told that it is gone.
+  if (is_aside || (is_gone && event.previous.at_rest.empty())) return;
   if (!decoded.empty()) event.frames->KeepDecoded(std::move(decoded));
   Push(std::move(event));
 }

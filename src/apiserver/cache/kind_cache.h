@@ -9,6 +9,10 @@
 // An idle watcher cannot fall behind: events that do not concern it pass by. A ready one that does
 // not read before its position leaves the ring is cut off.
 //
+// What cannot be read, because somebody else wrote it or it was damaged, is set aside: it is in no
+// list, and its watchers keep the last state that could be read, so that one object does not keep
+// everybody from all others (ADR 0038).
+//
 // Readers that select by the pool that an object is bound to (spec.machinePoolRef.name=p) idle in a
 // list of their own per pool: with one watch per pool, an event looks at the watches of two pools
 // and not of all.
@@ -42,6 +46,9 @@ struct CacheEvent {
 // What an event is for a reader with this selection; false if it does not concern the reader.
 bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& out);
 
+// Whether its header can be read. A body that cannot be is found by whoever decodes it.
+Status CheckReadable(const StoredObject& object);
+
 struct RingLimits {
   // 8,192 events * 130 bytes = 1 MiB per busy kind.
   size_t events = 8'192;
@@ -61,6 +68,12 @@ class KindCache {
 
  public:
   using Objects = std::map<std::string, StoredObject, std::less<>>;
+  // An object that cannot be read.
+  struct Aside {
+    StoredObject now;
+    StoredObject last;  // what watchers were shown last; at_rest is empty: nothing
+  };
+  using Asides = std::map<std::string, Aside, std::less<>>;
 
   // A place where a watcher waits for events. Registered while it lives.
   class Reader {
@@ -110,8 +123,11 @@ class KindCache {
   const meta::KindInfo& kind() const { return kind_; }
   const std::string& prefix() const { return prefix_; }
   const Objects& objects() const { return objects_; }
-  // Null if there is none. Valid until the next Apply.
+  // Null if there is none that can be read. Valid until the next Apply.
   const StoredObject* Find(std::string_view suffix) const;
+  const Asides& aside() const { return aside_; }
+  // Null if there is none, or it can be read. Valid until the next Apply.
+  const StoredObject* FindAside(std::string_view suffix) const;
   // The ring has every event with a greater revision.
   store::Revision complete_after() const { return complete_after_; }
   // No object of this kind has changed after this, as far as the cache knows.
@@ -146,6 +162,8 @@ class KindCache {
   void Offer(IdleList& list, const CacheEvent& event);
   void OfferTriggered(const CacheEvent& event);
   std::string_view TriggerOf(const StoredObject& object) const;
+  // Whether it cannot be read and was set aside; `seen` is what watchers know of it.
+  bool SetAside(std::string_view suffix, const StoredObject& now, StoredObject* seen);
   void Push(CacheEvent event);
   void Evict();
   void DropFrames(size_t kept);
@@ -155,6 +173,7 @@ class KindCache {
   const std::string prefix_;
   const RingLimits limits_;
   Objects objects_;
+  Asides aside_;
   std::deque<CacheEvent> ring_;
   uint64_t first_ = 0;   // position of ring_.front()
   uint64_t framed_ = 0;  // position of the oldest event that has its frames

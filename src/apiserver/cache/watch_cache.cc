@@ -119,7 +119,17 @@ rt::Task<Status> WatchCache::Load() {
   }
   revision_ = request.revision;
   for (const auto& [prefix, kind] : kinds_) kind->Loaded(revision_);
+  CountAside();
   co_return OkStatus();
+}
+
+void WatchCache::CountAside() {
+  if (options_.unreadable == nullptr) return;
+  size_t count = 0;
+  for (const auto& [prefix, kind] : kinds_) count += kind->aside().size();
+  if (count == counted_aside_) return;
+  counted_aside_ = count;
+  options_.unreadable->Set(static_cast<double>(count));
 }
 
 rt::Task<Status> WatchCache::Follow() {
@@ -176,6 +186,7 @@ void WatchCache::ApplyBatch(const store::WatchBatch& batch) {
 void WatchCache::EndBatch(store::Revision revision) {
   revision_ = std::max(revision_, revision);
   for (const auto& [prefix, kind] : kinds_) kind->EndBatch();
+  CountAside();
   while (!waiters_.empty() && waiters_.begin()->first <= revision_) {
     Waiter* waiter = waiters_.begin()->second;
     waiters_.erase(waiters_.begin());
@@ -205,6 +216,7 @@ rt::Task<Status> WatchCache::Rebuild() {
     const KindCache& now = *fresh.kinds_.at(prefix);
     for (const auto& [suffix, object] : kind->objects()) {
       const StoredObject* after = now.Find(suffix);
+      if (now.FindAside(suffix) != nullptr) continue;
       // An object of the same name may be another one.
       if (after == nullptr || UidOf(*after) != UidOf(object)) gone.emplace_back(kind.get(), suffix);
     }
@@ -212,6 +224,13 @@ rt::Task<Status> WatchCache::Rebuild() {
       const StoredObject* before = kind->Find(suffix);
       if (before != nullptr && before->revision == object.revision) continue;
       changes.push_back({object.revision, kind.get(), &suffix, object.at_rest});
+    }
+    for (const auto& [suffix, aside] : kind->aside()) {
+      const bool is_there = now.Find(suffix) != nullptr || now.FindAside(suffix) != nullptr;
+      if (!is_there) gone.emplace_back(kind.get(), suffix);
+    }
+    for (const auto& [suffix, aside] : now.aside()) {
+      changes.push_back({aside.now.revision, kind.get(), &suffix, aside.now.at_rest});
     }
   }
   std::ranges::sort(changes, [](const Change& a, const Change& b) {

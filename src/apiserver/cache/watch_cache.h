@@ -19,6 +19,7 @@
 #include "apiserver/cache/fresh_writes.h"
 #include "apiserver/cache/kind_cache.h"
 #include "apiserver/registry.h"
+#include "base/metrics.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "meta/kind.h"
@@ -34,6 +35,7 @@ struct WatchCacheOptions {
   // How long a request waits for a revision that the cache does not have yet.
   Duration fresh_wait = Duration::Seconds(3);
   Duration bookmark_interval = Duration::Minutes(1);
+  metrics::Gauge* unreadable = nullptr;  // how many objects are set aside; may be null
 };
 
 class WatchCache {
@@ -90,6 +92,7 @@ class WatchCache {
   rt::Task<Status> SendBookmarks();
   void ApplyBatch(const store::WatchBatch& batch);
   void EndBatch(store::Revision revision);
+  void CountAside();
   // The cache of the kind that `key` belongs to, or null.
   KindCache* Route(std::string_view key);
 
@@ -101,6 +104,7 @@ class WatchCache {
   KindCache* last_routed_ = nullptr;
   FreshWrites fresh_writes_;
   store::Revision revision_;
+  size_t counted_aside_ = 0;
   std::multimap<store::Revision, Waiter*> waiters_;
   bool closed_ = false;
   rt::TaskScope scope_;

@@ -361,5 +361,57 @@ TEST_F(WatchCacheTest, FieldSelectorsOfAViewMeanTheStoredFields) {
   EXPECT_TRUE(matches("metadata.name=e,metadata.namespace=default"));
 }
 
+TEST_F(WatchCacheTest, WhatCannotBeReadIsSetAsideAndNobodyIsKeptFromTheRest) {
+  const std::string key = StoreKey(kMachineKind, {"default", "b"});
+  Put(MakeMachine("a"));
+  Commit(store::Op::Put(key, Bytes("written by somebody else")));
+  Start();
+  const KindCache& machines = cache_->Of(kMachineKind);
+  EXPECT_NE(machines.Find("default/a"), nullptr);
+  EXPECT_EQ(machines.Find("default/b"), nullptr);
+  EXPECT_NE(machines.FindAside("default/b"), nullptr);
+  auto watch = Watch({});
+  EXPECT_EQ(Read(*watch, 1).size(), 1U);
+  // Whoever has never been shown it is not told that it is gone.
+  Remove("b");
+  const auto c = Put(MakeMachine("c"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED c", c)});
+  EXPECT_TRUE(machines.aside().empty());
+}
+
+TEST_F(WatchCacheTest, WatchersKeepTheLastStateThatCouldBeRead) {
+  const std::string key = StoreKey(kMachineKind, {"default", "a"});
+  Put(MakeMachine("a"));
+  Start();
+  auto watch = Watch({});
+  EXPECT_EQ(Read(*watch, 1).size(), 1U);
+  Commit(store::Op::Put(key, Bytes("noise")));
+  Commit(store::Op::Put(key, Bytes("more noise")));
+  const auto b = Put(MakeMachine("b"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED b", b)});
+  // Mended: a change of what they know.
+  const auto mended = Put(MakeMachine("a", "web"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("MODIFIED a", mended)});
+  Commit(store::Op::Put(key, Bytes("noise again")));
+  const auto gone = Remove("a");
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("DELETED a", gone)});
+}
+
+TEST_F(WatchCacheTest, HowManyCannotBeReadIsCounted) {
+  metrics::Registry metrics;
+  WatchCacheOptions options;
+  options.unreadable = &metrics.GetGauge("unreadable", "");
+  Commit(store::Op::Put(StoreKey(kMachineKind, {"default", "a"}), Bytes("noise")));
+  Start(options);
+  EXPECT_EQ(options.unreadable->value(), 1);
+  Commit(store::Op::Put(StoreKey(kSecretKind, {"default", "b"}), Bytes("noise")));
+  CatchUp();
+  EXPECT_EQ(options.unreadable->value(), 2);
+  Put(MakeMachine("a"));
+  CatchUp();
+  EXPECT_EQ(options.unreadable->value(), 1);
+  Stop();
+}
+
 }  // namespace
 }  // namespace berth::apiserver

@@ -61,9 +61,21 @@ rt::Task<Result<std::shared_ptr<RegistryWatch>>> PolicyFeed::Load(const meta::Ki
   request.selection = SelectionOf(*kind);
   CO_TRY(const auto page, co_await registry_.List(*kind, std::move(request)));
   std::set<ObjectKey> present;
+  // Whom it locks out is not known: nobody is let in.
+  const bool is_revocation = kind == &k8s::kConfigMapKind;
+  if (is_revocation && !page.passed_over.empty()) {
+    co_return Internal("who was revoked cannot be read: " + page.passed_over.front());
+  }
   for (const auto& item : page.items) {
-    CO_TRY(const auto object,
-           meta::DecodeAtRest(*kind, item.at_rest.view(), std::to_string(item.revision.value)));
+    auto decoded =
+        meta::DecodeAtRest(*kind, item.at_rest.view(), std::to_string(item.revision.value));
+    if (is_revocation) CO_TRY_STATUS(decoded.status());
+    if (!decoded.ok()) {
+      // It grants nothing.
+      LOG_ERROR("policy: {}", decoded.status().ToString());
+      continue;
+    }
+    const meta::Object& object = *decoded;
     present.insert({.namespace_ = object.metadata().namespace_, .name = object.metadata().name});
     Apply(object);
   }

@@ -13,6 +13,7 @@
 #include "apiserver/registry/placement_rules.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "meta/at_rest.h"
 #include "meta/defaults.h"
 #include "rt/chaos.h"
 
@@ -31,6 +32,25 @@ void MarkInUse(meta::Object& pool, bool in_use) {
   if (in_use) finalizers.emplace_back(apis::core::kPoolInUseFinalizer);
 }
 
+// Of what cannot be read, as much as the rights to remove it depend on: it may be bound, to the
+// pool that its header names or, if that cannot be read either, to any.
+meta::Object StandInFor(const meta::KindInfo& kind,
+                        const ObjectKey& key,
+                        const StoredObject& stored) {
+  meta::Object object(StoredKind(kind));
+  object.metadata().namespace_ = key.namespace_;
+  object.metadata().name = key.name;
+  if (!apis::IsPlaceable(object.kind())) return object;
+  auto& placement = apis::PlacementOf(object).emplace();
+  placement.pool_uid = "unknown";
+  const Result<meta::AtRestView> view = meta::AtRestView::Parse(stored.at_rest.view());
+  const auto& selectors = object.kind().field_selectors;
+  for (size_t i = 0; view.ok() && i < selectors.size(); ++i) {
+    if (selectors[i].ends_with("PoolRef.name")) placement.pool = view->FieldValue(i);
+  }
+  return object;
+}
+
 }  // namespace
 
 rt::Task<Result<Changer::Current>> Changer::Load(const meta::KindInfo& kind, ObjectKey key) {
@@ -38,10 +58,23 @@ rt::Task<Result<Changer::Current>> Changer::Load(const meta::KindInfo& kind, Obj
   const KindCache& cache = parts_.cache.Of(kind);
   if (cache.Find(suffix) == nullptr) CO_TRY_STATUS(co_await parts_.cache.CatchUp());
   const StoredObject* stored = cache.Find(suffix);
-  if (stored == nullptr) co_return KindErrors(parts_.scheme, kind).NotFound(key.name);
+  if (stored == nullptr) stored = cache.FindAside(suffix);
+  const KindErrors errors(parts_.scheme, kind);
+  if (stored == nullptr) co_return errors.NotFound(key.name);
   Current current{.stored = *stored, .object = {}};
-  CO_TRY(current.object, Decode(StoredKind(kind), current.stored));
+  Result<meta::Object> object = Decode(StoredKind(kind), current.stored);
+  if (!object.ok()) co_return errors.Unreadable(key.name, object.status().message());
+  current.object = *std::move(object);
   co_return current;
+}
+
+const StoredObject* Changer::FindUnreadable(const meta::KindInfo& kind,
+                                            const ObjectKey& key) const {
+  const KindCache& cache = parts_.cache.Of(kind);
+  const std::string suffix = KeySuffix(key);
+  if (const StoredObject* aside = cache.FindAside(suffix)) return aside;
+  const StoredObject* stored = cache.Find(suffix);
+  return stored == nullptr || Decode(StoredKind(kind), *stored).ok() ? nullptr : stored;
 }
 
 rt::Task<Result<WriteResult>> Changer::Mutate(const meta::KindInfo& kind,
@@ -243,13 +276,47 @@ rt::Task<Result<Changer::InUse>> Changer::LookUpUse(const meta::KindInfo& kind, 
   co_return entry.guard&& entry.guard->count > 0 ? InUse::kYes : InUse::kNo;
 }
 
+// Its finalizers and its place are as unknown as the rest: what it took of a pool stays promised
+// there, and a host that has it goes on with it (4.3).
+rt::Task<Result<DeleteResult>> Changer::DeleteUnreadable(const meta::KindInfo& kind,
+                                                         ObjectKey key,
+                                                         DeleteRequest request,
+                                                         WriteContext context) {
+  const KindErrors errors(parts_.scheme, kind);
+  const StoredObject* found = FindUnreadable(kind, key);
+  if (found == nullptr) co_return errors.Modified(key.name);
+  const StoredObject stored = *found;
+  const bool is_other = !request.resource_version.empty() &&
+                        request.resource_version != FormatResourceVersion(stored.revision);
+  if (is_other || !request.uid.empty()) {
+    co_return errors.Conflict(key.name, "it cannot be read, and so not be compared");
+  }
+  if (context.force_guard) CO_TRY_STATUS(context.force_guard(StandInFor(kind, key, stored)));
+  if (context.dry_run == DryRun::kYes) co_return DeleteResult{.object = stored, .gone = true};
+  REACHED("delete.unreadable");
+  const std::string store_key = StoreKey(kind, key);
+  store::Txn txn;
+  txn.conditions.push_back(store::Condition::Unchanged(store_key, stored.revision));
+  txn.ops.push_back(store::Op::Delete(store_key));
+  CO_TRY(const store::TxnResult result, co_await parts_.store.Commit(std::move(txn)));
+  CO_TRY_STATUS(co_await parts_.cache.WaitFor(result.revision));
+  if (!result.committed) co_return errors.Modified(key.name);
+  co_return DeleteResult{.object = stored, .gone = true};
+}
+
 rt::Task<Result<DeleteResult>> Changer::Delete(const meta::KindInfo& kind,
                                                ObjectKey key,
                                                DeleteRequest request,
                                                WriteContext context) {
   bool caught_up = false;
   for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
-    CO_TRY(Current current, co_await Load(kind, key));
+    Result<Current> loaded = co_await Load(kind, key);
+    if (!loaded.ok() && request.force == client::Force::kYes &&
+        FindUnreadable(kind, key) != nullptr) {
+      co_return co_await DeleteUnreadable(
+          kind, std::move(key), std::move(request), std::move(context));
+    }
+    CO_TRY(Current current, std::move(loaded));
     const Status precondition = CheckPreconditions(current, request);
     if (!precondition.ok()) {
       if (caught_up) co_return precondition;

@@ -48,6 +48,13 @@ class Changer {
   };
 
   rt::Task<Result<Current>> Load(const meta::KindInfo& kind, ObjectKey key);
+  // What Load cannot read although it is there; null if it can, or there is none.
+  const StoredObject* FindUnreadable(const meta::KindInfo& kind, const ObjectKey& key) const;
+  // By force, as nobody can say what it asks for.
+  rt::Task<Result<DeleteResult>> DeleteUnreadable(const meta::KindInfo& kind,
+                                                  ObjectKey key,
+                                                  DeleteRequest request,
+                                                  WriteContext context);
   // Conflict if `next` was made from another state than `current`.
   Status CheckBasis(const meta::KindInfo& kind, const Current& current, const meta::Object& next);
   Result<Plan> PlanUpdate(const Current& current, meta::Object next, const WriteContext& context);

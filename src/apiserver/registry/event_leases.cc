@@ -7,8 +7,7 @@ namespace berth::apiserver {
 
 namespace {
 
-// Events live at least an hour, and at most this much longer. 1 h / 5 min = 13 leases at a time.
-constexpr Duration kEventTtl = Duration::Hours(1);
+// Events live at most this much longer. 1 h / 5 min = 13 leases at a time.
 constexpr Duration kLeaseShared = Duration::Minutes(5);
 
 }  // namespace

@@ -12,6 +12,9 @@
 
 namespace berth::apiserver {
 
+// They live at least this long.
+inline constexpr Duration kEventTtl = Duration::Hours(1);
+
 class EventLeases {
  public:
   EventLeases(rt::Loop& loop, store::Store& store) : loop_(loop), store_(store) {}

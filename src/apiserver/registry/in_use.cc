@@ -35,8 +35,10 @@ std::string NameOf(const meta::Object& user) {
 std::string ClaimantOf(const WatchCache& cache, const meta::Object& part) {
   const auto claim = apis::ClaimOf(part);
   if (!claim || claim->uid.empty()) return {};
-  const auto machine = CacheSource(cache).Find(
-      kMachineKind, {.namespace_ = part.metadata().namespace_, .name = claim->name});
+  const ObjectKey key{.namespace_ = part.metadata().namespace_, .name = claim->name};
+  // It may run, and use it.
+  if (cache.Of(kMachineKind).FindAside(KeySuffix(key)) != nullptr) return "machine " + claim->name;
+  const auto machine = CacheSource(cache).Find(kMachineKind, key);
   if (!machine || machine->metadata().uid != claim->uid) return {};
   if (apis::IsGone(machine->metadata()) || !apis::NamesPart(*machine, part)) return {};
   return NameOf(*machine);

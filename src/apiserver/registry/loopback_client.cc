@@ -6,6 +6,8 @@
 #include "apiserver/cache/watch_cache.h"
 #include "apiserver/registry/patch_mutation.h"
 #include "apiserver/registry/write_parts.h"
+#include "base/log.h"
+#include "base/strings.h"
 #include "meta/at_rest.h"
 #include "meta/json.h"
 
@@ -46,8 +48,17 @@ class LoopbackWatch final : public client::ObjectWatch {
       : kind_(kind), detail_(detail), watch_(std::move(watch)) {}
 
   rt::Task<Result<std::vector<client::WatchEvent>>> Next() override {
-    CO_TRY(const std::vector<RegistryEvent> events, co_await watch_->Next());
     std::vector<client::WatchEvent> out;
+    while (out.empty()) {
+      CO_TRY(const std::vector<RegistryEvent> events, co_await watch_->Next());
+      CO_TRY_STATUS(Translate(events, out));
+    }
+    co_return out;
+  }
+
+ private:
+  Status Translate(const std::vector<RegistryEvent>& events,
+                   std::vector<client::WatchEvent>& out) const {
     out.reserve(events.size());
     for (const RegistryEvent& event : events) {
       client::WatchEvent translated{
@@ -58,15 +69,21 @@ class LoopbackWatch final : public client::ObjectWatch {
         translated.object = meta::Object(kind_);
       } else {
         auto decoded = Decoded(event);
-        if (!decoded.ok()) co_return Unreadable(kind_, event.object, decoded.status());
+        // Who is gone is found out by a new list.
+        if (!decoded.ok() && event.type == RegistryEvent::Type::kDeleted) {
+          return Expired("the last state of what was deleted cannot be read; list again");
+        }
+        if (!decoded.ok()) {
+          // The reader goes on with the state that it has.
+          LOG_ERROR("{}", Unreadable(kind_, event.object, decoded.status()).message());
+          continue;
+        }
         translated.object = *std::move(decoded);
       }
       out.push_back(std::move(translated));
     }
-    co_return out;
+    return OkStatus();
   }
-
- private:
   // What several watches want whole is decoded by the first of them. Not the last state of what is
   // gone: for a watch whose selection it did not leave, the same event carries the new state.
   Result<meta::SharedObject> Decoded(const RegistryEvent& event) const {
@@ -139,11 +156,21 @@ rt::Task<Result<client::ObjectList>> LoopbackClient::List(const meta::KindInfo& 
   client::ObjectList list{.items = {},
                           .resource_version = FormatResourceVersion(page.revision),
                           .continue_token = std::move(page.continue_token)};
+  const bool is_strict = options.unreadable == client::Unreadable::kFail;
+  if (is_strict && !page.passed_over.empty()) {
+    co_return Internal(std::string(kind.plural) + " " + Quote(page.passed_over.front()) +
+                       " cannot be read; a deletion by force removes it");
+  }
   list.items.reserve(page.items.size());
   for (const StoredObject& stored : page.items) {
     auto object = DecodeFor(kind, stored, options.detail);
-    if (!object.ok()) co_return Unreadable(kind, stored, object.status());
-    list.items.push_back(*std::move(object));
+    if (object.ok()) {
+      list.items.push_back(*std::move(object));
+      continue;
+    }
+    Status why = Unreadable(kind, stored, object.status());
+    if (is_strict) co_return why;
+    LOG_ERROR("{}", why.message());
   }
   co_return list;
 }

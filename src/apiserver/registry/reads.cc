@@ -17,6 +17,9 @@ namespace {
 // Keys per read of the store's history: 1,000 * 2 KiB = 2 MiB at a time.
 constexpr size_t kStorePage = 1'000;
 
+// Names of what cannot be read: who mends the first ones sees the next.
+constexpr size_t kPassedOverMax = 16;
+
 // As Kubernetes words it, and with its status.
 Status CheckListRequest(const ListRequest& request) {
   const std::string& match = request.resource_version_match;
@@ -40,6 +43,23 @@ Status CheckListRequest(const ListRequest& request) {
     errors.Forbidden(path, "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
   }
   return errors.ToStatus("ListOptions", "meta.k8s.io", "");
+}
+
+void NotePassedOver(const std::string& suffix, ListPage& page) {
+  if (page.passed_over.size() < kPassedOverMax) page.passed_over.push_back(suffix);
+}
+
+// By its key: whatever else is selected by cannot be read either.
+bool MayBeMeant(std::string_view suffix, const Matcher& matcher) {
+  if (!matcher.InScope(suffix)) return false;
+  const auto name = matcher.selection().fields.RequiredValue("metadata.name");
+  return !name || *name == suffix.substr(suffix.find('/') + 1);
+}
+
+void NotePassedOver(const KindCache& cache, const Matcher& matcher, ListPage& page) {
+  for (const auto& [suffix, aside] : cache.aside()) {
+    if (MayBeMeant(suffix, matcher)) NotePassedOver(suffix, page);
+  }
 }
 
 // A page that ends early, with the last key in place of its token, gets the token.
@@ -68,9 +88,14 @@ rt::Task<Result<StoredObject>> Reads::Get(const meta::KindInfo& kind,
                                           ObjectKey key,
                                           std::string resource_version) {
   CO_TRY_STATUS(co_await Freshen(std::move(resource_version)));
-  const StoredObject* object = cache_.Of(kind).Find(KeySuffix(key));
-  if (object == nullptr) co_return KindErrors(scheme_, kind).NotFound(key.name);
-  co_return *object;
+  const KindCache& objects = cache_.Of(kind);
+  const std::string suffix = KeySuffix(key);
+  const StoredObject* object = objects.Find(suffix);
+  if (object != nullptr) co_return *object;
+  const StoredObject* aside = objects.FindAside(suffix);
+  const KindErrors errors(scheme_, kind);
+  if (aside != nullptr) co_return errors.Unreadable(key.name, CheckReadable(*aside).message());
+  co_return errors.NotFound(key.name);
 }
 
 rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest request) {
@@ -125,6 +150,7 @@ ListPage Reads::FromCache(const KindCache& cache,
     page.items.push_back(at->second);
     last = &at->first;
   }
+  NotePassedOver(cache, matcher, page);
   if (!page.continue_token.empty() && matcher.takes_all() && start.wants_remaining) {
     int64_t remaining = 0;
     for (; at != objects.end() && matcher.InScope(at->first); ++at) ++remaining;
@@ -156,6 +182,10 @@ rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
       }
       StoredObject object{.at_rest = std::move(item.value), .revision = item.mod_revision};
       std::string suffix = item.key.substr(prefix.size());
+      if (!CheckReadable(object).ok()) {
+        if (MayBeMeant(suffix, matcher)) NotePassedOver(suffix, page);
+        continue;
+      }
       if (!matcher.Matches(suffix, object)) continue;
       page.items.push_back(std::move(object));
       last = std::move(suffix);

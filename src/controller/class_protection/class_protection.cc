@@ -87,6 +87,11 @@ rt::Task<Status> ClassProtection::Run() {
   co_return ends.front();
 }
 
+void ClassProtection::Report(client::HealthReport& report) const {
+  runner_.Report(report);
+  for (const auto& informer : classes_) report.Add(runner_.name(), *informer);
+}
+
 rt::Task<Result<std::optional<Duration>>> ClassProtection::Reconcile(std::string key) {
   const size_t slash = key.find('/');
   CHECK(slash == 1) << key;
@@ -133,7 +138,8 @@ rt::Task<Result<bool>> ClassProtection::HasUsers(const meta::KindInfo& kind,
                               .detail = client::Detail::kMetadata,
                               .limit = 1,
                               .continue_token = "",
-                              .resource_version = ""};
+                              .resource_version = "",
+                              .unreadable = client::Unreadable::kFail};
   CO_TRY(const client::ObjectList users, co_await client_.List(kind, std::move(options)));
   co_return !users.items.empty();
 }

@@ -25,6 +25,8 @@ class ClassProtection final : private Reconciler {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return runner_.queue().idle(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const;
 
  private:
   // A kind of class, and who may use it.

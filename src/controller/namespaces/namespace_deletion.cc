@@ -125,7 +125,8 @@ rt::Task<Status> NamespaceDeletion::EmptyOf(const meta::KindInfo& kind,
                               .detail = client::Detail::kMetadata,
                               .limit = kPage,
                               .continue_token = "",
-                              .resource_version = ""};
+                              .resource_version = "",
+                              .unreadable = client::Unreadable::kFail};
   do {
     CO_TRY(client::ObjectList page, co_await client_.List(kind, options));
     options.continue_token = page.continue_token;

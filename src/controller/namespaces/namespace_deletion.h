@@ -26,6 +26,8 @@ class NamespaceDeletion final : private Reconciler {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return runner_.queue().idle(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const { runner_.Report(report, namespaces_); }
 
  private:
   // What is left in a namespace after everything was asked to go.

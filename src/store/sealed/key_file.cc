@@ -83,12 +83,13 @@ Result<size_t> KeyFile::Retire(const std::string& path) {
 Result<Bytes> KeyFile::Open(std::string_view store_key, Bytes value) {
   Result<Bytes> opened = ring_.Open(store_key, value);
   if (opened.ok() || !opened.status().Is(Reason::kNotFound)) return opened;
-  TRY_STATUS(Reload());
+  // The value is not damaged because its key cannot be looked up now.
+  if (const Status read = Reload(); !read.ok()) return Unavailable(std::string(read.message()));
   opened = ring_.Open(store_key, std::move(value));
   if (opened.ok() || !opened.status().Is(Reason::kNotFound)) return opened;
-  // Not NotFound: the object is there.
-  return Internal(std::string(opened.status().message()) + " in " + path_ +
-                  ": put back the file that the store was written with");
+  // Not NotFound: the object is there, and can be read once the key is.
+  return Unavailable(std::string(opened.status().message()) + " in " + path_ +
+                     ": put back the file that the store was written with");
 }
 
 Status KeyFile::Reload() {

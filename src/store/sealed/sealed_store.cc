@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
+#include "base/strings.h"
 #include "rt/sleep.h"
 #include "store/key_range.h"
 
@@ -33,9 +35,18 @@ struct SealedStore::Opener {
   std::shared_ptr<KeyFile> keys;
   SealedKeys sealed;
 
+  // A value that was damaged, or written as another object, stays as it is: whoever reads objects
+  // cannot read it, and passes it over. A key that is missing may come, and is an error: without it
+  // everything would be passed over.
   Status Open(KeyValue& item) const {
     if (item.value.empty() || !sealed.Has(item.key)) return OkStatus();
-    TRY(item.value, keys->Open(item.key, std::move(item.value)));
+    Result<Bytes> opened = keys->Open(item.key, item.value);
+    if (opened.ok()) {
+      item.value = *std::move(opened);
+      return OkStatus();
+    }
+    if (!opened.status().Is(Reason::kInternal)) return opened.status();
+    LOG_ERROR("{}", opened.status().message());
     return OkStatus();
   }
   Status Open(std::vector<KeyValue>& items) const {
@@ -136,10 +147,16 @@ rt::Task<Status> ResealPrefix(Store* inner,
     for (const KeyValue& item : page.items) {
       ++resealed->values;
       if (SealedWith(item.value.view()) == keys->ring().first().id) continue;
-      CO_TRY(const Bytes plain, keys->Open(item.key, item.value));
+      const Result<Bytes> plain = keys->Open(item.key, item.value);
+      // It does not keep the others from being sealed anew, but its key has to stay.
+      if (plain.status().Is(Reason::kInternal)) {
+        if (resealed->unreadable.empty()) resealed->unreadable = item.key;
+        continue;
+      }
+      CO_TRY_STATUS(plain);
       Txn txn;
       txn.conditions.push_back(Condition::Unchanged(item.key, item.mod_revision));
-      txn.ops.push_back(Op::Put(item.key, keys->Seal(item.key, plain.view()), item.lease));
+      txn.ops.push_back(Op::Put(item.key, keys->Seal(item.key, plain->view()), item.lease));
       // Whoever was faster has used the first key, or is met by the next pass.
       CO_TRY_STATUS(co_await inner->Commit(std::move(txn)));
       ++resealed->changed;
@@ -163,7 +180,10 @@ rt::Task<Result<Resealed>> ResealAll(store::Store& inner,
     }
     total.values = pass.values;
     total.changed += pass.changed;
-    if (pass.changed == 0 || left == 1) co_return total;
+    if (pass.changed != 0 && left > 1) continue;
+    if (pass.unreadable.empty()) co_return total;
+    co_return Internal("all values but " + Quote(pass.unreadable) +
+                       " are encrypted anew: it cannot be read; berth delete --force removes it");
   }
 }
 

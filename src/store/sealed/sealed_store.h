@@ -51,6 +51,7 @@ class SealedStore final : public PassingStore {
 struct Resealed {
   size_t values = 0;  // that are sealed with the first key now
   size_t changed = 0;
+  std::string unreadable;  // the first key whose value no key opens
 };
 // Seals everything with the first key that is not, a page and a commit per value at a time, while
 // others read and write. Safe to break off and to begin anew. `inner` is the store behind the

@@ -100,13 +100,35 @@ TEST_F(SealedStoreTest, HidesSecretsAndNothingElse) {
   EXPECT_NE(Get(*inner_, "/secrets/b").value(), raw) << "equal values do not look equal";
 }
 
-TEST_F(SealedStoreTest, RefusesAValueOfAnotherObject) {
+// It stays sealed for everybody who reads, and keeps nobody from the others.
+TEST_F(SealedStoreTest, AValueOfAnotherObjectOrADamagedOneIsNotOpened) {
+  Put(store_, "/secrets/a", "of a");
+  const std::string of_a = Get(*inner_, "/secrets/a").value();
+  Put(*inner_, "/secrets/b", of_a);
+  std::string damaged = of_a;
+  damaged.back() ^= 1;
+  Put(*inner_, "/secrets/c", damaged);
+  Put(store_, "/secrets/d", "of d");
+  RangeRequest all{.start = "/secrets/", .end = "/secrets0", .revision = {}, .limit = 0};
+  const auto read = rt::RunTask(loop_, store_.Range(std::move(all)));
+  ASSERT_TRUE(read.ok()) << read.status();
+  std::vector<std::string> values;
+  for (const KeyValue& item : read->items) values.emplace_back(item.value.view());
+  EXPECT_EQ(values, (std::vector<std::string>{"of a", of_a, damaged, "of d"}));
+}
+
+TEST_F(SealedStoreTest, AChangeOfKeysSealsWhatCanBeReadAndIsNotOverWithTheRest) {
   Put(store_, "/secrets/a", "of a");
   Put(*inner_, "/secrets/b", Get(*inner_, "/secrets/a").value());
-  const auto read = Get(store_, "/secrets/b");
-  ASSERT_FALSE(read.ok());
-  EXPECT_NE(read.status().message().find("written as another object"), std::string::npos)
-      << read.status();
+  Put(store_, "/secrets/c", "of c");
+  ASSERT_TRUE(KeyFile::Add(folder_.file(), KeyFile::Place::kFirst).ok());
+  ASSERT_TRUE(keys_->Reload().ok());
+  const Status resealed = Reseal();
+  EXPECT_TRUE(resealed.message().contains("/secrets/b")) << resealed;
+  const std::string& first = keys_->ring().first().id;
+  EXPECT_EQ(SealedWith(Get(*inner_, "/secrets/a").value()), first);
+  EXPECT_NE(SealedWith(Get(*inner_, "/secrets/b").value()), first);
+  EXPECT_EQ(SealedWith(Get(*inner_, "/secrets/c").value()), first);
 }
 
 TEST_F(SealedStoreTest, NamesTheKeyThatIsMissing) {
