@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "meta/at_rest.h"
 #include "meta/json.h"
+#include "meta/object.h"
 
 namespace berth::apiserver {
 namespace {
@@ -33,6 +34,14 @@ std::string ListMeta(const ListPage& page) {
     text += R"(,"continue":)" + meta::WriteJson(meta::Value(page.continue_token));
     if (page.remaining) text += R"(,"remainingItemCount":)" + std::to_string(*page.remaining);
   }
+  return text + '}';
+}
+
+// The metadata of a bookmark, with `more` members.
+std::string BookmarkMeta(const RegistryEvent& event, std::string_view more) {
+  std::string text = R"({"resourceVersion":")" + RevisionText(event.object.revision) + '"';
+  text += more;
+  if (event.ends_state) text += R"(,"annotations":{"k8s.io/initial-events-end":"true"})";
   return text + '}';
 }
 
@@ -76,10 +85,10 @@ Status ObjectWriter::AppendPartial(const StoredObject& object, std::string& out)
   return OkStatus();
 }
 
-Status ObjectWriter::AppendRow(const StoredObject& object, std::string& out) const {
+Status ObjectWriter::AppendRow(const StoredObject& object, WallTime now, std::string& out) const {
   TRY(const auto decoded, Decode(object));
   out += R"({"cells":)";
-  out += Cells(*options_.kind, decoded.data(), options_.now);
+  out += Cells(*options_.kind, decoded.data(), now);
   if (options_.table_object == TableObject::kMetadata) {
     out += R"(,"object":)";
     TRY_STATUS(AppendPartial(object, out));
@@ -106,7 +115,7 @@ Status ObjectWriter::AppendObject(const StoredObject& object, std::string& out) 
   switch (options_.form.shape) {
     case Shape::kObject: return AppendWhole(object, out);
     case Shape::kPartialMetadata: return AppendPartial(object, out);
-    case Shape::kTable: return AppendRow(object, out);
+    case Shape::kTable: return AppendRow(object, options_.now, out);
   }
   return OkStatus();
 }
@@ -115,7 +124,7 @@ Result<std::string> ObjectWriter::Single(const StoredObject& object) const {
   std::string out;
   if (options_.form.shape == Shape::kTable) {
     AppendTableHead(R"({"resourceVersion":")" + RevisionText(object.revision) + "\"}", true, out);
-    TRY_STATUS(AppendRow(object, out));
+    TRY_STATUS(AppendRow(object, options_.now, out));
     return out + "]}";
   }
   TRY_STATUS(AppendObject(object, out));
@@ -146,37 +155,48 @@ Status ObjectWriter::ListItem(const StoredObject& object, bool is_first, std::st
 
 std::string ObjectWriter::ListTail() const { return "]}"; }
 
-Status ObjectWriter::WatchLine(const RegistryEvent& event, bool is_first, std::string& out) const {
+std::string ObjectWriter::BookmarkObject(const RegistryEvent& event, Shape shape) const {
+  const bool is_whole = shape == Shape::kObject;
+  const std::string kind(is_whole ? options_.kind->kind : "PartialObjectMetadata");
+  return R"({"kind":")" + kind + R"(","apiVersion":")" +
+         (is_whole ? options_.api_version : "meta.k8s.io/" + options_.form.meta_version) +
+         R"(","metadata":)" + BookmarkMeta(event, R"(,"creationTimestamp":null)") + '}';
+}
+
+void ObjectWriter::AppendBookmark(const RegistryEvent& event,
+                                  const LinePlace& place,
+                                  std::string& out) const {
+  if (options_.form.shape != Shape::kTable) {
+    out += BookmarkObject(event, options_.form.shape);
+    return;
+  }
+  AppendTableHead(BookmarkMeta(event, ""), place.is_first, out);
+  // As in Kubernetes, whose tables have no annotations: the end is the row of an object that has
+  // nothing else. Without objects in rows only the table itself can say it.
+  if (event.ends_state && options_.table_object != TableObject::kNone) {
+    const meta::Object nothing(*options_.kind);
+    out += R"({"cells":)" + Cells(*options_.kind, nothing.data(), place.now) + R"(,"object":)";
+    out += BookmarkObject(
+        event,
+        options_.table_object == TableObject::kObject ? Shape::kObject : Shape::kPartialMetadata);
+    out += '}';
+  }
+  out += "]}";
+}
+
+Status ObjectWriter::WatchLine(const RegistryEvent& event,
+                               const LinePlace& place,
+                               std::string& out) const {
   out += R"({"type":")";
   out += EventName(event.type);
   out += R"(","object":)";
   if (event.type == RegistryEvent::Type::kBookmark) {
-    const std::string revision = RevisionText(event.object.revision);
-    const std::string_view end =
-        event.ends_state ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "";
-    switch (options_.form.shape) {
-      case Shape::kTable:
-        AppendTableHead(R"({"resourceVersion":")" + revision + "\"}", is_first, out);
-        out += "]}";
-        break;
-      case Shape::kPartialMetadata:
-        out += R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/)" +
-               options_.form.meta_version + R"(","metadata":{"resourceVersion":")" + revision + '"';
-        out += end;
-        out += "}}";
-        break;
-      case Shape::kObject:
-        out += R"({"kind":")" + std::string(options_.kind->kind) + R"(","apiVersion":")" +
-               options_.api_version + R"(","metadata":{"resourceVersion":")" + revision +
-               R"(","creationTimestamp":null)";
-        out += end;
-        out += "}}";
-        break;
-    }
+    AppendBookmark(event, place, out);
   } else if (options_.form.shape == Shape::kTable) {
-    AppendTableHead(
-        R"({"resourceVersion":")" + RevisionText(event.object.revision) + "\"}", is_first, out);
-    TRY_STATUS(AppendRow(event.object, out));
+    AppendTableHead(R"({"resourceVersion":")" + RevisionText(event.object.revision) + "\"}",
+                    place.is_first,
+                    out);
+    TRY_STATUS(AppendRow(event.object, place.now, out));
     out += "]}";
   } else {
     TRY_STATUS(AppendObject(event.object, out));

@@ -26,7 +26,13 @@ struct WriterOptions {
   uint32_t group_index = 0;              // of that apiVersion among Scheme::groups()
   AcceptedForm form;
   TableObject table_object = TableObject::kMetadata;
-  WallTime now;  // ages in tables
+  WallTime now;  // ages in tables, but those of a watch
+};
+
+// Where a line stands in its watch.
+struct LinePlace {
+  bool is_first = false;  // tables describe their columns here only
+  WallTime now;           // ages in tables: a watch may be older than what it tells
 };
 
 class ObjectWriter {
@@ -41,8 +47,8 @@ class ObjectWriter {
   Status ListItem(const StoredObject& object, bool is_first, std::string& out) const;
   std::string ListTail() const;
 
-  // One line of a watch. Tables describe their columns in the first event of a watch only.
-  Status WatchLine(const RegistryEvent& event, bool is_first, std::string& out) const;
+  // One line of a watch.
+  Status WatchLine(const RegistryEvent& event, const LinePlace& place, std::string& out) const;
   // The last line of a watch that fails.
   std::string ErrorLine(const Status& status) const;
   // The number under which the event's line may be shared with other watchers (EventFrames);
@@ -53,7 +59,10 @@ class ObjectWriter {
   Status AppendObject(const StoredObject& object, std::string& out) const;
   Status AppendWhole(const StoredObject& object, std::string& out) const;
   Status AppendPartial(const StoredObject& object, std::string& out) const;
-  Status AppendRow(const StoredObject& object, std::string& out) const;
+  Status AppendRow(const StoredObject& object, WallTime now, std::string& out) const;
+  // The bookmark as an object that has nothing but metadata.
+  std::string BookmarkObject(const RegistryEvent& event, Shape shape) const;
+  void AppendBookmark(const RegistryEvent& event, const LinePlace& place, std::string& out) const;
   void AppendTableHead(std::string_view list_meta, bool with_columns, std::string& out) const;
   Result<meta::Object> Decode(const StoredObject& object) const;
 

@@ -98,6 +98,10 @@ Handlers::Answer Handlers::List(CallPtr call) {
     co_return ExpiredListAnswer(listed.status(), call->query.Get("continue"));
   }
   CO_TRY(ListPage page, std::move(listed));
+  for (const std::string& name : page.passed_over) {
+    call->warnings.push_back(std::string(call->info.kind->plural) + " " + Quote(name) +
+                             " cannot be read and is left out");
+  }
 
   size_t bytes = 0;
   for (const auto& item : page.items) bytes += item.at_rest.size();

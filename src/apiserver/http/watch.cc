@@ -46,7 +46,7 @@ class VoidHook {
 // them.
 Status AppendLine(const ObjectWriter& writer,
                   const RegistryEvent& event,
-                  bool is_first,
+                  const LinePlace& place,
                   std::vector<Bytes>& parts) {
   const auto form = writer.SharedForm(event);
   if (form.has_value()) {
@@ -56,7 +56,7 @@ Status AppendLine(const ObjectWriter& writer,
     }
   }
   std::string text;
-  TRY_STATUS(writer.WatchLine(event, is_first, text));
+  TRY_STATUS(writer.WatchLine(event, place, text));
   parts.emplace_back(text);
   if (form.has_value()) event.frames->Keep(*form, parts.back());
   return OkStatus();
@@ -115,7 +115,7 @@ rt::Task<Status> Handlers::StreamWatch(CallPtr call,
                                        net::BodyWriter* body) const {
   const WatcherCount count(watchers_);
   const Time end = loop_.Now() + timeout;
-  bool is_first = true;
+  LinePlace place{.is_first = true, .now = {}};
   rt::ChildContext waiting(co_await rt::CurrentContext());
   const VoidHook hook(*call->hold, [&waiting] { waiting.Cancel(); });
   while (true) {
@@ -136,9 +136,10 @@ rt::Task<Status> Handlers::StreamWatch(CallPtr call,
       co_return co_await body->Write(std::move(parts));
     }
     CO_TRY_STATUS(co_await fan_out_.Next());
+    place.now = loop_.WallNow();
     for (const auto& event : *events) {
-      CO_TRY_STATUS(AppendLine(writer, event, is_first, parts));
-      is_first = false;
+      CO_TRY_STATUS(AppendLine(writer, event, place, parts));
+      place.is_first = false;
     }
     CO_TRY_STATUS(co_await body->Write(std::move(parts)));
   }
