@@ -37,6 +37,7 @@ class Authorizer {
 
   // Pools have rights beyond roles from now on. `pools` outlives the authorizer.
   void UsePools(const PoolAuthorizer& pools) { pools_ = &pools; }
+  const PoolAuthorizer* pools() const { return pools_; }
 
   // `request.group` is canonical, as the router makes it.
   bool Allows(const Identity& identity, const RequestInfo& request) const;

@@ -185,12 +185,28 @@ bool PoolAuthorizer::AllowsReferenced(const PoolIdentity& who,
   return IsNamed(who, kind, {.namespace_ = request.namespace_, .name = request.name});
 }
 
-Status CheckPoolWrite(const meta::Scheme& scheme,
-                      const PoolIdentity& who,
-                      const meta::Object* before,
-                      const meta::Object& after) {
+Status PoolAuthorizer::CheckEvent(const PoolIdentity& who, const meta::Object& event) const {
+  const auto& about = event.as<apis::k8s::CoreEvent>().involved_object;
+  const client::ObjectKey key{.namespace_ = about.namespace_, .name = about.name};
+  const auto is_own = [&](const meta::KindInfo* kind) {
+    if (kind->kind != about.kind || kind->storage != meta::Storage::kStored) return false;
+    if (kind == who.pool_kind) return about.name == who.pool;
+    if (kind->scope != meta::Scope::kNamespaced) return false;
+    const auto object = objects_.Find(*kind, key);
+    const bool is_on = object && apis::IsPlaceable(*kind) && IsOn(who, *object);
+    return is_on || IsNamed(who, *kind, key);
+  };
+  if (std::ranges::any_of(scheme_.kinds(), is_own)) return OkStatus();
+  return Forbidden("pool " + Quote(who.pool) +
+                   " may tell of itself and of what is placed on it, not of " +
+                   Printable(about.kind) + " " + Quote(about.name));
+}
+
+Status PoolAuthorizer::CheckWrite(const PoolIdentity& who,
+                                  const meta::Object* before,
+                                  const meta::Object& after) const {
   const meta::KindInfo& kind = after.kind();
-  if (IsEvent(kind)) return OkStatus();
+  if (&kind == &apis::k8s::kCoreEventKind) return CheckEvent(who, after);
   if (&kind == &apis::k8s::kLeaseKind) {
     if (after.metadata().name == who.pool) return OkStatus();
     return Forbidden("pool " + Quote(who.pool) + " may write the Lease of its own name only, not " +
@@ -200,7 +216,7 @@ Status CheckPoolWrite(const meta::Scheme& scheme,
     // Who has sent it is in it already.
     const auto& spec = after.as<apis::k8s::CertificateSigningRequest>().spec;
     if (client::IsOurSigner(spec.signer_name)) {
-      TRY(const pki::ClientSubject subject, client::SubjectToSign(scheme, spec));
+      TRY(const pki::ClientSubject subject, client::SubjectToSign(scheme_, spec));
       if (subject.user == spec.username) return OkStatus();
     }
     return Forbidden("pool " + Quote(who.pool) + " may ask for its own certificate only");

@@ -6,8 +6,8 @@
 //
 //   read    its pool, what is bound to it, what that names, and all classes
 //   write   status and finalizers of its pool and of what is bound to it; the status of network
-//           interfaces that its machines name; its Lease; new events; requests for its own
-//           next certificate
+//           interfaces that its machines name; its Lease; new events about what it may read;
+//           requests for its own next certificate
 //   list    and watch by name, or what is bound by spec.machinePoolRef.name=NAME
 //
 // and nothing of any other pool: a host that was broken into is worth itself only. Whoever needs
@@ -41,6 +41,11 @@ class PoolAuthorizer {
       : scheme_(scheme), objects_(objects) {}
 
   bool Allows(const Identity& identity, const RequestInfo& request) const;
+  // Whether a write that roles do not grant stays within what a pool may write: `before` is null
+  // for a new object. A write to status has been cut down to the status already.
+  Status CheckWrite(const PoolIdentity& who,
+                    const meta::Object* before,
+                    const meta::Object& after) const;
 
  private:
   const meta::KindInfo* KindOf(const RequestInfo& request) const;
@@ -52,6 +57,8 @@ class PoolAuthorizer {
                         const meta::KindInfo& kind,
                         const RequestInfo& request) const;
   bool IsOn(const PoolIdentity& who, const meta::Object& object) const;
+  // Events are about the pool itself, what is on it, and what that names.
+  Status CheckEvent(const PoolIdentity& who, const meta::Object& event) const;
   bool IsNamed(const PoolIdentity& who,
                const meta::KindInfo& kind,
                const client::ObjectKey& key) const;
@@ -59,12 +66,5 @@ class PoolAuthorizer {
   const meta::Scheme& scheme_;
   const PoolObjects& objects_;
 };
-
-// Whether a write that roles do not grant stays within what a pool may write: `before` is null for
-// a new object. A write to status has been cut down to the status already.
-Status CheckPoolWrite(const meta::Scheme& scheme,
-                      const PoolIdentity& who,
-                      const meta::Object* before,
-                      const meta::Object& after);
 
 }  // namespace berth::apiserver

@@ -12,6 +12,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/k8s/event.h"
 #include "apis/k8s/lease.h"
 #include "apis/k8s/secret.h"
 #include "apis/networking/network_interface.h"
@@ -176,6 +177,7 @@ TEST_F(PoolRights, OfPoolAToAnythingOfPoolBAreNone) {
               const RequestInfo request = Asking(verb, *kind, name, subresource, domain);
               const bool may_read_class = is_class && *subresource == '\0' &&
                                           (verb == "get" || verb == "list" || verb == "watch");
+              // About what is in its body: EventsAreAboutWhatIsOnThePool.
               const bool may_tell =
                   kind->kind == "Event" && verb == "create" && *subresource == '\0';
               EXPECT_EQ(authorizer_.Allows(who, request), may_read_class || may_tell)
@@ -392,11 +394,44 @@ TEST_F(PoolRights, EndAtTheSpec) {
   for (const Case& test : cases) {
     meta::Object after = before;
     test.change(after);
-    EXPECT_EQ(CheckPoolWrite(scheme_, who, &before, after).ok(), test.allowed) << test.what;
+    EXPECT_EQ(pools_.CheckWrite(who, &before, after).ok(), test.allowed) << test.what;
   }
-  EXPECT_FALSE(CheckPoolWrite(scheme_, who, nullptr, before).ok());
-  EXPECT_TRUE(CheckPoolWrite(scheme_, who, nullptr, Named(apis::k8s::kLeaseKind, "a")).ok());
-  EXPECT_FALSE(CheckPoolWrite(scheme_, who, nullptr, Named(apis::k8s::kLeaseKind, "b")).ok());
+  EXPECT_FALSE(pools_.CheckWrite(who, nullptr, before).ok());
+  EXPECT_TRUE(pools_.CheckWrite(who, nullptr, Named(apis::k8s::kLeaseKind, "a")).ok());
+  EXPECT_FALSE(pools_.CheckWrite(who, nullptr, Named(apis::k8s::kLeaseKind, "b")).ok());
+}
+
+TEST_F(PoolRights, EventsAreAboutWhatIsOnThePool) {
+  const PoolIdentity who = *PoolIdentityOf(scheme_, Pool(kMachineKind, "a"));
+  struct Case {
+    const char* kind;
+    const char* name;
+    bool allowed;
+  };
+  const Case cases[] = {{"MachinePool", "a", true},
+                        {"Machine", "on-a", true},
+                        {"NetworkInterface", "nic-a", true},
+                        {"Volume", "disk-a", true},
+                        {"MachinePool", "b", false},
+                        {"VolumePool", "a", false},
+                        {"Machine", "on-b", false},
+                        {"Volume", "on-a", false},
+                        {"Volume", "disk-b", false},
+                        {"Machine", "missing", false},
+                        {"Namespace", "default", false},
+                        {"Nothing", "a", false},
+                        {"", "", false}};
+  for (const Case& test : cases) {
+    apis::k8s::CoreEvent event;
+    event.metadata.namespace_ = "default";
+    event.metadata.name = "e";
+    event.involved_object.kind = test.kind;
+    event.involved_object.name = test.name;
+    event.involved_object.namespace_ = "default";
+    const meta::Object after = meta::Object::Of(apis::k8s::kCoreEventKind, event);
+    EXPECT_EQ(pools_.CheckWrite(who, nullptr, after).ok(), test.allowed)
+        << test.kind << " " << test.name;
+  }
 }
 
 }  // namespace

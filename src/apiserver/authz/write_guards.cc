@@ -14,13 +14,13 @@ WriteGuards GuardsFor(const Authorizer& authorizer,
                       const RequestInfo& request) {
   // What no role grants was granted to a pool, whose rights end at what it may write.
   std::optional<PoolIdentity> pool;
-  if (!authorizer.AllowsByRoles(identity, request)) {
+  if (authorizer.pools() != nullptr && !authorizer.AllowsByRoles(identity, request)) {
     pool = PoolIdentityOf(authorizer.scheme(), identity);
   }
   WriteGuards guards;
   guards.write = [&authorizer, identity, pool, subresource = request.subresource](
                      const meta::Object* before, const meta::Object& after) {
-    if (pool) TRY_STATUS(CheckPoolWrite(authorizer.scheme(), *pool, before, after));
+    if (pool) TRY_STATUS(authorizer.pools()->CheckWrite(*pool, before, after));
     TRY_STATUS(CheckCertificateWrite(authorizer, identity, subresource, before, after));
     return CheckPrivilegedWrite(authorizer, identity, before, after);
   };
