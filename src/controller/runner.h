@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "client/cache/health_report.h"
 #include "client/cache/work_queue.h"
 #include "rt/loop.h"
 #include "rt/scope.h"
@@ -34,6 +35,13 @@ class Runner {
 
   client::WorkQueue& queue() { return queue_; }
   const client::WorkQueue& queue() const { return queue_; }
+  std::string_view name() const { return name_; }
+  // Tells how the queue is, and what the controller follows: reflectors, informers.
+  template <class... Followed>
+  void Report(client::HealthReport& report, const Followed&... followed) const {
+    report.Add(name_, queue_);
+    (report.Add(name_, followed), ...);
+  }
   // Runs until it is cancelled.
   rt::Task<Status> Run();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends: no object stops a controller. One that always fails waits longer and longer, and the
-// others have their turns.
+// others have their turns. Whoever asks learns that it fails.
 #include "controller/runner.h"
 
 #include <gtest/gtest.h>
@@ -46,6 +46,20 @@ TEST_F(RunnerTest, AnObjectThatAlwaysFailsKeepsNobodyFromItsTurn) {
   EXPECT_GT(tried, 5);
   EXPECT_LT(tried, 200) << "with growing pauses";
   for (const auto& [key, calls] : calls_) EXPECT_TRUE(key == "poison" || calls == 1) << key;
+}
+
+TEST_F(RunnerTest, WhatKeepsFailingIsReported) {
+  runner_.queue().Add("poison");
+  AddOthers();
+  loop_.RunFor(Duration::Minutes(2));
+  client::HealthReport report;
+  runner_.Report(report);
+  const client::ControllerHealth& health = report.all().at("test");
+  EXPECT_EQ(health.failing, 1U);
+  EXPECT_GT(health.failing_longest, Duration::Seconds(119));
+  EXPECT_EQ(health.failures, static_cast<uint64_t>(calls_["poison"]));
+  EXPECT_EQ(health.waiting, 0U);
+  EXPECT_EQ(health.unsynced, 0U);
 }
 
 TEST_F(RunnerTest, AFailureThatSaysCancelledEndsNoWorker) {

@@ -157,8 +157,21 @@ void CheckLegacyPools(Api& api, std::vector<Finding>& out) {
                  "berth pool allow-legacy NAME --withdraw, once they can do with less"});
 }
 
-// Each of several by itself: `berth` would hide that one is gone.
-void CheckOthers(Session& session, const Connection& all, std::vector<Finding>& out) {
+// R3_4: nothing is moved away from many silent hosts at once.
+void CheckBrake(Api& api, std::vector<Finding>& out) {
+  const auto status = api.Get("/api/v1/namespaces/berth-system/configmaps/cluster-status");
+  if (!status.ok()) return;
+  const std::string_view lost = status->GetString({"data", "massLoss"});
+  if (lost.empty()) return;
+  out.push_back({Verdict::kWarn,
+                 "hosts",
+                 fmt::format("{}: nothing is moved or replaced", Printable(lost)),
+                 "look at the network; berth pool brake --release if the hosts are really gone"});
+}
+
+// Each of several by itself: `berth` would hide that one is gone, and only the one that leads has
+// controllers.
+void CheckEach(Session& session, const Connection& all, std::vector<Finding>& out) {
   if (all.others.empty()) return;
   std::vector<std::string> urls = {all.server};
   urls.insert(urls.end(), all.others.begin(), all.others.end());
@@ -185,6 +198,7 @@ void CheckOthers(Session& session, const Connection& all, std::vector<Finding>& 
     } else {
       out.push_back({Verdict::kOk, kTitle, fmt::format("{} is ready", Printable(url)), ""});
     }
+    if (ready.ok()) CheckLoadOf(url, **transport, out);
   }
 }
 
@@ -223,12 +237,13 @@ void CheckServer(Session& session, std::vector<Finding>& out) {
                  "server",
                  fmt::format("{} answers in {} ms", Printable(connection->server), took.millis()),
                  took < kAnswerSlow ? "" : "look at the load of the server and the way to it"});
-  CheckOthers(session, *connection, out);
+  CheckEach(session, *connection, out);
   out.push_back(CheckClock(*version, now));
   out.push_back(CheckReady(**api));
   out.push_back(CheckIdentity(**api));
-  CheckLoad(**api, out);
+  if (connection->others.empty()) CheckLoad(**api, out);
   CheckLegacyPools(**api, out);
+  CheckBrake(**api, out);
 }
 
 std::string_view WordOf(Verdict verdict) {

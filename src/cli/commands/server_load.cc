@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/strings.h"
+#include "base/time.h"
 
 namespace berth::cli {
 namespace {
@@ -18,6 +19,17 @@ constexpr double kLagWarn = 0.25;
 constexpr double kLagFail = 2.0;
 constexpr double kShareWarn = 0.8;
 constexpr std::array<std::string_view, 2> kLoops = {"main", "hosts"};
+// In seconds. What fails is tried again after at most half a minute: after two of these it is no
+// passing trouble.
+constexpr double kFailingWarn = 60;
+constexpr double kWaitingWarn = 60;
+constexpr double kLostWarn = 30;
+// Whoever has not seen any change for this long decides on a world that is gone.
+constexpr double kLostFail = 300;
+
+std::string AgeText(double seconds) {
+  return FormatAge(Duration::Seconds(static_cast<int64_t>(seconds)));
+}
 
 void JudgeLoops(std::string_view metrics, std::vector<Finding>& out) {
   std::vector<std::string> parts;
@@ -40,6 +52,75 @@ void JudgeLoops(std::string_view metrics, std::vector<Finding>& out) {
                      ? ""
                      : "give the server more processor time, or look who asks it for too much: "
                        "berth_apiserver_requests_total"});
+}
+
+void JudgeFailing(std::string_view metrics, std::vector<Finding>& out) {
+  const auto keys = MetricsIn(metrics, "berth_controller_failing_keys", "controller");
+  for (const auto& [controller, seconds] :
+       MetricsIn(metrics, "berth_controller_failing_seconds", "controller")) {
+    if (seconds < kFailingWarn) continue;
+    const auto count = keys.find(controller);
+    out.push_back({Verdict::kWarn,
+                   "controllers",
+                   fmt::format("{}: {:.0f} keep failing, the first for {}",
+                               controller,
+                               count == keys.end() ? 1 : count->second,
+                               AgeText(seconds)),
+                   fmt::format("the server's log names them and the reason: look for \"{} \"",
+                               Printable(controller))});
+  }
+}
+
+void JudgeWaiting(std::string_view metrics, std::vector<Finding>& out) {
+  const auto keys = MetricsIn(metrics, "berth_controller_queue_keys", "controller");
+  for (const auto& [controller, seconds] :
+       MetricsIn(metrics, "berth_controller_queue_oldest_seconds", "controller")) {
+    if (seconds < kWaitingWarn) continue;
+    const auto count = keys.find(controller);
+    out.push_back({Verdict::kWarn,
+                   "controllers",
+                   fmt::format("{}: {:.0f} wait, the first for {}",
+                               controller,
+                               count == keys.end() ? 1 : count->second,
+                               AgeText(seconds)),
+                   "look at the load of the server, and at its log"});
+  }
+}
+
+void JudgeFollowing(std::string_view metrics, std::vector<Finding>& out) {
+  for (const auto& [controller, seconds] :
+       MetricsIn(metrics, "berth_controller_follow_failing_seconds", "controller")) {
+    if (seconds < kLostWarn) continue;
+    out.push_back(
+        {seconds < kLostFail ? Verdict::kWarn : Verdict::kFail,
+         "controllers",
+         fmt::format(
+             "{}: has not been able to follow objects for {}", controller, AgeText(seconds)),
+         "the server's log says which and why: look for \"following \""});
+  }
+}
+
+// Nothing of a server that does not lead: it has none.
+void JudgeControllers(std::string_view metrics, std::vector<Finding>& out) {
+  const size_t before = out.size();
+  JudgeFailing(metrics, out);
+  JudgeWaiting(metrics, out);
+  JudgeFollowing(metrics, out);
+  const size_t all =
+      MetricsIn(metrics, "berth_controller_follow_failing_seconds", "controller").size();
+  if (all == 0 || out.size() > before) return;
+  out.push_back({Verdict::kOk, "controllers", fmt::format("all {} keep up", all), ""});
+}
+
+// Said only if there are any: they are rare.
+void JudgeUnreadable(std::string_view metrics, std::vector<Finding>& out) {
+  const double count = MetricIn(metrics, "berth_unreadable_objects").value_or(0);
+  if (count < 1) return;
+  out.push_back({Verdict::kWarn,
+                 "objects",
+                 fmt::format("{:.0f} in the store cannot be read and are passed over", count),
+                 "the server's log names them (\"is passed over\"); berth delete KIND NAME --force "
+                 "removes one"});
 }
 
 void JudgeShare(std::string_view title,
@@ -71,9 +152,27 @@ std::optional<double> MetricIn(std::string_view text, std::string_view series) {
   return std::nullopt;
 }
 
+std::map<std::string, double> MetricsIn(std::string_view text,
+                                        std::string_view name,
+                                        std::string_view label) {
+  const std::string begin = fmt::format("{}{{{}=\"", name, label);
+  constexpr std::string_view kEnd = "\"} ";
+  std::map<std::string, double> values;
+  for (const std::string_view line : Split(text, '\n')) {
+    if (!line.starts_with(begin)) continue;
+    const size_t end = line.find(kEnd, begin.size());
+    if (end == std::string_view::npos) continue;
+    const auto value = MetricIn(line, line.substr(0, end + kEnd.size() - 1));
+    if (value) values.emplace(line.substr(begin.size(), end - begin.size()), *value);
+  }
+  return values;
+}
+
 std::vector<Finding> JudgeLoad(std::string_view metrics) {
   std::vector<Finding> out;
   JudgeLoops(metrics, out);
+  JudgeControllers(metrics, out);
+  JudgeUnreadable(metrics, out);
   const auto files = MetricIn(metrics, "process_open_fds");
   const auto files_max = MetricIn(metrics, "process_max_fds");
   JudgeShare("server's files",
@@ -99,6 +198,15 @@ void CheckLoad(Api& api, std::vector<Finding>& out) {
   const auto response = api.Exchange({.path = "/metrics"});
   if (!response.ok() || response->status != 200) return;
   for (Finding& finding : JudgeLoad(response->body)) out.push_back(std::move(finding));
+}
+
+void CheckLoadOf(const std::string& url, Transport& transport, std::vector<Finding>& out) {
+  const auto response = transport.Send({.path = "/metrics"});
+  if (!response.ok() || response->status != 200) return;
+  for (Finding& finding : JudgeLoad(response->body)) {
+    finding.text = fmt::format("{}: {}", url, finding.text);
+    out.push_back(std::move(finding));
+  }
 }
 
 }  // namespace berth::cli

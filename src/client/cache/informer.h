@@ -27,18 +27,25 @@ class Informer final : private Sink {
            Client& client,
            const meta::KindInfo& kind,
            OnChange on_change,
-           Forget forget = nullptr)
+           Forget forget = nullptr,
+           Unreadable unreadable = Unreadable::kSkip)
       : on_change_(std::move(on_change)),
         forget_(std::move(forget)),
-        reflector_(loop, client, kind, *this, {}) {}
+        reflector_(loop, client, kind, *this, OptionsWith(unreadable)) {}
 
   rt::Task<Status> Run() { return reflector_.Run(); }
   bool synced() const { return reflector_.synced(); }
+  const Reflector& reflector() const { return reflector_; }
   const Objects& objects() const { return objects_; }
   // Null if there is none. Valid until the loop's next turn.
   const meta::Object* Find(const ObjectKey& key) const;
 
  private:
+  static ReflectorOptions OptionsWith(Unreadable unreadable) {
+    ReflectorOptions options;
+    options.unreadable = unreadable;
+    return options;
+  }
   void OnListBegin() override;
   void OnListed(meta::Object object) override;
   void OnListEnd() override;

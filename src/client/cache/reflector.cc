@@ -24,6 +24,9 @@ constexpr size_t kAnnounced = 16;
 // A server that restarts is no news; one that stays away is.
 constexpr int kFailuresQuiet = 3;
 
+// A watch that is silent for this long is a good one: bookmarks may come once a minute only.
+constexpr Duration kSteady = Duration::Seconds(10);
+
 }  // namespace
 
 Reflector::Reflector(rt::Loop& loop,
@@ -49,9 +52,13 @@ rt::Task<Status> Reflector::Run() {
     if (status.Is(Reason::kExpired)) {
       REACHED("reflector.list_again");
       resource_version_.clear();
-    } else if (++failures > kFailuresQuiet) {
-      LOG_WARNING("following {}: {}; trying again", kind_.plural, status.ToString());
+    } else {
+      OnFailure();
+      if (++failures > kFailuresQuiet) {
+        LOG_WARNING("following {}: {}; trying again", kind_.plural, status.ToString());
+      }
     }
+    watching_since_.reset();
     const Duration pause = backoff.Next(loop_.random());
     CO_TRY_STATUS(co_await rt::Sleep(pause));
   }
@@ -64,7 +71,8 @@ rt::Task<Status> Reflector::List() {
                       .detail = options_.detail,
                       .limit = kListPage,
                       .continue_token = "",
-                      .resource_version = ""};
+                      .resource_version = "",
+                      .unreadable = options_.unreadable};
   sink_.OnListBegin();
   std::string revision;
   do {
@@ -77,7 +85,20 @@ rt::Task<Status> Reflector::List() {
   sink_.OnListEnd();
   resource_version_ = std::move(revision);
   synced_ = true;
+  failing_since_.reset();
   co_return OkStatus();
+}
+
+void Reflector::OnFailure() {
+  if (!failing_since_ || IsSteady()) failing_since_ = loop_.Now();
+}
+
+bool Reflector::IsSteady() const {
+  return watching_since_ && loop_.Now() - *watching_since_ >= kSteady;
+}
+
+Duration Reflector::failing() const {
+  return !failing_since_ || IsSteady() ? Duration() : loop_.Now() - *failing_since_;
 }
 
 rt::Task<Status> Reflector::Watch() {
@@ -88,8 +109,10 @@ rt::Task<Status> Reflector::Watch() {
                        .resource_version = resource_version_};
   CO_TRY(const std::unique_ptr<ObjectWatch> watch,
          co_await client_.Watch(kind_, std::move(options)));
+  watching_since_ = loop_.Now();
   for (;;) {
     CO_TRY(std::vector<WatchEvent> events, co_await watch->Next());
+    failing_since_.reset();
     for (size_t i = 0; i < events.size(); ++i) {
       if (i % kAnnounced == 0) {
         const size_t count = std::min(kAnnounced, events.size() - i);

@@ -4,10 +4,12 @@
 // that needs little keeps little.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "client/client.h"
 #include "meta/kind.h"
 #include "rt/loop.h"
@@ -34,6 +36,7 @@ struct ReflectorOptions {
   std::string label_selector;
   std::string field_selector;
   Detail detail = Detail::kFull;
+  Unreadable unreadable = Unreadable::kSkip;
 };
 
 class Reflector {
@@ -49,10 +52,14 @@ class Reflector {
   rt::Task<Status> Run();
   // The first list is complete.
   bool synced() const { return synced_; }
+  // For how long nothing but failures has come; zero while it follows.
+  Duration failing() const;
 
  private:
   rt::Task<Status> List();
   rt::Task<Status> Watch();
+  void OnFailure();
+  bool IsSteady() const;
 
   rt::Loop& loop_;
   Client& client_;
@@ -61,6 +68,8 @@ class Reflector {
   const ReflectorOptions options_;
   std::string resource_version_;  // "": a list is needed
   bool synced_ = false;
+  std::optional<Time> failing_since_;   // the first failure after the last news
+  std::optional<Time> watching_since_;  // of the watch that is open
 };
 
 }  // namespace berth::client

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defends the order in which a sink hears of changes: announced first, a few at a time, then told.
+// Defends the order in which a sink hears of changes: announced first, a few at a time, then told;
+// and that a reflector knows for how long it has not been able to follow.
 #include "client/cache/reflector.h"
 
 #include <gtest/gtest.h>
@@ -9,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "rt/scope.h"
 #include "rt/sim/run_task.h"
 #include "rt/sim/sim_loop.h"
+#include "rt/sleep.h"
 
 namespace berth::client {
 namespace {
@@ -30,17 +33,34 @@ class OneBatch final : public ObjectWatch {
   size_t changes_;
 };
 
-// Lists nothing and watches one batch. Nobody writes.
+// Says nothing until there is trouble.
+class SilentWatch final : public ObjectWatch {
+ public:
+  explicit SilentWatch(const Status& trouble) : trouble_(trouble) {}
+  rt::Task<Result<std::vector<WatchEvent>>> Next() override {
+    while (trouble_.ok()) CO_TRY_STATUS(co_await rt::Sleep(Duration::Seconds(1)));
+    co_return trouble_;
+  }
+
+ private:
+  const Status& trouble_;
+};
+
+// Lists nothing and watches one batch, or nothing if that is empty. Nobody writes.
 class BatchClient final : public Client {
  public:
   explicit BatchClient(size_t changes) : changes_(changes) {}
+  Status trouble;  // of lists and watches
   rt::Task<Result<ObjectList>> List(const meta::KindInfo& /*kind*/,
                                     ListOptions /*options*/) override {
+    if (!trouble.ok()) co_return trouble;
     co_return ObjectList{.resource_version = "1"};
   }
   rt::Task<Result<std::unique_ptr<ObjectWatch>>> Watch(const meta::KindInfo& /*kind*/,
                                                        WatchOptions /*options*/) override {
+    if (!trouble.ok()) co_return trouble;
     std::unique_ptr<ObjectWatch> watch = std::make_unique<OneBatch>(changes_);
+    if (changes_ == 0) watch = std::make_unique<SilentWatch>(trouble);
     co_return watch;
   }
   rt::Task<Result<meta::Object>> Get(const meta::KindInfo& /*kind*/, ObjectKey /*key*/) override {
@@ -109,6 +129,35 @@ TEST(Reflector, AnnouncesTheChangesAtHandBeforeItTellsThem) {
     EXPECT_EQ(sink.told, changes);
     EXPECT_EQ(sink.sizes, sizes);
   }
+}
+
+TEST(Reflector, KnowsForHowLongItCannotFollow) {
+  rt::SimLoop loop(1);
+  BatchClient client(0);
+  CountingSink sink;
+  const meta::KindInfo kind{};
+  Reflector reflector(loop, client, kind, sink, {});
+  rt::TaskScope scope(loop);
+  client.trouble = Unavailable("nobody answers");
+  scope.Spawn("reflector", reflector.Run());
+  loop.RunFor(Duration::Seconds(40));
+  EXPECT_FALSE(reflector.synced());
+  EXPECT_GT(reflector.failing(), Duration::Seconds(39)) << "from the first failure on";
+  client.trouble = OkStatus();
+  loop.RunFor(Duration::Minutes(1));
+  EXPECT_TRUE(reflector.synced());
+  EXPECT_EQ(reflector.failing(), Duration()) << "a list is news";
+  client.trouble = Unavailable("nobody answers");
+  loop.RunFor(Duration::Seconds(20));
+  EXPECT_GT(reflector.failing(), Duration::Seconds(15)) << "now watches fail";
+  client.trouble = OkStatus();
+  loop.RunFor(Duration::Minutes(1));
+  EXPECT_EQ(reflector.failing(), Duration()) << "a watch that stays open is good, silent or not";
+  client.trouble = Unavailable("nobody answers");
+  loop.RunFor(Duration::Seconds(5));
+  EXPECT_GT(reflector.failing(), Duration());
+  EXPECT_LE(reflector.failing(), Duration::Seconds(5)) << "the good time in between counts";
+  EXPECT_TRUE(rt::RunTask(loop, scope.Close()).ok());
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void WorkQueue::Push(const std::string& key) {
       return;
     }
   }
-  waiting_.push_back(key);
+  waiting_.push_back({.key = key, .since = loop_.Now()});
 }
 
 void WorkQueue::AddAfter(const std::string& key, Duration delay) {
@@ -59,7 +59,10 @@ void WorkQueue::AddAfter(const std::string& key, Duration delay) {
 }
 
 void WorkQueue::AddAfterFailure(const std::string& key) {
-  const int failures = failures_[key]++;
+  ++failures_total_;
+  const auto [failing, is_first] = failures_.try_emplace(key);
+  if (is_first) failing->second.since = loop_.Now();
+  const int failures = failing->second.failures++;
   const Duration nominal =
       std::min(options_.backoff_max,
                options_.backoff_initial * (int64_t{1} << std::min(failures, kDoublingsMax)));
@@ -68,7 +71,7 @@ void WorkQueue::AddAfterFailure(const std::string& key) {
 
 rt::Task<Result<std::string>> WorkQueue::Get() {
   if (!waiting_.empty()) {
-    std::string key = std::move(waiting_.front());
+    std::string key = std::move(waiting_.front().key);
     waiting_.pop_front();
     queued_.erase(key);
     in_work_.insert(key);
@@ -76,6 +79,18 @@ rt::Task<Result<std::string>> WorkQueue::Get() {
   }
   Result<std::string> key = co_await getters_.Wait();
   co_return key;
+}
+
+Duration WorkQueue::waiting_longest() const {
+  return waiting_.empty() ? Duration() : loop_.Now() - waiting_.front().since;
+}
+
+Duration WorkQueue::failing_longest() const {
+  Duration longest;
+  for (const auto& [key, failing] : failures_) {
+    longest = std::max(longest, loop_.Now() - failing.since);
+  }
+  return longest;
 }
 
 void WorkQueue::Done(const std::string& key) {

@@ -9,6 +9,7 @@
 // It is as large as the number of different keys, which the caller bounds.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <set>
@@ -49,6 +50,13 @@ class WorkQueue {
   void Done(const std::string& key);
 
   size_t waiting() const { return waiting_.size(); }
+  // How long the key has waited that is next; zero if none waits.
+  Duration waiting_longest() const;
+  // Keys that failed and have not succeeded since, and for how long the one that began first.
+  size_t failing() const { return failures_.size(); }
+  Duration failing_longest() const;
+  // How often keys have failed, all together.
+  uint64_t failures() const { return failures_total_; }
   // Nothing waits, is delayed or in work.
   bool idle() const { return waiting_.empty() && in_work_.empty() && delayed_.empty(); }
 
@@ -57,15 +65,24 @@ class WorkQueue {
     rt::TimerId timer;
     Time due;
   };
+  struct Waiting {
+    std::string key;
+    Time since;
+  };
+  struct Failing {
+    int failures = 0;
+    Time since;  // of the first one
+  };
   void Push(const std::string& key);
 
   rt::Loop& loop_;
   const WorkQueueOptions options_;
-  std::deque<std::string> waiting_;
+  std::deque<Waiting> waiting_;
   std::set<std::string> queued_;  // waiting, or to wait again when their work is done
   std::set<std::string> in_work_;
   std::map<std::string, Delayed> delayed_;
-  std::map<std::string, int> failures_;
+  std::map<std::string, Failing> failures_;
+  uint64_t failures_total_ = 0;
   rt::Waiters<Result<std::string>> getters_;
 };
 

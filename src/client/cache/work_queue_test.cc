@@ -76,5 +76,27 @@ TEST_F(WorkQueueTest, FailuresComeBackLaterEachTimeUntilOneSucceeds) {
   EXPECT_LE(loop_.Now() - start, Duration::Millis(60));
 }
 
+TEST_F(WorkQueueTest, SaysHowLongKeysWaitAndFail) {
+  EXPECT_EQ(queue_.waiting_longest(), Duration());
+  queue_.Add("a");
+  loop_.RunFor(Duration::Seconds(3));
+  queue_.Add("b");
+  EXPECT_EQ(queue_.waiting_longest(), Duration::Seconds(3));
+  EXPECT_EQ(Get(), "a");
+  EXPECT_EQ(queue_.waiting_longest(), Duration()) << "the next one came just now";
+  queue_.Done("a");
+  queue_.AddAfterFailure("a");
+  loop_.RunFor(Duration::Seconds(5));
+  queue_.AddAfterFailure("b");
+  queue_.AddAfterFailure("a");
+  EXPECT_EQ(queue_.failing(), 2U);
+  EXPECT_EQ(queue_.failures(), 3U);
+  EXPECT_EQ(queue_.failing_longest(), Duration::Seconds(5)) << "since the first failure in a row";
+  queue_.Forget("a");
+  EXPECT_EQ(queue_.failing(), 1U);
+  EXPECT_EQ(queue_.failing_longest(), Duration());
+  EXPECT_EQ(queue_.failures(), 3U);
+}
+
 }  // namespace
 }  // namespace berth::client

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cache/health_report.h"
+
+#include <algorithm>
+
+namespace berth::client {
+
+ControllerHealth& HealthReport::Of(std::string_view controller) {
+  const auto found = all_.find(controller);
+  return found != all_.end() ? found->second : all_[std::string(controller)];
+}
+
+void HealthReport::Add(std::string_view controller, const WorkQueue& queue) {
+  ControllerHealth& health = Of(controller);
+  health.waiting += queue.waiting();
+  health.waiting_longest = std::max(health.waiting_longest, queue.waiting_longest());
+  health.failing += queue.failing();
+  health.failing_longest = std::max(health.failing_longest, queue.failing_longest());
+  health.failures += queue.failures();
+}
+
+void HealthReport::Add(std::string_view controller, const Reflector& reflector) {
+  ControllerHealth& health = Of(controller);
+  if (!reflector.synced()) ++health.unsynced;
+  health.lost_longest = std::max(health.lost_longest, reflector.failing());
+}
+
+void ShowHealth(const HealthReport& report, metrics::Registry& metrics) {
+  for (const auto& [controller, health] : report.all()) {
+    const metrics::Labels labels = {{"controller", controller}};
+    const auto set = [&](std::string_view name, std::string_view help, double value) {
+      metrics.GetGauge(name, help, labels).Set(value);
+    };
+    set("berth_controller_queue_keys",
+        "Keys that wait for their turn.",
+        static_cast<double>(health.waiting));
+    set("berth_controller_queue_oldest_seconds",
+        "How long the key has waited that is next.",
+        health.waiting_longest.to_seconds());
+    set("berth_controller_failing_keys",
+        "Keys that failed and have not succeeded since.",
+        static_cast<double>(health.failing));
+    set("berth_controller_failing_seconds",
+        "How long the key has failed that began first.",
+        health.failing_longest.to_seconds());
+    set("berth_controller_follow_unsynced",
+        "Kinds that are followed and were never read whole.",
+        static_cast<double>(health.unsynced));
+    set("berth_controller_follow_failing_seconds",
+        "How long a kind could not be followed; 0 if all are.",
+        health.lost_longest.to_seconds());
+    metrics::Counter& failures = metrics.GetCounter(
+        "berth_controller_failures_total", "Turns that failed; conflicts are among them.", labels);
+    failures.Add(std::max(0.0, static_cast<double>(health.failures) - failures.value()));
+  }
+}
+
+}  // namespace berth::client

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A HealthReport is how well controllers keep up at one moment: what waits, what fails and what
+// they cannot follow. One entry per controller, whatever the number of objects.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/metrics.h"
+#include "base/time.h"
+#include "client/cache/informer.h"
+#include "client/cache/reflector.h"
+#include "client/cache/work_queue.h"
+
+namespace berth::client {
+
+struct ControllerHealth {
+  size_t waiting = 0;  // keys
+  Duration waiting_longest;
+  size_t failing = 0;  // keys that failed and have not succeeded since
+  Duration failing_longest;
+  uint64_t failures = 0;  // all that there were
+  size_t unsynced = 0;    // lists that were never complete
+  Duration lost_longest;  // how long it has not been able to follow something
+};
+
+class HealthReport {
+ public:
+  // `controller` is a literal: it becomes the value of a label. What is added to one controller
+  // counts together.
+  void Add(std::string_view controller, const WorkQueue& queue);
+  void Add(std::string_view controller, const Reflector& reflector);
+  void Add(std::string_view controller, const Informer& informer) {
+    Add(controller, informer.reflector());
+  }
+
+  const std::map<std::string, ControllerHealth, std::less<>>& all() const { return all_; }
+
+ private:
+  ControllerHealth& Of(std::string_view controller);
+
+  std::map<std::string, ControllerHealth, std::less<>> all_;
+};
+
+// Sets berth_controller_... of every controller in the report.
+void ShowHealth(const HealthReport& report, metrics::Registry& metrics);
+
+}  // namespace berth::client
