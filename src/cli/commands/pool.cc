@@ -161,6 +161,7 @@ Command PoolCommand() {
                                                                 PoolAdoptCommand(),
                                                                 PoolPurgeCommand(),
                                                                 PoolApproveCommand(),
+                                                                PoolBrakeCommand(),
                                                                 PoolAllowLegacyCommand()};
   return {.name = "pool",
           .group = "Pools",

@@ -20,6 +20,7 @@ Command PoolRemoveCommand();
 Command PoolAdoptCommand();
 Command PoolPurgeCommand();
 Command PoolApproveCommand();
+Command PoolBrakeCommand();
 Command PoolAllowLegacyCommand();
 
 }  // namespace berth::cli
