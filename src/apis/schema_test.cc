@@ -36,6 +36,7 @@ const std::set<std::string> kIntended = {
     "compute.v1alpha1.MachineSpec.placement: only ours",
     "compute.v1alpha1.MachineSpec.restartPolicy: only ours",
     "compute.v1alpha1.MachineStatus.placement: only ours",
+    "networking.v1alpha1.NetworkInterfaceStatus.conditions: only ours",
     "storage.v1alpha1.BucketPoolSpec.hostRef: only ours",
     "storage.v1alpha1.BucketPoolSpec.limits: only ours",
     "storage.v1alpha1.BucketPoolSpec.unschedulable: only ours",

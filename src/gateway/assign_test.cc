@@ -3,6 +3,8 @@
 // (PROTOCOL 2.3, 2.4, 4.3; must-show 7).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "apis/core/reservation.h"
 #include "gateway/gateway_world.h"
 
@@ -363,6 +365,41 @@ TEST_F(AssignTest, WhatIsAskedToLeaveIsRemovedByItsHostAndThenUnbound) {
   host_.SayGone(assign.uid(), 1);
   ASSERT_TRUE(world_.Until([&] { return Now().status.placement->epoch == 2; }));
   EXPECT_EQ(Now().status.placement->reason, "Drain");
+}
+
+TEST_F(AssignTest, R3_2_AHostIsToldWhenWhatTiesAMachineComesAndGoes) {
+  host_.Remember(Place(host_, "web", host_.Join("pool")));
+  const auto say = [&](const std::string& status) {
+    const std::string condition =
+        R"({"type":"Movable","status":")" + status + R"(","reason":"X","message":"x"})";
+    EXPECT_TRUE(world_
+                    .Patch(machine_,
+                           R"({"status":{"conditions":[)" + condition + "]}}",
+                           client::Subresource::kStatus)
+                    .ok());
+  };
+  ASSERT_TRUE(world_.Patch(machine_, R"({"spec":{"placement":{"onPoolLoss":"Move"}}})").ok());
+  ASSERT_TRUE(host_.WaitAssigns(2));
+  EXPECT_EQ(host_.assigns()[1].machine().on_pool_loss(), "Move");
+  say("False");
+  ASSERT_TRUE(host_.WaitAssigns(3));
+  EXPECT_EQ(host_.assigns()[2].machine().on_pool_loss(), "Keep");
+  say("Unknown");
+  ASSERT_TRUE(host_.WaitAssigns(4));
+  EXPECT_EQ(host_.assigns()[3].machine().on_pool_loss(), "Move");
+  host_.Say([&](agent::HostBatch& batch) {
+    agent::ObjectStatus& status = *batch.add_statuses();
+    status.set_uid(machine_.metadata().uid);
+    status.set_incarnation(1);
+    status.set_placement(1);
+    status.set_kind("Machine");
+    status.set_state("Running");
+    status.set_leased(true);
+  });
+  EXPECT_TRUE(world_.Until([&] {
+    return std::ranges::none_of(Now().status.conditions,
+                                [](const auto& item) { return item.type == "Movable"; });
+  }));
 }
 
 TEST_F(AssignTest, R4_3_AnApprovalIsPassedOnWithEveryDeletion) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apis/adoption.h"
+#include "apis/compute/host_tie.h"
 #include "apis/compute/machine.h"
 #include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
@@ -40,6 +41,10 @@ uint64_t FingerprintOf(const meta::Object& object) {
   for (const auto& [key, value] : object.metadata().annotations) {
     print.Add(key);
     print.Add(value);
+  }
+  // What ties a machine to its host is found out after it was placed.
+  if (&object.kind() == &apis::compute::kMachineKind) {
+    print.Add(int64_t{apis::compute::DiesWithContact(object.as<apis::compute::Machine>())});
   }
   // What a reservation still keeps changes with its status: machines use it up.
   if (&object.kind() == &apis::core::kReservationKind) {
@@ -184,6 +189,11 @@ bool DesiredIndex::synced() const {
   return true;
 }
 
+void DesiredIndex::Report(std::string_view name, client::HealthReport& report) const {
+  for (const auto& placed : placed_) report.Add(name, placed->reflector());
+  for (const auto& referenced : referenced_) report.Add(name, referenced->reflector());
+}
+
 const DesiredEntry* DesiredIndex::Find(std::string_view uid) const {
   const auto found = entries_.find(uid);
   return found == entries_.end() ? nullptr : &found->second;
@@ -247,6 +257,9 @@ void DesiredIndex::Remove(const std::string& uid) {
 }
 
 void DesiredIndex::Touch(std::string_view kind, const client::ObjectKey& key) {
+  // Most changes are of kinds that nobody refers to.
+  const auto first = users_.lower_bound(std::string(kind));
+  if (first == users_.end() || !first->first.starts_with(kind)) return;
   const auto found = users_.find(ReferenceOf(kind, key));
   if (found == users_.end()) return;
   for (const std::string& uid : found->second) {

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/text_map.h"
+#include "client/cache/health_report.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
 #include "gateway/rules/bodies.h"
@@ -64,6 +65,7 @@ class DesiredIndex {
   void Start(rt::TaskScope& scope);
   // Everything was listed once.
   bool synced() const;
+  void Report(std::string_view name, client::HealthReport& report) const;
 
   const DesiredEntry* Find(std::string_view uid) const;
   // UIDs bound to the pool.

@@ -67,7 +67,11 @@ rt::Task<Status> Gateway::Close() {
   closing_ = true;
   std::vector<Session*> sessions;
   for (const auto& [host, session] : table_.hosts()) sessions.push_back(session);
+  agent::ServerMessage redirect;
+  redirect.mutable_redirect()->set_reason("the server stops or does not lead any more");
+  for (const std::string& server : others_) redirect.mutable_redirect()->add_servers(server);
   for (Session* session : sessions) {
+    if (!others_.empty()) session->Send(redirect);
     session->End({.reason = std::string(kDraining),
                   .message = "the server stops",
                   .retry_after = Duration::Millis(50)});
@@ -79,9 +83,10 @@ rt::Task<Status> Gateway::Close() {
   co_return OkStatus();
 }
 
-void Gateway::SetServers(std::vector<std::string> servers) {
+void Gateway::SetServers(std::vector<std::string> servers, std::vector<std::string> others) {
   enrolment_.SetServers(servers);
   options_.servers = std::move(servers);
+  others_ = std::move(others);
 }
 
 void Gateway::AddRoutes(net::RpcRoutes& routes) {

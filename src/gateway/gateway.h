@@ -37,6 +37,7 @@
 
 #include "base/result.h"
 #include "client/binder.h"
+#include "client/cache/health_report.h"
 #include "client/client.h"
 #include "client/cluster.h"
 #include "client/events/event_recorder.h"
@@ -46,6 +47,7 @@
 #include "fleet/watch_hub.h"
 #include "gateway/desired_index.h"
 #include "gateway/identity/enrolment.h"
+#include "gateway/identity/protocol_version.h"
 #include "gateway/lease_gate.h"
 #include "gateway/pool_feed.h"
 #include "gateway/pool_writer.h"
@@ -77,6 +79,7 @@ struct GatewayOptions {
   size_t cores = 2;                  // of this server
   // Hosts with few companions are asked for more: they notice sooner that a server is gone.
   Duration heartbeat = kHeartbeat;
+  ProtocolVersions versions = {};
 };
 
 class Gateway final : public fleet::Fleet, private DesiredListener {
@@ -108,13 +111,16 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void AddRoutes(net::RpcRoutes& routes);
 
   // "host:port" of every gateway, once they are known: hosts that join or connect are told.
-  void SetServers(std::vector<std::string> servers);
+  // `others` are those of other servers: hosts are sent there when this gateway closes.
+  void SetServers(std::vector<std::string> servers, std::vector<std::string> others = {});
 
   // Everything that decides about hosts was read once.
   bool synced() const {
     return index_.synced() && pool_feed_.synced() && revocations_.synced() &&
            !settlement_.is_listing();
   }
+  // How well it follows what decides about hosts.
+  void Report(client::HealthReport& report) const;
   size_t sessions() const { return table_.size(); }
   // Of the hosts that are connected.
   std::vector<client::HeldCertificate> Certificates() const;
@@ -254,6 +260,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                   agent::Delete::Why why);
   bool IsClaimed(const std::string& uid, uint64_t placement) const;
   void CheckDrained(Session& session);
+  void BidFarewell(Session& session);
 
   // gateway_approval.cc: an operator's word for deletions that a host holds back.
   void SendApproved(Session& session, const PoolFace& face);
@@ -288,6 +295,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   Deps deps_;
   const client::ClusterIdentity cluster_;
   GatewayOptions options_;
+  std::vector<std::string> others_;  // gateways of other servers
   uint64_t last_session_ = 0;
   uint64_t last_ping_ = 0;
   bool closing_ = false;

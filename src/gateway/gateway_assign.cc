@@ -385,9 +385,15 @@ void Gateway::CheckDrained(Session& session) {
   if (!session.is_draining || session.said_goodbye || session.phase != Session::Phase::kSynced) {
     return;
   }
+  // Volumes and buckets do not leave.
   for (const auto& [uid, pool] : session.pools) {
-    if (!index_.OfPool(uid).empty()) return;
+    const bool can_leave = pool.face.kind == &apis::compute::kMachinePoolKind;
+    if (can_leave && !pool.face.is_drained && !index_.OfPool(uid).empty()) return;
   }
+  BidFarewell(session);
+}
+
+void Gateway::BidFarewell(Session& session) {
   session.said_goodbye = true;
   health_.Goodbye(session.host(), deps_.loop.Now());
   session.Flush();

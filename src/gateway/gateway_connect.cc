@@ -63,7 +63,8 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
         stream,
         {.reason = std::string(kProtocol), .message = std::string(hello.status().message())});
   }
-  const auto version = ChooseVersion(hello->versions().min(), hello->versions().max());
+  const auto version = ChooseVersion(
+      {.min = hello->versions().min(), .max = hello->versions().max()}, options_.versions);
   if (!version.ok()) {
     co_return Refuse(
         stream,
@@ -95,8 +96,11 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
   }
   auto session = std::make_unique<Session>(deps_.loop, stream, identity, ++last_session_);
   session->certificate = {.authority = identity.authority, .until = identity.not_after};
-  session->announcer = {
-      .host = identity.host, .record = *record, .poollet_version = hello->poollet_version()};
+  session->announcer = {.host = identity.host,
+                        .record = *record,
+                        .poollet_version = hello->poollet_version(),
+                        .is_leaving = hello->leaving()};
+  session->is_draining = hello->leaving();
   session->lease_left = Duration::Millis(
       static_cast<int64_t>(std::min<uint64_t>(hello->lease_left_ms(), uint64_t{1} << 40U)));
   table_.Add(*session);
@@ -164,6 +168,8 @@ void Gateway::Welcome(Session& session, uint32_t version) {
   agent::ServerMessage message;
   agent::Welcome& welcome = *message.mutable_welcome();
   welcome.set_version(version);
+  welcome.mutable_versions()->set_min(options_.versions.min);
+  welcome.mutable_versions()->set_max(options_.versions.max);
   welcome.mutable_session()->set_start(cluster_.start);
   welcome.mutable_session()->set_counter(session.number());
   welcome.set_incarnation(cluster_.incarnation);

@@ -198,6 +198,7 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
   const bool limits_changed = pool.face.limits != now->limits;
   const bool purge_changed = pool.face.purge != now->purge;
   const bool approval_changed = pool.face.approves_deletions != now->approves_deletions;
+  const bool drain_changed = pool.face.is_drained != now->is_drained;
   pool.face = *now;
   if (limits_changed) {
     pool.facts = FromProto(now->uid, pool.said, now->limits);
@@ -206,10 +207,18 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
     }
   }
   if (purge_changed) SendPurges(*session, pool.face);
+  if (drain_changed) CheckDrained(*session);
   if (approval_changed) {
     SendApproved(*session, pool.face);
     SettleApprovals(*session);
   }
+}
+
+void Gateway::Report(client::HealthReport& report) const {
+  constexpr std::string_view kName = "gateway";
+  report.Add(kName, revocations_.reflector());
+  pool_feed_.Report(kName, report);
+  index_.Report(kName, report);
 }
 
 void Gateway::OnRevocations() {

@@ -83,12 +83,12 @@ void Gateway::OnGoodbye(Session& session, const agent::Goodbye& goodbye) {
     }
     return CheckDrained(session);
   }
-  session.said_goodbye = true;
-  health_.Goodbye(session.host(), deps_.loop.Now());
-  session.Flush();
-  agent::ServerMessage farewell;
-  farewell.mutable_farewell();
-  session.Send(farewell);
+  if (session.is_draining) {
+    for (const auto& [uid, pool] : session.pools) {
+      pools_.Change(pool.face, PoolWriter::Part::kMain, GiveUpDrain);
+    }
+  }
+  BidFarewell(session);
 }
 
 void Gateway::OnBatch(Session& session, const agent::HostBatch& batch) {

@@ -58,6 +58,7 @@ rt::Task<Status> Gateway::ListRewound() {
     client::ListOptions options;
     options.limit = kPage;
     options.detail = client::Detail::kMetadata;
+    options.unreadable = client::Unreadable::kFail;  // what is not known may run twice
     do {
       CO_TRY(const client::ObjectList page, co_await deps_.client.List(*kind, options));
       for (const meta::Object& object : page.items) {
@@ -71,7 +72,8 @@ rt::Task<Status> Gateway::ListRewound() {
                                         &apis::storage::kBucketPoolKind};
   std::vector<std::string> off;
   for (const meta::KindInfo* kind : kPools) {
-    const client::ListOptions options;
+    client::ListOptions options;
+    options.unreadable = client::Unreadable::kFail;
     CO_TRY(const client::ObjectList pools, co_await deps_.client.List(*kind, options));
     for (const meta::Object& pool : pools.items) {
       const PoolFace face = FaceOf(pool);

@@ -40,7 +40,8 @@ class GatewayWorld : public apiserver::PlacementWorld {
                              authority_.get(),
                              pki::SystemEntropy(),
                              [this] { return leads; }};
-    gateway_.emplace(deps, identity_, GatewayOptions{.servers = {"server:7443"}, .cores = 2});
+    const GatewayOptions said{.servers = {"server:7443"}, .cores = 2, .versions = versions};
+    gateway_.emplace(deps, identity_, said);
     gateway_->Start();
     net::RpcRoutes routes;
     gateway_->AddRoutes(routes);
@@ -53,10 +54,8 @@ class GatewayWorld : public apiserver::PlacementWorld {
     CHECK(loop().RunUntil([this] { return gateway_->synced(); }, Duration::Seconds(10)));
   }
   void StopGateway() {
-    const Status stopped = Run(server_->Stop());
-    CHECK(stopped.ok()) << stopped;
-    const Status closed = Run(gateway_->Close());
-    CHECK(closed.ok()) << closed;
+    CHECK(Run(server_->Stop()).ok());
+    CHECK(Run(gateway_->Close()).ok());
     server_.reset();
     gateway_.reset();
   }
@@ -106,6 +105,7 @@ class GatewayWorld : public apiserver::PlacementWorld {
   void Pass(Duration duration) { loop().RunFor(duration); }
 
   bool leads = true;
+  ProtocolVersions versions;  // from the next start of the gateway on
   Gateway& gateway() { return *gateway_; }
   net::SimNetwork& network() { return network_; }
   const pki::CertificateAuthority& authority() const { return authority_.get(); }

@@ -84,21 +84,136 @@ TEST_F(HealthTest, C19_AGoodbyeWithKeepIsAPlannedAbsenceOfFiveMinutes) {
   EXPECT_EQ(Health().contact, fleet::PoolHealth::Contact::kSilent);
 }
 
-TEST_F(HealthTest, C19_AGoodbyeWithDrainCordonsAndEndsWhenNothingIsLeft) {
-  const std::string pool = host_.Join("pool");
-  const meta::Object machine = world_.MakeMachine("web");
-  ASSERT_TRUE(world_.Bind(machine, "pool", pool).ok());
-  ASSERT_TRUE(host_.WaitAssigns(1));
-  agent::HostMessage goodbye;
-  goodbye.mutable_goodbye()->set_mode(agent::Goodbye::DRAIN);
-  host_.Send(goodbye);
-  world_.Pass(Duration::Seconds(2));
-  EXPECT_TRUE(world_.Pool("pool").as<apis::compute::MachinePool>().spec.unschedulable);
+// A host with a machine that leaves with a drain. The controller that sends machines away is not
+// here: tests do what it does.
+class DrainTest : public HealthTest {
+ protected:
+  DrainTest() : pool_uid_(host_.Join("pool")), machine_(world_.MakeMachine("web")) {
+    EXPECT_TRUE(world_.Bind(machine_, "pool", pool_uid_).ok());
+    EXPECT_TRUE(host_.WaitAssigns(1));
+  }
+  void Say(agent::Goodbye::Mode mode) {
+    agent::HostMessage goodbye;
+    goodbye.mutable_goodbye()->set_mode(mode);
+    host_.Send(goodbye);
+    world_.Pass(Duration::Seconds(2));
+  }
+  bool HasFarewell() const {
+    return host_.Any([](const auto& message) { return message.has_farewell(); });
+  }
+  bool IsCordoned() {
+    return world_.Pool("pool").as<apis::compute::MachinePool>().spec.unschedulable;
+  }
+  std::string Annotation(std::string_view name) {
+    const meta::Object pool = world_.Pool("pool");
+    const auto found = pool.metadata().annotations.find(std::string(name));
+    return found == pool.metadata().annotations.end() ? "" : found->second;
+  }
+  std::string Requested() { return Annotation(apis::core::kDrainRequestedAnnotation); }
+  void SayItIsDone() {
+    ASSERT_TRUE(world_
+                    .Patch(world_.Pool("pool"),
+                           R"({"metadata":{"annotations":{"berth.dev/drain-done":")" + Requested() +
+                               R"("}}})")
+                    .ok());
+  }
+
+  std::string pool_uid_;
+  meta::Object machine_;
+};
+
+TEST_F(DrainTest, C19_AGoodbyeWithDrainCordonsAndEndsWhenNothingIsLeft) {
+  Say(agent::Goodbye::DRAIN);
+  EXPECT_TRUE(IsCordoned());
+  EXPECT_NE(Requested(), "");
   EXPECT_TRUE(world_.gateway().Pools().empty());
-  const auto farewell = [](const auto& message) { return message.has_farewell(); };
-  EXPECT_FALSE(host_.Any(farewell));
-  ASSERT_TRUE(world_.Unbind(machine, 1).ok());
-  EXPECT_TRUE(world_.Until([&] { return host_.Any(farewell); }));
+  EXPECT_FALSE(HasFarewell());
+  ASSERT_TRUE(world_
+                  .Patch(machine_,
+                         R"({"status":{"placement":{"release":"Drain"}}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  ASSERT_TRUE(host_.WaitDeletes(1));
+  EXPECT_FALSE(HasFarewell());
+  host_.SayGone(machine_.metadata().uid, 1);
+  EXPECT_TRUE(world_.Until([&] { return HasFarewell(); }));
+}
+
+TEST_F(DrainTest, C19_ADrainEndsWhenWhatIsLeftStaysAndThatIsKept) {
+  Say(agent::Goodbye::DRAIN);
+  ASSERT_FALSE(HasFarewell());
+  SayItIsDone();
+  EXPECT_TRUE(world_.Until([&] { return HasFarewell(); }));
+  host_.Leave();
+  world_.Pass(Duration::Seconds(30));
+  EXPECT_EQ(world_.Condition("pool", "Ready"), "False PlannedAbsence");
+  EXPECT_EQ(apis::EpochOf(world_.Read(machine_)), 1);
+}
+
+TEST_F(DrainTest, C19_AHostThatWaitsNoLongerSaysKeepAndItsDrainIsOver) {
+  Say(agent::Goodbye::DRAIN);
+  Say(agent::Goodbye::KEEP);
+  EXPECT_TRUE(HasFarewell());
+  EXPECT_NE(Requested(), "");
+  EXPECT_EQ(Annotation(apis::core::kDrainDoneAnnotation), Requested());
+}
+
+TEST_F(DrainTest, C19_AHostThatComesBackTakesNewOnesAgain) {
+  Say(agent::Goodbye::DRAIN);
+  SayItIsDone();
+  ASSERT_TRUE(world_
+                  .Patch(world_.Pool("pool"),
+                         R"({"status":{"conditions":[{"type":"Drained","status":"False"}]}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  ASSERT_EQ(host_.Join("pool"), pool_uid_);
+  EXPECT_FALSE(IsCordoned());
+  EXPECT_EQ(Requested(), "");
+  EXPECT_EQ(Annotation(apis::core::kDrainDoneAnnotation), "");
+  EXPECT_EQ(world_.Condition("pool", apis::core::kPoolDrained), "");
+  EXPECT_EQ(world_.gateway().Pools().size(), 1);
+}
+
+TEST_F(DrainTest, C19_WhoWasCordonedByAnOperatorStaysSo) {
+  world_.Cordon("pool");
+  Say(agent::Goodbye::DRAIN);
+  ASSERT_NE(Requested(), "");
+  ASSERT_EQ(host_.Join("pool"), pool_uid_);
+  EXPECT_EQ(Requested(), "");
+  EXPECT_TRUE(IsCordoned());
+}
+
+TEST_F(DrainTest, C19_AHostThatIsStillLeavingIsNotTakenForOneThatCameBack) {
+  Say(agent::Goodbye::DRAIN);
+  const std::string requested = Requested();
+  host_.hello.set_leaving(true);
+  ASSERT_EQ(host_.Join("pool"), pool_uid_);
+  EXPECT_TRUE(IsCordoned());
+  EXPECT_EQ(Requested(), requested);
+  EXPECT_TRUE(world_.gateway().Pools().empty());
+  SayItIsDone();
+  EXPECT_TRUE(world_.Until([&] { return HasFarewell(); }));
+}
+
+TEST_F(DrainTest, C19_VolumesDoNotHoldALeavingHost) {
+  host_.Leave();
+  ASSERT_TRUE(world_.Unbind(machine_, 1).ok());
+  ASSERT_TRUE(host_.Connect());
+  agent::Announce announce;
+  *announce.add_pools() = TestHost::PoolNamed("pool", {{"cpu", 8000}});
+  *announce.add_pools() = TestHost::PoolNamed("disks", {{"storage", 1000}});
+  announce.mutable_pools(1)->set_kind("VolumePool");
+  announce.set_last(true);
+  host_.Announce(announce);
+  ASSERT_TRUE(host_.WaitSynced());
+  const meta::Object volume = world_.MakeVolume("data");
+  ASSERT_TRUE(world_
+                  .Bind(GatewayWorld::RequestFor({GatewayWorld::ItemFor(
+                      volume, "disks", host_.PoolUid("disks"), {{"storage", 10}})}))
+                  .ok());
+  ASSERT_TRUE(host_.WaitAssigns(1));
+  Say(agent::Goodbye::DRAIN);
+  EXPECT_TRUE(HasFarewell());
 }
 
 TEST_F(HealthTest, R3_3_3_AFencedHostGetsNoGrantUntilItConnectsAgain) {

@@ -66,6 +66,10 @@ bool PoolFeed::synced() const {
   return true;
 }
 
+void PoolFeed::Report(std::string_view name, client::HealthReport& report) const {
+  for (const auto& kind : kinds_) report.Add(name, kind->reflector());
+}
+
 const PoolFace* PoolFeed::Find(std::string_view uid) const {
   const auto found = pools_.find(uid);
   return found == pools_.end() ? nullptr : &found->second;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/cache/health_report.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
 #include "gateway/rules/pool_plan.h"
@@ -26,6 +27,7 @@ class PoolFeed {
 
   void Start(rt::TaskScope& scope);
   bool synced() const;
+  void Report(std::string_view name, client::HealthReport& report) const;
   // Null if there is none.
   const PoolFace* Find(std::string_view uid) const;
 

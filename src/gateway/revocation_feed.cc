@@ -24,7 +24,9 @@ RevocationFeed::RevocationFeed(rt::Loop& loop,
                      .namespace_ = std::string(client::kRecordNamespace),
                      .label_selector = "",
                      .field_selector = "metadata.name=" + std::string(client::kRevocationRecord),
-                     .detail = client::Detail::kFull}) {}
+                     .detail = client::Detail::kFull,
+                     // Whom it locks out is not known: nobody is let in.
+                     .unreadable = client::Unreadable::kFail}) {}
 
 void RevocationFeed::OnListed(meta::Object object) { listed_ = RevocationsIn(object); }
 

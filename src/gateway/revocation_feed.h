@@ -20,6 +20,7 @@ class RevocationFeed final : private client::Sink {
 
   rt::Task<Status> Run() { return reflector_.Run(); }
   bool synced() const { return reflector_.synced(); }
+  const client::Reflector& reflector() const { return reflector_; }
   const client::Revocations& revocations() const { return revocations_; }
 
  private:

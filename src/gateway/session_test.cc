@@ -18,6 +18,8 @@ TEST_F(SessionTest, AWelcomeSaysEverythingThatTheHostNeeds) {
   ASSERT_TRUE(host.Connect());
   const agent::Welcome welcome = *host.welcome();
   EXPECT_EQ(welcome.version(), 1);
+  EXPECT_EQ(welcome.versions().min(), kProtocolMin);
+  EXPECT_EQ(welcome.versions().max(), kProtocolMax);
   EXPECT_EQ(welcome.session().start(), 1);
   EXPECT_EQ(welcome.incarnation(), 1);
   EXPECT_EQ(welcome.cluster_id(), world_.identity().id);
@@ -82,6 +84,33 @@ TEST_F(SessionTest, AVersionThatIsNotSpokenIsRefusedWithBothRanges) {
   EXPECT_TRUE(host.Connect());
 }
 
+TEST_F(SessionTest, R5_8_AServerThatStopsSendsItsHostsToTheOthers) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_NE(host.Join("pool-a"), "");
+  world_.gateway().SetServers({"server:7443", "second:7443", "third:7443"},
+                              {"second:7443", "third:7443"});
+  ASSERT_TRUE(world_.Run(world_.gateway().Close()).ok());
+  ASSERT_TRUE(host.WaitRefused());
+  EXPECT_EQ(host.refused(), kDraining);
+  ASSERT_GE(host.received.size(), 2);
+  const agent::ServerMessage& before = host.received[host.received.size() - 2];
+  ASSERT_TRUE(before.has_redirect()) << before.ShortDebugString();
+  EXPECT_EQ(before.redirect().servers_size(), 2);
+  EXPECT_EQ(before.redirect().servers(0), "second:7443");
+  EXPECT_EQ(before.redirect().servers(1), "third:7443");
+}
+
+TEST_F(SessionTest, R5_8_AServerThatIsAloneSendsNobodyAway) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_NE(host.Join("pool-a"), "");
+  ASSERT_TRUE(world_.Run(world_.gateway().Close()).ok());
+  ASSERT_TRUE(host.WaitRefused());
+  EXPECT_EQ(host.refused(), kDraining);
+  EXPECT_FALSE(host.Any([](const auto& message) { return message.has_redirect(); }));
+}
+
 TEST_F(SessionTest, Seq20_AHostThatHasSeenALaterHistoryStaysAway) {
   world_.Enrol("a");
   TestHost host(world_, "a");
@@ -124,7 +153,7 @@ TEST_F(SessionTest, AHostThatSaysNothingIsNotWaitedFor) {
   EXPECT_EQ(host.refused(), kProtocol);
 }
 
-TEST_F(SessionTest, R5_3_ALiveDuplicateIsRefusedAndTheIncumbentStays) {
+TEST_F(SessionTest, C16_R5_3_ALiveDuplicateIsRefusedAndTheIncumbentStays) {
   world_.Enrol("a");
   TestHost first(world_, "a", "node-1");
   TestHost second(world_, "a", "node-2");

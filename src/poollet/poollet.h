@@ -44,7 +44,8 @@ class Poollet {
   ~Poollet();
 
   // Says goodbye, finishes what is being written, and ends. What runs, runs on; with kDrain it
-  // waits until the server has taken everything away.
+  // waits until the server has taken away what can be elsewhere, at most
+  // SessionOptions::drain_limit.
   rt::Task<Status> Stop(LeaveMode mode);
   // Ends at once, as a crash would: no goodbye, no write, no call to a runtime.
   rt::Task<Status> Abandon();

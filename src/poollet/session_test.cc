@@ -33,6 +33,62 @@ TEST(Poollet, C19_C21_LeaveDrainWaitsUntilEverythingIsGone) {
   EXPECT_EQ(world.host.Objects("m1") + world.host.Objects("m2"), 0);
 }
 
+TEST(Poollet, C19_C21_LeaveDrainEndsWhenTheServerSaysThatTheRestStays) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  world.server.on_drain = FakeGateway::OnDrain::kKeepAll;
+  const Time began = world.loop.Now();
+  EXPECT_TRUE(world.host.Stop(LeaveMode::kDrain).ok());
+  EXPECT_LT(world.loop.Now() - began, Duration::Seconds(1));
+  EXPECT_EQ(world.host.Running("m1"), 1);
+}
+
+TEST(Poollet, C21_LeaveDrainEndsAfterItsTimeAndKeepsWhatIsThere) {
+  World world;
+  world.host.options.session.drain_limit = Duration::Seconds(30);
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  world.server.on_drain = FakeGateway::OnDrain::kSilent;
+  const Time began = world.loop.Now();
+  EXPECT_TRUE(world.host.Stop(LeaveMode::kDrain).ok());
+  EXPECT_GE(world.loop.Now() - began, Duration::Seconds(30));
+  EXPECT_LT(world.loop.Now() - began, Duration::Seconds(33));
+  EXPECT_EQ(world.server.goodbye, "KEEP") << "the server expects it back";
+  EXPECT_EQ(world.host.Running("m1"), 1);
+}
+
+TEST(Poollet, C21_LeaveDrainWithoutAServerEndsToo) {
+  World world;
+  world.host.options.session.drain_limit = Duration::Seconds(30);
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  world.server.Down();
+  EXPECT_TRUE(world.host.Stop(LeaveMode::kDrain).ok());
+  EXPECT_EQ(world.host.Running("m1"), 1);
+}
+
+TEST(Poollet, C19_LeaveDrainIsSaidAgainOnANewSession) {
+  World world;
+  world.host.options.session.drain_limit = Duration::Seconds(30);
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  EXPECT_FALSE(world.server.is_leaving);
+  world.server.on_drain = FakeGateway::OnDrain::kSilent;
+  world.loop.After("test.break", Duration::Seconds(5), [&world] {
+    world.server.on_drain = FakeGateway::OnDrain::kRemoveAll;
+    world.server.CloseSession();
+  });
+  EXPECT_TRUE(world.host.Stop(LeaveMode::kDrain).ok());
+  EXPECT_TRUE(world.server.is_leaving) << "it is not taken for a host that came back";
+  EXPECT_EQ(world.server.goodbye, "DRAIN");
+  EXPECT_EQ(world.host.Objects("m1"), 0);
+}
+
 TEST(Poollet, R3_5_C39_SessionTheFirstRetryComesWithin50Milliseconds) {
   World world;
   world.StartAndSync();
@@ -81,6 +137,28 @@ TEST(Poollet, Session_AnotherProtocolVersionIsRefusedByBothNumbers) {
   world.loop.RunFor(Duration::Seconds(1));
   EXPECT_EQ(world.host.poollet().session().last_error(),
             "the server speaks version 9, this poollet 1 to 1");
+}
+
+TEST(Poollet, R5_8_SessionAServersRangeIsNamedToo) {
+  World world;
+  world.server.version = 3;
+  world.server.versions = {.min = 2, .max = 3};
+  world.host.options.session.versions = {.min = 1, .max = 2};
+  world.host.Start();
+  world.loop.RunFor(Duration::Seconds(1));
+  EXPECT_EQ(world.host.poollet().session().last_error(),
+            "the server speaks version 3 of 2 to 3, this poollet 1 to 2");
+}
+
+TEST(Poollet, R5_8_SessionAVersionThatTheServerDoesNotSpeakIsNotBelieved) {
+  World world;
+  world.server.version = 1;
+  world.server.versions = {.min = 2, .max = 3};
+  world.host.options.session.versions = {.min = 1, .max = 2};
+  world.host.Start();
+  world.loop.RunFor(Duration::Seconds(1));
+  EXPECT_EQ(world.host.poollet().session().last_error(),
+            "the server speaks version 1 of 2 to 3, this poollet 1 to 2");
 }
 
 TEST(Poollet, Session_AServerOfAnotherClusterIsNotObeyed) {

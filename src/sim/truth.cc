@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "apis/berth/machine_set.h"
+#include "apis/compute/host_tie.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/well_known.h"
@@ -77,7 +78,7 @@ PlacedFact MachineFact(const meta::Object& object) {
   if (machine.spec.placement && machine.spec.placement->group_ref) {
     fact.group = machine.spec.placement->group_ref->name;
   }
-  if (apis::core::MovesOnPoolLoss(machine.spec.placement)) fact.on_loss = PlacedFact::OnLoss::kMove;
+  if (apis::compute::MovesOnPoolLoss(machine)) fact.on_loss = PlacedFact::OnLoss::kMove;
   const auto replaces =
       machine.metadata.annotations.find(std::string(apis::core::kOnPoolLossAnnotation));
   if (replaces != machine.metadata.annotations.end() &&

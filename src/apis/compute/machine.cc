@@ -4,6 +4,7 @@
 #include <set>
 
 #include "apis/compute/device_names.h"
+#include "apis/compute/host_tie.h"
 #include "apis/core/category.h"
 #include "apis/core/rules.h"
 
@@ -258,6 +259,7 @@ constinit const meta::KindInfo kMachineKind = {
     .field_selectors = kSelectors,
     .columns = kColumns,
     .set_defaults = meta::Hook<&SetDefaults>,
+    .prepare_update = meta::Hook<&NoteNewWish>,
     .validate = meta::Hook<&Validate>,
     .validate_update = meta::Hook<&ValidateUpdate>,
     .validate_status_update = meta::Hook<&ValidateStatusUpdate>,

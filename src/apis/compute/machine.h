@@ -96,8 +96,8 @@ BERTH_DESCRIBE(MachineCondition,
                "One aspect of the machine's condition.",
                BERTH_FIELD(type,
                            "type",
-                           "What the condition is about: Scheduled, Released, Ready, VolumesReady, "
-                           "NetworkInterfacesReady.",
+                           "What the condition is about: Scheduled, Released, Movable, Ready, "
+                           "VolumesReady, NetworkInterfacesReady.",
                            {.required = true}),
                BERTH_FIELD(status,
                            "status",

@@ -144,7 +144,9 @@ BERTH_DESCRIBE(
     BERTH_FIELD(on_pool_loss,
                 "onPoolLoss",
                 "When the pool is lost. Keep (also when empty): stay until the pool returns or "
-                "somebody proves that it is off. Move: start elsewhere once the host was fenced.",
+                "somebody proves that it is off. Move: start elsewhere once the host was fenced; a "
+                "machine with state on its host only is kept all the same, and its condition "
+                "Movable says why.",
                 {.values = {"Keep", "Move"}}),
     BERTH_FIELD(policy,
                 "policy",
@@ -161,8 +163,14 @@ inline constexpr std::string_view kReleasePreempted = "Preempted";  // for somet
 // stays although it should. Goes with the next binding.
 inline constexpr std::string_view kReleasedCondition = "Released";
 
-// Whether the object may be started elsewhere when its pool is lost.
-inline bool MovesOnPoolLoss(const std::optional<Placement>& placement) {
+// Type of the condition that says that a machine is not moved although it asks for it:
+// apis/compute/host_tie.h.
+inline constexpr std::string_view kMovableCondition = "Movable";
+inline constexpr std::string_view kReasonHostLocalState = "HostLocalState";
+inline constexpr std::string_view kReasonHostNotTold = "HostNotTold";
+
+// Whether its owner wants it to be started elsewhere when its pool is lost.
+inline bool AsksToMove(const std::optional<Placement>& placement) {
   return placement && placement->on_pool_loss == kOnPoolLossMove;
 }
 

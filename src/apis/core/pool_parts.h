@@ -23,6 +23,16 @@ inline constexpr std::string_view kPoolModeApi = "API";
 inline constexpr std::string_view kPoolReady = "Ready";
 inline constexpr std::string_view kPoolOrphans = "Orphans";
 inline constexpr std::string_view kPoolFenceReady = "FenceReady";
+inline constexpr std::string_view kPoolDrained = "Drained";
+
+// A host that leaves with a drain, on its pools. All of them go when it comes back.
+//
+// When it said so: machines and reservations of the pool are sent elsewhere.
+inline constexpr std::string_view kDrainRequestedAnnotation = "berth.dev/drain-requested";
+// The request that is over, by its time: what could leave has left, or the host waits no longer.
+inline constexpr std::string_view kDrainDoneAnnotation = "berth.dev/drain-done";
+// "true": the pool was not cordoned before, and is not when the host comes back.
+inline constexpr std::string_view kDrainCordonedAnnotation = "berth.dev/drain-cordoned";
 
 // Keeps a pool that is to be deleted while anything is bound to it; set and removed by the server.
 inline constexpr std::string_view kPoolInUseFinalizer = "berth.dev/pool-in-use";

@@ -67,12 +67,37 @@ BERTH_DESCRIBE(
     BERTH_FIELD(virtual_ip, "virtualIP", "A public address for the interface."),
     BERTH_FIELD(attributes, "attributes", "Hints for the network's provider. Cannot change."))
 
+// The type of a condition: False, with the reason, while addresses are not to be had.
+inline constexpr std::string_view kAddressesReady = "AddressesReady";
+
+struct NetworkInterfaceCondition {
+  std::string type;
+  std::string status;
+  std::string reason;
+  std::string message;
+  WallTime last_transition_time;
+  bool operator==(const NetworkInterfaceCondition&) const = default;
+};
+BERTH_DESCRIBE(
+    NetworkInterfaceCondition,
+    "dev.berth.api.v1alpha1.NetworkInterfaceCondition",
+    "One aspect of the interface's condition.",
+    BERTH_FIELD(type, "type", "What the condition is about: AddressesReady.", {.required = true}),
+    BERTH_FIELD(status,
+                "status",
+                "True, False or Unknown.",
+                {.required = true, .values = {"True", "False", "Unknown"}}),
+    BERTH_FIELD(reason, "reason", "One word for programs.", {.always = true}),
+    BERTH_FIELD(message, "message", "A sentence for people.", {.always = true}),
+    BERTH_FIELD(last_transition_time, "lastTransitionTime", "When status last changed."))
+
 struct NetworkInterfaceStatus {
   std::string state;
   WallTime last_state_transition_time;
   std::vector<meta::IpAddress> ips;
   std::vector<meta::IpPrefix> prefixes;
   std::optional<meta::IpAddress> virtual_ip;
+  std::vector<NetworkInterfaceCondition> conditions;
 };
 BERTH_DESCRIBE(
     NetworkInterfaceStatus,
@@ -85,7 +110,8 @@ BERTH_DESCRIBE(
     BERTH_FIELD(last_state_transition_time, "lastStateTransitionTime", "When state last changed."),
     BERTH_FIELD(ips, "ips", "Addresses in use."),
     BERTH_FIELD(prefixes, "prefixes", "Ranges that are routed here."),
-    BERTH_FIELD(virtual_ip, "virtualIP", "The public address in use."))
+    BERTH_FIELD(virtual_ip, "virtualIP", "The public address in use."),
+    BERTH_FIELD(conditions, "conditions", "What keeps the interface from its addresses."))
 
 struct NetworkInterface {
   meta::ObjectMeta metadata;

@@ -231,8 +231,15 @@ void NoteSecretsOfVolume(const Value& volume, SecretUses& uses) {
   NoteSecret(volume, {"spec", "encryption", "secretRef", "name"}, uses);
 }
 
+// "" for a disk of the host.
+std::string VolumeNameOf(const Value& machine, const Value& disk) {
+  if (disk.Find("ephemeral") == nullptr) return std::string(disk.GetString({"volumeRef", "name"}));
+  return fmt::format("{}-{}", machine.GetString({"metadata", "name"}), disk.GetString({"name"}));
+}
+
 Status NoteSecretsOfMachine(Session& session, const Value& machine, SecretUses& uses) {
   NoteSecret(machine, {"spec", "ignitionRef", "name"}, uses);
+  NoteSecret(machine, {"spec", "imagePullSecretRef", "name"}, uses);
   const Value* volumes = machine.Get({"spec", "volumes"});
   if (volumes == nullptr || !volumes->is_array()) return OkStatus();
   TRY(Api * api, session.GetApi());
@@ -240,7 +247,7 @@ Status NoteSecretsOfMachine(Session& session, const Value& machine, SecretUses& 
   TRY(const Resource resource, discovery->FindByWord("volume"));
   const std::string space(machine.GetString({"metadata", "namespace"}));
   for (const Value& volume : volumes->items()) {
-    const std::string name(volume.GetString({"volumeRef", "name"}));
+    const std::string name = VolumeNameOf(machine, volume);
     if (name.empty()) continue;
     const Result<Value> object = FetchObject(*api, resource, space, name);
     if (object.status().Is(Reason::kNotFound)) continue;
@@ -260,6 +267,8 @@ Result<SecretUses> SecretsOn(Session& session, const std::vector<KnownPool>& poo
         TRY_STATUS(NoteSecretsOfMachine(session, object, uses));
       } else {
         NoteSecretsOfVolume(object, uses);
+        // Who makes the volume fetches its image; who only uses it does not.
+        NoteSecret(object, {"spec", "imagePullSecretRef", "name"}, uses);
       }
     }
   }

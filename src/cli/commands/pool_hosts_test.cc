@@ -158,6 +158,31 @@ TEST_F(PoolHostsTest, IsolateRevokesTheHostAndNamesItsSecrets) {
   EXPECT_EQ(Changes().size(), 1U) << "what is bound stays bound";
 }
 
+TEST_F(PoolHostsTest, IsolateNamesPullSecretsAndThoseOfEphemeralVolumes) {
+  const std::string machine =
+      R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":"web",)"
+      R"("namespace":"shop","uid":"m-1"},"spec":{"imagePullSecretRef":{"name":"registry"},)"
+      R"("volumes":[{"name":"made","ephemeral":{}},{"name":"root","localDisk":{}}]}})";
+  const std::string volume =
+      R"({"apiVersion":"storage.ironcore.dev/v1alpha1","kind":"Volume","metadata":{"name":"image",)"
+      R"("namespace":"shop"},"spec":{"imagePullSecretRef":{"name":"mirror"}}})";
+  server().On("GET " + kPool, Pool("False"));
+  Instead("GET " + kStorage + "/volumepools?limit=500", List(kDisks));
+  Instead("GET " + kOnPool, List(machine));
+  Instead("GET " + kOnDisks, List(volume));
+  server().On("GET " + kStorage + "/namespaces/shop/volumes/web-made", kVolume);
+  const auto ended = Run({"pool", "isolate", "alpha", "--dry-run"});
+  EXPECT_EQ(ended.code, 0) << ended.err << ended.out;
+  const std::string head = "put new ones in their place:\n";
+  ASSERT_NE(ended.out.find(head), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.out.substr(ended.out.find(head) + head.size()),
+            "NAMESPACE   SECRET     FOR\n"
+            "shop        ceph       volume.storage.ironcore.dev/data\n"
+            "shop        disk-key   volume.storage.ironcore.dev/data\n"
+            "shop        mirror     volume.storage.ironcore.dev/image\n"
+            "shop        registry   machine.compute.ironcore.dev/web\n");
+}
+
 TEST_F(PoolHostsTest, TheFirstRevocationMakesItsRecord) {
   server().On("GET " + kPool, Pool("False"));
   server().On("GET " + kCompute + "/machinepools?fieldSelector=metadata.name%3Dalpha",

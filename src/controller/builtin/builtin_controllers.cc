@@ -16,12 +16,31 @@ rt::Task<Status> BuiltinControllers::Run() {
   tasks.push_back(in_use_.Run());
   tasks.push_back(quota_.Run());
   tasks.push_back(machine_sets_.Run());
+  tasks.push_back(pool_leases_.Run());
   tasks.push_back(ephemeral_.Run());
   tasks.push_back(claims_.Run());
   tasks.push_back(ipam_.Run());
   tasks.push_back(taints_.Run());
+  tasks.push_back(drains_.Run());
+  tasks.push_back(moves_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
   co_return ends.front();
+}
+
+void BuiltinControllers::Report(client::HealthReport& report) const {
+  gc_.Report(report);
+  namespaces_.Report(report);
+  classes_.Report(report);
+  in_use_.Report(report);
+  quota_.Report(report);
+  machine_sets_.Report(report);
+  pool_leases_.Report(report);
+  ephemeral_.Report(report);
+  claims_.Report(report);
+  ipam_.Report(report);
+  taints_.Report(report);
+  drains_.Report(report);
+  moves_.Report(report);
 }
 
 }  // namespace berth::controller

@@ -107,6 +107,22 @@ class BuiltinControllersTest : public ::testing::Test {
   std::unique_ptr<BuiltinControllers> controllers_;
 };
 
+TEST_F(BuiltinControllersTest, EachTellsThatItKeepsUp) {
+  client::HealthReport early;
+  controllers_->Report(early);
+  EXPECT_GE(early.all().size(), 10U);
+  for (const auto& [name, health] : early.all()) EXPECT_GT(health.unsynced, 0U) << name;
+  Settle();
+  client::HealthReport report;
+  controllers_->Report(report);
+  EXPECT_EQ(report.all().size(), early.all().size());
+  for (const auto& [name, health] : report.all()) {
+    EXPECT_EQ(health.unsynced, 0U) << name;
+    EXPECT_EQ(health.failing, 0U) << name;
+    EXPECT_EQ(health.lost_longest, Duration()) << name;
+  }
+}
+
 TEST_F(BuiltinControllersTest, C27_DependentsGoAfterTheirOwner) {
   const Object owner = Must(Secret("owner"));
   const Object child = Must(Secret("child", {OwnedBy(owner)}));

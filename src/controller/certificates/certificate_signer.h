@@ -42,6 +42,8 @@ class CertificateSigner final : private Reconciler {
 
   // Runs until it is cancelled.
   rt::Task<Status> Run();
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const { runner_.Report(report, requests_); }
 
  private:
   // Keys are names.

@@ -31,6 +31,10 @@ class ClaimRelease final : private Reconciler {
   bool idle() const {
     return machines_.synced() && volumes_.synced() && nics_.synced() && runner_.queue().idle();
   }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const {
+    runner_.Report(report, machines_, volumes_, nics_);
+  }
 
  private:
   // Which machines there are: UIDs.

@@ -17,11 +17,6 @@ namespace {
 constexpr size_t kWorkers = 8;
 constexpr Duration kSyncPoll = Duration::Millis(20);
 
-// An owner as a dependent in that namespace names it, all but its UID.
-std::string NameOf(const meta::OwnerReference& owner, const std::string& namespace_) {
-  return owner.api_version + ' ' + owner.kind + ' ' + namespace_ + '/' + owner.name;
-}
-
 }  // namespace
 
 // Follows one kind into the graph.
@@ -87,6 +82,11 @@ GarbageCollector::~GarbageCollector() = default;
 
 bool GarbageCollector::idle() const { return runner_.queue().idle(); }
 
+void GarbageCollector::Report(client::HealthReport& report) const {
+  runner_.Report(report);
+  for (const auto& sink : sinks_) report.Add(runner_.name(), sink->reflector());
+}
+
 void GarbageCollector::OnObject(const meta::Object& object) {
   const meta::ObjectMeta& metadata = object.metadata();
   std::vector<std::string> touched = graph_.Put(object);
@@ -107,7 +107,10 @@ bool GarbageCollector::IsOwnedForSure(const meta::ObjectMeta& metadata) const {
   if (metadata.owner_references.empty()) return false;
   return std::ranges::all_of(metadata.owner_references, [&](const meta::OwnerReference& owner) {
     const auto found = found_.find(owner.uid);
-    return found != found_.end() && found->second == NameOf(owner, metadata.namespace_);
+    if (found == found_.end()) return false;
+    const FoundOwner& known = found->second;
+    return known.name == owner.name && known.kind == owner.kind &&
+           known.api_version == owner.api_version && known.namespace_ == metadata.namespace_;
   });
 }
 
@@ -220,7 +223,11 @@ rt::Task<Result<GarbageCollector::Presence>> GarbageCollector::Look(meta::OwnerR
   const bool waits = metadata.deletion_timestamp && HasFinalizer(metadata, kForegroundFinalizer);
   // Only what is followed is heard of when it ends, and only if its end was not heard of before.
   if (!metadata.deletion_timestamp && kind->view == nullptr && endings == endings_) {
-    found_.insert_or_assign(owner.uid, NameOf(owner, dependent.metadata().namespace_));
+    found_.insert_or_assign(owner.uid,
+                            FoundOwner{.api_version = owner.api_version,
+                                       .kind = owner.kind,
+                                       .namespace_ = dependent.metadata().namespace_,
+                                       .name = owner.name});
   }
   co_return waits ? Presence::kWaiting : Presence::kSolid;
 }

@@ -34,6 +34,8 @@ class GarbageCollector final : private Reconciler {
   rt::Task<Status> Run();
   // Nothing is left to look at.
   bool idle() const;
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const;
 
  private:
   class KindSink;
@@ -69,9 +71,16 @@ class GarbageCollector final : private Reconciler {
   client::Client& client_;
   const meta::Scheme& scheme_;
   OwnershipGraph graph_;
+  // An owner as a dependent names it, all but its UID.
+  struct FoundOwner {
+    std::string api_version;
+    std::string kind;
+    std::string namespace_;  // of the dependent
+    std::string name;
+  };
   // Owners that were found, as their dependents name them, by UID. Thousands of copies have one
   // owner: it is looked up once, and its end is an event.
-  TextMap<std::string> found_;
+  TextMap<FoundOwner> found_;
   uint64_t endings_ = 0;  // that were heard of
   Runner runner_;
   std::vector<std::unique_ptr<KindSink>> sinks_;

@@ -126,6 +126,11 @@ rt::Task<Status> InUse::Run() {
   co_return ends.front();
 }
 
+void InUse::Report(client::HealthReport& report) const {
+  runner_.Report(report);
+  for (const auto& follower : followers_) report.Add(runner_.name(), follower->reflector());
+}
+
 Duration InUse::Pause() const {
   return std::max(kLookAgain, kPerWaiting * static_cast<int64_t>(waiting_.size()));
 }

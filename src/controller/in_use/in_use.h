@@ -31,6 +31,8 @@ class InUse final : private Reconciler {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return runner_.queue().idle(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const;
 
  private:
   // Follows one kind and remembers what of it waits.

@@ -39,21 +39,30 @@ Ipam::Ipam(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
     : loop_(loop),
       client_(client),
       events_(loop, client, scheme, "berth-ipam"),
+      // An address that cannot be seen is not free.
       prefixes_(
           loop,
           client,
           kPrefixKind,
-          [this](const meta::Object* before, const meta::Object* now) { OnPrefix(before, now); }),
-      allocations_(loop,
-                   client,
-                   kPrefixAllocationKind,
-                   [this](const meta::Object* before, const meta::Object* now) {
-                     OnAllocation(before, now);
-                   }),
-      nics_(loop,
-            client,
-            kNetworkInterfaceKind,
-            [this](const meta::Object* before, const meta::Object* now) { OnNic(before, now); }),
+          [this](const meta::Object* before, const meta::Object* now) { OnPrefix(before, now); },
+          nullptr,
+          client::Unreadable::kFail),
+      allocations_(
+          loop,
+          client,
+          kPrefixAllocationKind,
+          [this](const meta::Object* before, const meta::Object* now) {
+            OnAllocation(before, now);
+          },
+          nullptr,
+          client::Unreadable::kFail),
+      nics_(
+          loop,
+          client,
+          kNetworkInterfaceKind,
+          [this](const meta::Object* before, const meta::Object* now) { OnNic(before, now); },
+          nullptr,
+          client::Unreadable::kFail),
       runner_(loop, "ipam", *this, kWorkers) {}
 
 rt::Task<Status> Ipam::Run() {
@@ -82,6 +91,11 @@ rt::Task<Ipam::Again> Ipam::Reconcile(std::string key) {
 
 void Ipam::OnNic(const meta::Object* before, const meta::Object* now) {
   if (now != nullptr) runner_.queue().Add(QueueKey(kNetworkInterfaceKind, client::KeyOf(*now)));
+  if (now == nullptr) {
+    for (const Wanted& one : WantedBy(*before)) {
+      refusals_.erase({before->metadata().namespace_, one.name});
+    }
+  }
   // What was made for it may go when it goes, or needs it no more.
   for (const meta::Object* one : {before, now}) {
     if (one == nullptr) continue;
@@ -91,9 +105,19 @@ void Ipam::OnNic(const meta::Object* before, const meta::Object* now) {
   }
 }
 
+void Ipam::NoteRefusal(const client::ObjectKey& prefix, const client::ObjectKey& nic, Refusal why) {
+  const auto known = refusals_.find(prefix);
+  if (known != refusals_.end() && known->second == why) return;
+  refusals_.insert_or_assign(prefix, std::move(why));
+  runner_.queue().Add(QueueKey(kNetworkInterfaceKind, nic));
+}
+
 void Ipam::OnPrefix(const meta::Object* before, const meta::Object* now) {
   const meta::Object& either = now != nullptr ? *now : *before;
   const client::ObjectKey key = client::KeyOf(either);
+  if (now == nullptr || now->as<Prefix>().status.phase == apis::ipam::kPhaseAllocated) {
+    refusals_.erase(key);
+  }
   const std::string& uid = either.metadata().uid;
   if (before != nullptr && (now == nullptr || before->metadata().uid != uid)) {
     prefix_by_uid_.erase(before->metadata().uid);

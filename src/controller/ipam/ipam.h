@@ -42,6 +42,10 @@ class Ipam final : private Reconciler {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return is_synced() && runner_.queue().idle(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const {
+    runner_.Report(report, prefixes_, allocations_, nics_);
+  }
 
  private:
   using Again = Result<std::optional<Duration>>;
@@ -58,6 +62,7 @@ class Ipam final : private Reconciler {
     std::string reason;
     std::string message;
     bool is_final = false;
+    bool operator==(const Refusal&) const = default;
   };
   // What a NetworkInterface wants to have made.
   struct Wanted {
@@ -86,6 +91,8 @@ class Ipam final : private Reconciler {
   void Wait(const meta::Object& allocation, const Refusal& why);
   static std::optional<client::EventSubject> MachineOf(const meta::Object& nic);
   void Tell(const meta::Object& allocation, const Refusal& why);
+  // The interface shows it, if that is new.
+  void NoteRefusal(const client::ObjectKey& prefix, const client::ObjectKey& nic, Refusal why);
   void WakeWaiting(const std::string& namespace_name);
   // Null, with the reason, if nothing can be taken from it now.
   Parent* ParentAt(const client::ObjectKey& key, Refusal& why);
@@ -112,6 +119,8 @@ class Ipam final : private Reconciler {
   // The range of a Prefix that was made for the NetworkInterface; nullopt: not there yet.
   std::optional<meta::IpPrefix> RangeOf(const meta::Object& nic, const std::string& name) const;
   rt::Task<Status> ShowAddresses(meta::Object nic);
+  // Why it has none, as a condition that is gone when it has them.
+  rt::Task<Status> ShowRefusal(meta::Object nic, std::vector<Wanted> wanted);
 
   rt::Loop& loop_;
   client::Client& client_;
@@ -126,6 +135,8 @@ class Ipam final : private Reconciler {
   std::map<std::string, client::ObjectKey> allocation_of_;              // by UID of the Prefix
   std::map<std::string, client::ObjectKey> prefix_by_uid_;
   std::map<std::string, std::set<client::ObjectKey>> waiting_;  // allocations, by namespace
+  // Why a Prefix that was made for an interface, or should be, has no range; gone when it has one.
+  std::map<client::ObjectKey, Refusal> refusals_;
   // Prefixes that are others', and the interface that waits for their end.
   std::map<client::ObjectKey, client::ObjectKey> in_the_way_;
   Runner runner_;

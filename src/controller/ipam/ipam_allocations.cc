@@ -245,6 +245,7 @@ void Ipam::Tell(const meta::Object& allocation, const Refusal& why) {
     const meta::Object* nic = nics_.Find({prefix->metadata().namespace_, owner.name});
     if (nic == nullptr || nic->metadata().uid != owner.uid) continue;
     say(*nic);
+    NoteRefusal(client::KeyOf(*prefix), client::KeyOf(*nic), why);
     if (const auto machine = MachineOf(*nic)) tell(*machine);
   }
 }

@@ -2,6 +2,7 @@
 // NetworkInterfaces: Prefixes are made for the addresses that are not given, and what they get is
 // shown in the interface's status.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@ using apis::ipam::kPrefixKind;
 using apis::ipam::Prefix;
 using apis::ipam::PrefixTemplateSpec;
 using apis::networking::NetworkInterface;
+using apis::networking::NetworkInterfaceCondition;
 
 // A quota may have room again, and nobody tells.
 constexpr Duration kRefusedPause = Duration::Seconds(30);
@@ -100,6 +102,7 @@ rt::Task<Ipam::Again> Ipam::ReconcileNic(client::ObjectKey key) {
     }
   }
   CO_TRY_STATUS(co_await PrunePrefixes(object, std::move(names)));
+  CO_TRY_STATUS(co_await ShowRefusal(object, wanted));
   CO_TRY_STATUS(co_await ShowAddresses(object));
   co_return again;
 }
@@ -122,11 +125,16 @@ rt::Task<Status> Ipam::MakePrefix(meta::Object nic, Wanted wanted) {
         "is gone";
     status = Forbidden("Prefix " + wanted.name + " is not ours");
   }
+  why = wanted.field + ": Prefix " + wanted.name + ": " + why;
+  constexpr std::string_view kReason = "PrefixNotReady";
   events_.Record(client::EventSubject::Of(nic),
                  client::EventType::kWarning,
-                 "PrefixNotReady",
+                 std::string(kReason),
                  "MakingParts",
-                 wanted.field + ": Prefix " + wanted.name + ": " + why);
+                 why);
+  // What is shown of it is shown by whoever called this.
+  const bool is_lasting = status.Is(Reason::kForbidden) || status.Is(Reason::kInvalid);
+  if (is_lasting) refusals_[key] = {.reason = std::string(kReason), .message = std::move(why)};
   co_return status;
 }
 
@@ -159,6 +167,38 @@ std::optional<meta::IpPrefix> Ipam::RangeOf(const meta::Object& nic,
   return prefix.spec.prefix;
 }
 
+rt::Task<Status> Ipam::ShowRefusal(meta::Object object, std::vector<Wanted> wanted) {
+  const Refusal* why = nullptr;
+  for (const Wanted& one : wanted) {
+    const auto found = refusals_.find({object.metadata().namespace_, one.name});
+    if (found == refusals_.end()) continue;
+    why = &found->second;
+    break;
+  }
+  // What was said before stays true until it has them.
+  if (why == nullptr) co_return OkStatus();
+  constexpr std::string_view kFalse = "False";
+  auto& conditions = object.as<NetworkInterface>().status.conditions;
+  auto at = std::ranges::find(
+      conditions, apis::networking::kAddressesReady, &NetworkInterfaceCondition::type);
+  if (at == conditions.end()) {
+    conditions.push_back({.type = std::string(apis::networking::kAddressesReady),
+                          .status = std::string(kFalse),
+                          .reason = {},
+                          .message = {},
+                          .last_transition_time = loop_.WallNow()});
+    at = std::prev(conditions.end());
+  }
+  if (at->reason == why->reason && at->message == why->message) co_return OkStatus();
+  at->reason = why->reason;
+  at->message = why->message;
+  client::WriteOptions options;
+  options.subresource = client::Subresource::kStatus;
+  const auto written = co_await client_.Update(std::move(object), options);
+  if (written.status().Is(Reason::kNotFound)) co_return OkStatus();
+  co_return written.status();
+}
+
 rt::Task<Status> Ipam::ShowAddresses(meta::Object object) {
   const std::string name = object.metadata().name;
   auto& nic = object.as<NetworkInterface>();
@@ -176,8 +216,11 @@ rt::Task<Status> Ipam::ShowAddresses(meta::Object object) {
     prefixes.push_back(*range);
   }
   constexpr std::string_view kAvailable = "Available";
-  const bool is_shown =
-      nic.status.ips == ips && nic.status.prefixes == prefixes && nic.status.state == kAvailable;
+  const size_t cleared = std::erase_if(nic.status.conditions, [](const auto& condition) {
+    return condition.type == apis::networking::kAddressesReady;
+  });
+  const bool is_shown = nic.status.ips == ips && nic.status.prefixes == prefixes &&
+                        nic.status.state == kAvailable && cleared == 0;
   if (is_shown) co_return OkStatus();
   nic.status.ips = std::move(ips);
   nic.status.prefixes = std::move(prefixes);

@@ -107,6 +107,14 @@ class IpamTest : public testing::Test {
     if (!found || found->as<NetworkInterface>().status.ips.empty()) return "";
     return found->as<NetworkInterface>().status.ips[0].ToString();
   }
+  // Its condition; "" without.
+  std::string WhyNot(const std::string& nic) {
+    const auto found = Find(kNetworkInterfaceKind, nic);
+    if (!found || found->as<NetworkInterface>().status.conditions.empty()) return "";
+    const auto& condition = found->as<NetworkInterface>().status.conditions[0];
+    return condition.type + " " + condition.status + " " + condition.reason + ": " +
+           condition.message;
+  }
   // Whether an event about an object of that name says it.
   bool IsTold(const std::string& name, const std::string& reason, const std::string& words) {
     const auto events = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
@@ -281,14 +289,23 @@ TEST_F(IpamTest, AnInterfaceGetsItsAddressAndHoldsIt) {
   // Who made the interface, or the machine that has it, looks there, not at what was made for it.
   ASSERT_TRUE(Until([&] { return IsTold("three", "PrefixExhausted", "has no free /32"); }));
   EXPECT_TRUE(Until([&] { return IsTold("waiting", "PrefixExhausted", "has no free /32"); }));
+  // Its status says which Prefix, what was asked and what is free, so that its machine can.
+  ASSERT_TRUE(Until([&] { return !WhyNot("three").empty(); }));
+  EXPECT_EQ(WhyNot("three"),
+            "AddressesReady False PrefixExhausted: Prefix corp (10.0.0.0/31) has no free /32: "
+            "nothing of it is free");
+  EXPECT_EQ(WhyNot("one"), "");
+  Restart();
   // An address is not given away under an interface that has it.
   Delete(kPrefixKind, "one-0");
   Settle();
+  EXPECT_NE(WhyNot("three"), "");
   EXPECT_TRUE(Find(kPrefixKind, "one-0"));
   EXPECT_EQ(AddressOf("three"), "");
   const std::string freed = AddressOf("one");
   Delete(kNetworkInterfaceKind, "one");
   EXPECT_TRUE(Until([&] { return AddressOf("three") == freed; }));
+  EXPECT_EQ(WhyNot("three"), "") << "the reason goes with its cause";
 }
 
 TEST_F(IpamTest, AnInterfaceThatChangesItsMindGivesTheAddressBack) {
@@ -313,8 +330,13 @@ TEST_F(IpamTest, APrefixOfSomebodyElseIsLeftAlone) {
     return IsTold("one", "PrefixNotReady", "spec.ips[0]: Prefix one-0: exists and is not of this");
   }));
   EXPECT_EQ(AddressOf("one"), "");
+  ASSERT_TRUE(Until([&] { return !WhyNot("one").empty(); }));
+  EXPECT_NE(WhyNot("one").find("PrefixNotReady: spec.ips[0]: Prefix one-0: exists"),
+            std::string::npos)
+      << WhyNot("one");
   Delete(kPrefixKind, "one-0");
   EXPECT_TRUE(Until([&] { return !AddressOf("one").empty(); }));
+  EXPECT_EQ(WhyNot("one"), "");
 }
 
 TEST_F(IpamTest, ForegroundDeletionOfAnInterfaceEnds) {

@@ -103,10 +103,10 @@ MachineSets::MachineSets(rt::Loop& loop, client::Client& client)
             kMachineSetKind,
             [this](const meta::Object* before, const meta::Object* now) {
               const meta::Object& set = now != nullptr ? *now : *before;
-              if (now != nullptr) keys_[set.metadata().uid] = client::KeyOf(set);
+              const std::string key = set.metadata().namespace_ + '/' + set.metadata().name;
+              if (now != nullptr) keys_[set.metadata().uid] = key;
               if (now == nullptr) keys_.erase(set.metadata().uid);
-              const client::ObjectKey key = client::KeyOf(set);
-              runner_.queue().Add(key.namespace_ + '/' + key.name);
+              runner_.queue().Add(key);
             }),
       machines_(loop, client, kMachineKind, *this, {}),
       runner_(loop, "machine sets", *this, 4) {}
@@ -165,8 +165,7 @@ void MachineSets::Forget(const std::string& uid) {
 
 void MachineSets::Wake(const std::string& set_uid) {
   const auto key = keys_.find(set_uid);
-  if (key == keys_.end()) return;
-  runner_.queue().AddAfter(key->second.namespace_ + '/' + key->second.name, kGather);
+  if (key != keys_.end()) runner_.queue().AddAfter(key->second, kGather);
 }
 
 std::vector<SetMember> MachineSets::MembersOf(const std::string& set_uid) const {

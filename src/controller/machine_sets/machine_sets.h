@@ -41,6 +41,8 @@ class MachineSets final : private Reconciler, private client::Sink {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return machines_.synced() && runner_.queue().idle(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const { runner_.Report(report, sets_, machines_); }
 
  private:
   using Members = TextMap<SetMember>;  // by UID
@@ -69,9 +71,9 @@ class MachineSets final : private Reconciler, private client::Sink {
   client::BulkCreator* bulk_ = nullptr;
   client::Informer sets_;
   client::Reflector machines_;
-  std::map<std::string, client::ObjectKey> keys_;  // of sets, by UID
-  TextMap<Members> members_;                       // by UID of the set
-  TextMap<std::string> set_of_;                    // by UID of the machine
+  std::map<std::string, std::string> keys_;  // of sets in the queue, by UID
+  TextMap<Members> members_;                 // by UID of the set
+  TextMap<std::string> set_of_;              // by UID of the machine
   std::set<std::string> unseen_;
   int creating_ = 0;            // calls that make machines
   std::set<std::string> gone_;  // UIDs of machines that went meanwhile

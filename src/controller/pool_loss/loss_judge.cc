@@ -16,6 +16,16 @@ Time LossJudge::DeadAt(const PoolSight& pool) const {
   return pool.last_grant + WithDrift(pool.lease) + options_.kill_budget;
 }
 
+// 6 s of 8 s, as the gateway's grace.
+Duration LossJudge::GraceOf(const PoolSight& pool) const {
+  return std::max(options_.grace, pool.lease * 3 / 4);
+}
+
+// 10 s of 8 s.
+Duration LossJudge::ReplaceAfter(const PoolSight& pool) const {
+  return std::max(options_.replace_after, pool.lease * 5 / 4);
+}
+
 Time LossJudge::SilentSince(const PoolSight& pool) const {
   return std::max(pool.silent_since, awake_since_);
 }
@@ -23,7 +33,7 @@ Time LossJudge::SilentSince(const PoolSight& pool) const {
 bool LossJudge::IsLost(const PoolSight& pool, Time now) const {
   if (pool.is_connected) return false;
   if (pool.planned_until && now < *pool.planned_until) return false;
-  return now - SilentSince(pool) >= options_.grace;
+  return now - SilentSince(pool) >= GraceOf(pool);
 }
 
 std::optional<std::string> LossJudge::FindMassLoss(const std::vector<PoolSight>& pools,
@@ -42,7 +52,7 @@ std::optional<std::string> LossJudge::FindMassLoss(const std::vector<PoolSight>&
     if (!IsLost(pool, now)) continue;
     ++everywhere.lost;
     ++zone.lost;
-    if (now - SilentSince(pool) > options_.mass_window + options_.grace) continue;
+    if (now - SilentSince(pool) > options_.mass_window + GraceOf(pool)) continue;
     ++everywhere.fresh;
     ++zone.fresh;
   }
@@ -94,7 +104,7 @@ LossVerdict LossJudge::Look(const std::vector<PoolSight>& pools,
       evacuated_.erase(pool.uid);
       continue;
     }
-    if (now - SilentSince(pool) < options_.replace_after) continue;
+    if (now - SilentSince(pool) < ReplaceAfter(pool)) continue;
     if (!MayEvacuate(pool.uid, now)) continue;
     verdict.replace.push_back(pool.uid);
     if (!movable.contains(pool.uid)) continue;

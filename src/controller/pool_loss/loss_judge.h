@@ -28,6 +28,8 @@ struct PoolSight {
 };
 
 struct LossOptions {
+  // Of a pool with the shortest lease, 8 s; with a longer one both grow as it does, because hosts
+  // need longer to come back to a server that has many.
   Duration grace = Duration::Seconds(6);
   Duration replace_after = Duration::Seconds(10);
   Duration kill_budget = Duration::Seconds(4);  // K
@@ -66,6 +68,8 @@ class LossJudge {
   Time DeadAt(const PoolSight& pool) const;
 
  private:
+  Duration GraceOf(const PoolSight& pool) const;
+  Duration ReplaceAfter(const PoolSight& pool) const;
   bool IsLost(const PoolSight& pool, Time now) const;
   Time SilentSince(const PoolSight& pool) const;
   std::optional<std::string> FindMassLoss(const std::vector<PoolSight>& pools, Time now) const;

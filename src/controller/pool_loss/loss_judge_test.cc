@@ -51,6 +51,16 @@ TEST(LossJudge, R3_2_R3_6_ASilentPoolIsReplacedAfterTenSecondsNotBefore) {
   EXPECT_EQ(Watch(judge, pools, 110, 110).replace, Uids{"x"});
 }
 
+TEST(LossJudge, R3_5_R3_6_WithALongerLeaseSilenceMayLastLonger) {
+  LossJudge judge;
+  std::vector<PoolSight> pools = Fleet(9);
+  Watch(judge, pools, 0, 99.5);
+  pools.push_back(Silent("x", At(100)));
+  pools.back().lease = Duration::Seconds(20);  // 5,000 pools on two cores
+  EXPECT_EQ(Watch(judge, pools, 100, 124.5).replace, Uids{});
+  EXPECT_EQ(Watch(judge, pools, 125, 125).replace, Uids{"x"});
+}
+
 TEST(LossJudge, R3_3_4_AMoveWaitsForTheLeaseTheDriftAndTheKillBudget) {
   LossJudge judge;
   std::vector<PoolSight> pools = Fleet(9);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "apis/compute/host_tie.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/placement.h"
@@ -79,7 +80,7 @@ void PoolLoss::Put(const meta::Object& object) {
   const auto& annotations = machine.metadata.annotations;
   const auto replaced = annotations.find(std::string(apis::core::kOnPoolLossAnnotation));
   Guest guest;
-  if (apis::core::MovesOnPoolLoss(machine.spec.placement)) {
+  if (apis::compute::MovesOnPoolLoss(machine)) {
     guest.on_loss = Guest::OnLoss::kMove;
   } else if (replaced != annotations.end() && replaced->second == apis::core::kOnPoolLossReplace) {
     guest.on_loss = Guest::OnLoss::kReplace;
@@ -138,6 +139,13 @@ rt::Task<Status> PoolLoss::Run() {
   tasks.push_back(Watch());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
   co_return ends.front();
+}
+
+void PoolLoss::Report(client::HealthReport& report) const {
+  constexpr std::string_view kName = "pool loss";
+  report.Add(kName, pools_);
+  report.Add(kName, machines_);
+  report.Add(kName, reserved_);
 }
 
 rt::Task<Status> PoolLoss::Watch() {

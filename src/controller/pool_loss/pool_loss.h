@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/text_map.h"
 #include "client/binder.h"
+#include "client/cache/health_report.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
 #include "client/client.h"
@@ -43,6 +44,8 @@ class PoolLoss final : private client::Sink {
 
   // Runs until it is cancelled.
   rt::Task<Status> Run();
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const;
 
  private:
   // The little that is known of a machine or reservation with a place.

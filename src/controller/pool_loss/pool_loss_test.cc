@@ -6,12 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apis/core/reservation.h"
+#include "apis/k8s/config_map.h"
+#include "apis/k8s/event.h"
 #include "apiserver/registry/placement_world.h"
 #include "fleet/fake/fake_fleet.h"
 #include "rt/sleep.h"
@@ -155,6 +158,44 @@ TEST_F(PoolLossTest, R3_3_4_MachinesAreMovedOnceTheirLeaseMustHaveEnded) {
   EXPECT_EQ(PoolOf(machine), "");
 }
 
+TEST_F(PoolLossTest, R3_2_AMachineWithADiskOnItsHostIsKept) {
+  meta::Object tied = apiserver::PlacementWorld::Machine("tied");
+  auto& spec = tied.as<apis::compute::Machine>().spec;
+  spec.placement.emplace().on_pool_loss = apis::core::kOnPoolLossMove;
+  spec.volumes.push_back({.name = "scratch"});
+  spec.volumes[0].local_disk.emplace();
+  tied = apiserver::PlacementWorld::Must(world_.Run(world_.client().Create(tied, {})));
+  ASSERT_TRUE(world_.Bind(tied, "alpha", uids_["alpha"]).ok());
+  const meta::Object free = Movable("free");
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(20));
+  EXPECT_EQ(PoolOf(free), "");
+  EXPECT_EQ(PoolOf(tied), "alpha");
+}
+
+TEST_F(PoolLossTest, R3_2_AMachineOfWhichItsHostMayNotKnowThatItMovesIsKept) {
+  const meta::Object machine = Movable("m");
+  for (const char* status : {"False", "Unknown"}) {
+    const std::string condition =
+        R"({"type":"Movable","status":")" + std::string(status) + R"(","reason":"X","message":""})";
+    ASSERT_TRUE(world_
+                    .Patch(machine,
+                           R"({"status":{"conditions":[)" + condition + "]}}",
+                           client::Subresource::kStatus)
+                    .ok());
+    fleet_.Leave(uids_["alpha"]);
+    RunFor(Duration::Seconds(20));
+    EXPECT_EQ(PoolOf(machine), "alpha") << status;
+    Join("alpha");
+    RunFor(Duration::Seconds(2));
+  }
+  ASSERT_TRUE(
+      world_.Patch(machine, R"({"status":{"conditions":[]}})", client::Subresource::kStatus).ok());
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(20));
+  EXPECT_EQ(PoolOf(machine), "");
+}
+
 // Its host came back while the first of two was moved, was granted a lease, started the second one
 // again under it, and fell silent once more: that lease has to end first.
 TEST_F(PoolLossTest, R3_3_Seq18_WhatAReturnedHostWasGrantedCountsAlthoughItIsSilentAgain) {
@@ -177,6 +218,36 @@ TEST_F(PoolLossTest, R3_3_Seq18_WhatAReturnedHostWasGrantedCountsAlthoughItIsSil
   EXPECT_EQ(PoolOf(second), "alpha") << "the lease that it was granted may still run";
   RunFor(Duration::Seconds(8));
   EXPECT_EQ(PoolOf(second), "");
+}
+
+// The brake: an event and a word in the cluster's status, nothing is done, and the operator's
+// override lets go of it.
+TEST_F(PoolLossTest, R3_4_AMassLossIsToldAndAnOperatorReleasesIt) {
+  const client::ObjectKey status{.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName};
+  const auto machine = Movable("web");
+  for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
+  RunFor(Duration::Seconds(60));
+  EXPECT_EQ(PoolOf(machine), "alpha") << "nothing is moved";
+  auto told = apiserver::PlacementWorld::Must(
+      world_.Run(world_.client().Get(apis::k8s::kConfigMapKind, status)));
+  auto& data = told.as<apis::k8s::ConfigMap>().data;
+  EXPECT_EQ(data.at("massLoss"), "3 of 4 pools fell silent");
+  const auto events = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
+  ASSERT_TRUE(events.ok()) << events.status();
+  EXPECT_TRUE(std::ranges::any_of(events->items, [](const meta::Object& event) {
+    return event.as<apis::k8s::CoreEvent>().reason == "MassLoss";
+  }));
+  // Another text is no override.
+  data["override"] = "2 of 4 pools fell silent";
+  told = apiserver::PlacementWorld::Must(world_.Run(world_.client().Update(told, {})));
+  RunFor(Duration::Seconds(10));
+  EXPECT_EQ(PoolOf(machine), "alpha");
+  told = apiserver::PlacementWorld::Must(
+      world_.Run(world_.client().Get(apis::k8s::kConfigMapKind, status)));
+  told.as<apis::k8s::ConfigMap>().data["override"] = "3 of 4 pools fell silent";
+  apiserver::PlacementWorld::Must(world_.Run(world_.client().Update(told, {})));
+  RunFor(Duration::Seconds(10));
+  EXPECT_EQ(PoolOf(machine), "");
 }
 
 }  // namespace

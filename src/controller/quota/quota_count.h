@@ -30,6 +30,8 @@ class QuotaCount final : private Reconciler {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return runner_.queue().idle(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const { runner_.Report(report, quotas_); }
 
  private:
   // Keys are namespaces.

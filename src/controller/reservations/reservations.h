@@ -36,6 +36,8 @@ class Reservations final : private Reconciler {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool synced() const { return reservations_.synced() && pools_.synced(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const { runner_.Report(report, reservations_, pools_); }
 
  private:
   // Labels of the machine pools there are.

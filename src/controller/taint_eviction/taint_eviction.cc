@@ -7,10 +7,6 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/placement.h"
-#include "apis/core/pool_parts.h"
-#include "apis/storage/volume.h"
-#include "apis/storage/volume_pool.h"
-#include "base/log.h"
 #include "controller/taint_eviction/leave_time.h"
 #include "rt/chaos.h"
 #include "rt/join_all.h"
@@ -66,6 +62,7 @@ class TaintEviction::Guests final : public client::Sink {
   }
   rt::Task<Status> Close() { return scope_.Close(); }
   bool synced() const { return reflector_.synced(); }
+  const client::Reflector& reflector() const { return reflector_; }
   std::map<std::string, Guest>& all() { return guests_; }
 
  private:
@@ -110,6 +107,7 @@ TaintEviction::TaintEviction(rt::Loop& loop, client::Client& client, const meta:
     : loop_(loop),
       client_(client),
       events_(loop, client, scheme, "berth-lifecycle"),
+      leaver_(loop, client, events_),
       runner_(loop, "taint eviction", *this, 1),
       pools_(
           loop,
@@ -130,6 +128,11 @@ rt::Task<Status> TaintEviction::Run() {
   for (auto& [name, guests] : std::exchange(guests_, {})) CO_TRY_STATUS(co_await guests->Close());
   CO_TRY_STATUS(co_await scope_.Join());
   co_return ends.front();
+}
+
+void TaintEviction::Report(client::HealthReport& report) const {
+  runner_.Report(report, pools_);
+  for (const auto& [pool, guests] : guests_) report.Add(runner_.name(), guests->reflector());
 }
 
 void TaintEviction::OnPool(const meta::Object* before, const meta::Object* now) {
@@ -194,61 +197,13 @@ rt::Task<Result<std::optional<Duration>>> TaintEviction::Reconcile(std::string p
 }
 
 rt::Task<Status> TaintEviction::Leave(client::ReleaseRequest request, std::string pool_mode) {
-  const client::EventSubject subject{.kind = &kMachineKind, .key = request.key, .uid = request.uid};
-  std::string tie;
-  if (pool_mode != apis::core::kPoolModeSession) {
-    tie = "its pool's poollet speaks the API and would leave it running";
-  } else {
-    CO_TRY(tie, co_await FindTie(request.key));
-  }
-  if (!tie.empty()) {
-    REACHED("taint_eviction.stays");
-    const std::string message = request.message + ", but it stays: " + tie;
-    request.reason = "Stays";
-    request.message = message;
-    CO_TRY_STATUS(co_await client::SayItStays(loop_, client_, std::move(request)));
-    events_.Record(subject, client::EventType::kWarning, "NotReleased", "Releasing", message);
-    co_return OkStatus();
-  }
-  const std::string message = request.message + ": it is stopped and looks for another place";
-  request.message = message;
-  CO_TRY(const client::ReleaseOutcome outcome,
-         co_await client::AskToLeave(loop_, client_, std::move(request)));
-  if (outcome == client::ReleaseOutcome::kAsked) {
-    REACHED("taint_eviction.released");
-    events_.Record(subject, client::EventType::kWarning, "Released", "Releasing", message);
+  CO_TRY(const Departure departure, co_await leaver_.Ask(std::move(request), std::move(pool_mode)));
+  switch (departure.outcome) {
+    case Departure::Outcome::kAsked: REACHED("taint_eviction.released"); break;
+    case Departure::Outcome::kLeavesAlready: break;
+    case Departure::Outcome::kStays: REACHED("taint_eviction.stays"); break;
   }
   co_return OkStatus();
-}
-
-rt::Task<Result<std::string>> TaintEviction::FindTie(client::ObjectKey key) {
-  const Result<meta::Object> found = co_await client_.Get(kMachineKind, key);
-  if (found.status().Is(Reason::kNotFound)) co_return std::string();
-  CO_TRY_STATUS(found);
-  for (const auto& disk : found->as<Machine>().spec.volumes) {
-    if (disk.local_disk || disk.empty_disk) {
-      co_return "its disk " + disk.name + " is on this host only";
-    }
-    if (!disk.volume_ref && !disk.ephemeral) continue;
-    const std::string name = disk.volume_ref ? disk.volume_ref->name : key.name + '-' + disk.name;
-    const client::ObjectKey volume_key{.namespace_ = key.namespace_, .name = name};
-    const Result<meta::Object> volume =
-        co_await client_.Get(apis::storage::kVolumeKind, volume_key);
-    if (volume.status().Is(Reason::kNotFound)) continue;
-    CO_TRY_STATUS(volume);
-    const auto& reference = volume->as<apis::storage::Volume>().spec.volume_pool_ref;
-    if (!reference) continue;
-    const client::ObjectKey pool_key{.namespace_ = "", .name = reference->name};
-    const Result<meta::Object> pool =
-        co_await client_.Get(apis::storage::kVolumePoolKind, pool_key);
-    if (pool.status().Is(Reason::kNotFound)) continue;
-    CO_TRY_STATUS(pool);
-    const auto& spec = pool->as<apis::storage::VolumePool>().spec;
-    if (apis::storage::ReachOf(spec) == apis::storage::kReachHost) {
-      co_return "its volume " + name + " can be reached from this host only";
-    }
-  }
-  co_return std::string();
 }
 
 }  // namespace berth::controller

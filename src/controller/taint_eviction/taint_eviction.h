@@ -16,6 +16,7 @@
 #include "client/client.h"
 #include "client/events/event_recorder.h"
 #include "client/release/release.h"
+#include "controller/leaving/leaver.h"
 #include "controller/runner.h"
 #include "meta/scheme.h"
 #include "rt/loop.h"
@@ -33,6 +34,8 @@ class TaintEviction final : private Reconciler {
   // Runs until it is cancelled.
   rt::Task<Status> Run();
   bool idle() const { return runner_.queue().idle(); }
+  // How well it keeps up.
+  void Report(client::HealthReport& report) const;
   // Pools whose machines are followed.
   size_t watched() const { return guests_.size(); }
 
@@ -45,12 +48,11 @@ class TaintEviction final : private Reconciler {
   // Keys are names of pools.
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string pool) override;
   rt::Task<Status> Leave(client::ReleaseRequest request, std::string pool_mode);
-  // Why the machine stays where it is; "" if it can leave.
-  rt::Task<Result<std::string>> FindTie(client::ObjectKey machine);
 
   rt::Loop& loop_;
   client::Client& client_;
   client::EventRecorder events_;
+  Leaver leaver_;
   Runner runner_;
   client::Informer pools_;
   rt::TaskScope scope_;

@@ -82,7 +82,8 @@ rt::Task<Result<std::string>> Enrolment::TryJoin(std::string request, std::strin
   if (request.size() > kRequestBytesMax || !join.ParseFromString(request)) {
     co_return BadRequest("join: not a JoinRequest");
   }
-  CO_TRY_STATUS(ChooseVersion(join.versions().min(), join.versions().max()));
+  CO_TRY_STATUS(ChooseVersion({.min = join.versions().min(), .max = join.versions().max()},
+                              ProtocolVersions{}));
   Ask ask{.token = join.token(),
           .id = {},
           .host = join.host(),

@@ -13,13 +13,19 @@ namespace berth::gateway {
 inline constexpr uint32_t kProtocolMin = 1;
 inline constexpr uint32_t kProtocolMax = 1;
 
+// What one end speaks; this server, unless somebody says otherwise.
+struct ProtocolVersions {
+  uint32_t min = kProtocolMin;
+  uint32_t max = kProtocolMax;
+};
+
 // The highest version that both ends know. BadRequest, with both ranges, if there is none.
-inline Result<uint32_t> ChooseVersion(uint32_t min, uint32_t max) {
-  const uint32_t version = std::min(max, kProtocolMax);
-  if (min <= max && version >= std::max(min, kProtocolMin)) return version;
-  return BadRequest("protocol versions " + std::to_string(min) + " to " + std::to_string(max) +
-                    " are not spoken here: " + std::to_string(kProtocolMin) + " to " +
-                    std::to_string(kProtocolMax) + " are");
+inline Result<uint32_t> ChooseVersion(ProtocolVersions theirs, ProtocolVersions ours) {
+  const uint32_t version = std::min(theirs.max, ours.max);
+  if (theirs.min <= theirs.max && version >= std::max(theirs.min, ours.min)) return version;
+  return BadRequest("protocol versions " + std::to_string(theirs.min) + " to " +
+                    std::to_string(theirs.max) + " are not spoken here: " +
+                    std::to_string(ours.min) + " to " + std::to_string(ours.max) + " are");
 }
 
 }  // namespace berth::gateway

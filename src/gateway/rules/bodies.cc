@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "apis/compute/host_tie.h"
 #include "apis/compute/machine.h"
 #include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
@@ -299,6 +300,16 @@ std::vector<std::string> AddressesOf(const NetworkInterface& nic) {
   return ips;
 }
 
+// What whoever gives addresses out says; "" if nothing.
+std::string WhyNoAddresses(const NetworkInterface& nic) {
+  for (const auto& condition : nic.status.conditions) {
+    if (condition.type == apis::networking::kAddressesReady && condition.status == "False") {
+      return condition.message;
+    }
+  }
+  return {};
+}
+
 // Nobody has claimed it. A claim without a UID is for the machine of that name.
 bool IsFree(const NetworkInterface& nic, const Machine& machine) {
   const auto& claim = nic.spec.machine_ref;
@@ -332,7 +343,9 @@ agent::MachineNic NicPart(const Machine& machine, const MachineNic& item, const 
   }
   const std::vector<std::string> ips = AddressesOf(*nic);
   if (ips.empty()) {
-    out.set_waits_for("network interface " + name + " has no addresses yet");
+    const std::string why = WhyNoAddresses(*nic);
+    out.set_waits_for("network interface " + name +
+                      (why.empty() ? " has no addresses yet" : " has no addresses: " + why));
     return out;
   }
   out.set_network_id(network->spec.provider_id.empty() ? network->metadata.uid
@@ -398,9 +411,8 @@ void FillMachine(const Machine& machine, const Parts& parts, agent::MachineBody&
     out.set_value(variable.value);
   }
   if (machine.spec.guest_config) body.set_hostname(machine.spec.guest_config->hostname);
-  body.set_on_pool_loss(std::string(core::MovesOnPoolLoss(machine.spec.placement)
-                                        ? core::kOnPoolLossMove
-                                        : core::kOnPoolLossKeep));
+  body.set_on_pool_loss(std::string(
+      apis::compute::DiesWithContact(machine) ? core::kOnPoolLossMove : core::kOnPoolLossKeep));
   body.set_restart_policy(std::string(apis::compute::RestartPolicyOf(machine.spec)));
   for (const auto& [key, value] : machine.metadata.labels) (*body.mutable_labels())[key] = value;
   for (const auto& [key, value] : machine.metadata.annotations) {

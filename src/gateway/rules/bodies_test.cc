@@ -168,6 +168,29 @@ TEST_F(BodiesTest, D6_AnEmptyDiskIsALocalDisk) {
   EXPECT_EQ(part.waits_for(), "");
 }
 
+TEST_F(BodiesTest, R3_2_AHostIsToldToKeepWhatIsTiedToIt) {
+  EXPECT_EQ(Assemble().machine().on_pool_loss(), "Keep");
+  machine_.spec.placement.emplace().on_pool_loss = apis::core::kOnPoolLossMove;
+  EXPECT_EQ(Assemble().machine().on_pool_loss(), "Move");
+  machine_.spec.volumes.push_back({.name = "scratch"});
+  machine_.spec.volumes[0].empty_disk.emplace();
+  EXPECT_EQ(Assemble().machine().on_pool_loss(), "Keep");
+  machine_.spec.volumes.clear();
+  for (const auto& [status, said] : {std::pair("False", "Keep"), std::pair("Unknown", "Move")}) {
+    machine_.status.conditions = {{.type = "Movable", .status = status}};
+    EXPECT_EQ(Assemble().machine().on_pool_loss(), said) << status;
+  }
+}
+
+TEST_F(BodiesTest, R3_2_CopiesOfWhichOneIsTiedDoNotShareABody) {
+  machine_.metadata.owner_references.emplace_back();
+  machine_.spec.placement.emplace().on_pool_loss = apis::core::kOnPoolLossMove;
+  machine_.status.conditions = {{.type = "Movable", .status = "False"}};
+  EXPECT_EQ(Assemble().machine().on_pool_loss(), "Keep");
+  machine_.status.conditions.clear();
+  EXPECT_EQ(Assemble().machine().on_pool_loss(), "Move");
+}
+
 TEST_F(BodiesTest, D7_PowerOffIsOffFromTheBeginning) {
   EXPECT_TRUE(Assemble().machine().power_on());
   machine_.spec.power = "Off";
@@ -203,8 +226,19 @@ TEST_F(BodiesTest, AnInterfaceNeedsANetworkAndAddresses) {
   apis::networking::Network network;
   network.spec.provider_id = "net://1";
   Have("net", meta::Object::Of(apis::networking::kNetworkKind, network));
-  EXPECT_NE(Assemble().machine().network_interfaces(0).waits_for().find("addresses"),
-            std::string::npos);
+  EXPECT_EQ(Assemble().machine().network_interfaces(0).waits_for(),
+            "network interface nic has no addresses yet");
+  nic.status.conditions.push_back(
+      {.type = std::string(apis::networking::kAddressesReady),
+       .status = "False",
+       .reason = "PrefixExhausted",
+       .message = "Prefix corp (10.0.0.0/31) has no free /32: nothing of it is free",
+       .last_transition_time = {}});
+  Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
+  EXPECT_EQ(Assemble().machine().network_interfaces(0).waits_for(),
+            "network interface nic has no addresses: Prefix corp (10.0.0.0/31) has no free /32: "
+            "nothing of it is free");
+  nic.status.conditions.clear();
   nic.status.ips.push_back(*meta::IpAddress::Parse("10.0.0.1"));
   Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
   const auto part = Assemble().machine().network_interfaces(0);

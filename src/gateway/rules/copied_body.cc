@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "apis/compute/host_tie.h"
 #include "meta/reflect.h"
 
 namespace berth::gateway {
@@ -43,6 +44,7 @@ const EncodedBody* CopiedBody::Find(const Machine& machine) const {
   const bool is_same = before.metadata.generation == machine.metadata.generation &&
                        before.metadata.labels == machine.metadata.labels &&
                        before.metadata.annotations == machine.metadata.annotations &&
+                       DiesWithContact(before) == DiesWithContact(machine) &&
                        PlacementsAgree(before, machine) && SpecsAgree(before.spec, machine.spec);
   return is_same ? &kept_->body : nullptr;
 }
@@ -55,6 +57,7 @@ void CopiedBody::Keep(const Machine& machine, EncodedBody body) {
   copy.metadata.annotations = machine.metadata.annotations;
   copy.spec = machine.spec;
   copy.status.placement = machine.status.placement;
+  copy.status.conditions = machine.status.conditions;
   kept_->body = std::move(body);
 }
 

@@ -201,6 +201,24 @@ std::string ReachSaid(const agent::PoolAnnounce& announce) {
   return is_host ? std::string(apis::storage::kReachHost) : std::string();
 }
 
+// The host is back: what its drain did to the pool is undone.
+template <class Pool>
+void EndDrain(Pool& pool) {
+  auto& annotations = pool.metadata.annotations;
+  if (annotations.erase(std::string(core::kDrainCordonedAnnotation)) > 0) {
+    pool.spec.unschedulable = false;
+  }
+  annotations.erase(std::string(core::kDrainRequestedAnnotation));
+  annotations.erase(std::string(core::kDrainDoneAnnotation));
+}
+
+bool IsDrained(const std::map<std::string, std::string>& annotations) {
+  const auto request = annotations.find(std::string(core::kDrainRequestedAnnotation));
+  const auto done = annotations.find(std::string(core::kDrainDoneAnnotation));
+  return request != annotations.end() && done != annotations.end() &&
+         request->second == done->second;
+}
+
 }  // namespace
 
 const meta::KindInfo* PoolKindNamed(std::string_view name) {
@@ -230,6 +248,7 @@ Result<meta::Object> PlanPool(const agent::PoolAnnounce& announce,
     }
     it.spec.host_ref = core::LocalObjectReference{.name = announcer.host};
     it.metadata.annotations.erase(std::string(kOffAnnotation));
+    if (!announcer.is_leaving) EndDrain(it);
     if constexpr (requires { it.spec.reach; }) {
       // Its runtime may have been too late for the first announcement.
       if (it.spec.reach.empty()) it.spec.reach = ReachSaid(announce);
@@ -254,6 +273,9 @@ void ApplyAnnounce(const agent::PoolAnnounce& announce,
                                       .version = CleanText(announcer.poollet_version, kWordMax),
                                       .session_since = seconds};
     it.status.facts = FactsOf(announce, host);
+    if (announcer.is_leaving) return;
+    std::erase_if(it.status.conditions,
+                  [](const auto& item) { return item.type == core::kPoolDrained; });
   });
   const PoolFace face = FaceOf(pool);
   const fleet::PoolFacts facts = FromProto(face.uid, announce.capacity(), face.limits);
@@ -323,6 +345,7 @@ PoolFace FaceOf(const meta::Object& pool) {
   face.approves_deletions = approval != annotations.end() && approval->second == "true";
   const auto off = annotations.find(std::string(kOffAnnotation));
   face.is_off = off != annotations.end() && off->second == "true";
+  face.is_drained = IsDrained(annotations);
   WithPool(pool, [&](const auto& it) {
     if (it.spec.host_ref) face.host = it.spec.host_ref->name;
     if (it.status.agent) face.mode = it.status.agent->mode;
@@ -334,12 +357,23 @@ PoolFace FaceOf(const meta::Object& pool) {
 bool RequestDrain(meta::Object& pool, WallTime now) {
   return WithPool(pool, [&](auto& it) {
     auto& annotations = it.metadata.annotations;
-    const std::string key(kDrainAnnotation);
+    const std::string key(core::kDrainRequestedAnnotation);
     if (it.spec.unschedulable && annotations.contains(key)) return false;
+    if (!it.spec.unschedulable) annotations[std::string(core::kDrainCordonedAnnotation)] = "true";
     it.spec.unschedulable = true;
     annotations.emplace(key, FormatRfc3339(now));
     return true;
   });
+}
+
+bool GiveUpDrain(meta::Object& pool) {
+  auto& annotations = pool.metadata().annotations;
+  const auto request = annotations.find(std::string(core::kDrainRequestedAnnotation));
+  if (request == annotations.end()) return false;
+  std::string& done = annotations[std::string(core::kDrainDoneAnnotation)];
+  if (done == request->second) return false;
+  done = request->second;
+  return true;
 }
 
 }  // namespace berth::gateway

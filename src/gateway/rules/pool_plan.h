@@ -24,6 +24,7 @@ struct Announcer {
   std::string host;
   client::HostRecord record;
   std::string poollet_version;
+  bool is_leaving = false;  // it goes on with a drain that it asked for on an earlier session
 };
 
 // The pool as its main resource should be: a new one, or `before` with what was missing.
@@ -64,6 +65,7 @@ struct PoolFace {
   std::string purge;                // kPurgeOrphansAnnotation
   bool approves_deletions = false;  // kApproveDeletionsAnnotation
   bool is_off = false;              // kOffAnnotation
+  bool is_drained = false;          // the drain that its host asked for is over
 };
 PoolFace FaceOf(const meta::Object& pool);
 
@@ -76,10 +78,10 @@ inline constexpr std::string_view kApproveDeletionsAnnotation = "berth.dev/appro
 // On a pool, "true": an operator has said that its host is off, and that nothing of it runs.
 // Removed when the host comes back.
 inline constexpr std::string_view kOffAnnotation = "berth.dev/off";
-// On a pool whose host wants to leave: everything is to be moved away.
-inline constexpr std::string_view kDrainAnnotation = "berth.dev/drain-requested";
 
-// Cordons the pool and asks for its drain. False if it was so before.
+// Cordons the pool and asks for its drain (apis/core/pool_parts.h). False if it was so before.
 bool RequestDrain(meta::Object& pool, WallTime now);
+// The host waits no longer: what is still there stays. False if it was so before.
+bool GiveUpDrain(meta::Object& pool);
 
 }  // namespace berth::gateway

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "apis/compute/host_tie.h"
 #include "apis/compute/machine.h"
 #include "apis/core/reservation.h"
 #include "apis/placement.h"
@@ -33,6 +34,10 @@ constexpr std::array<std::string_view, 3> kStorageStates = {"Pending", "Availabl
 constexpr std::array<std::string_view, 3> kSnapshotStates = {"Pending", "Ready", "Failed"};
 constexpr std::array<std::string_view, 3> kStatuses = {"True", "False", "Unknown"};
 
+// What the server says of objects, whatever hosts say.
+constexpr std::array<std::string_view, 3> kOwnConditions = {
+    core::kScheduledCondition, core::kReleasedCondition, core::kMovableCondition};
+
 bool IsOneOf(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
@@ -54,9 +59,8 @@ bool ApplyConditions(const agent::ObjectStatus& report, WallTime now, Conditions
   size_t count = 0;
   for (const agent::Condition& said : report.conditions()) {
     if (++count > kConditionsMax) break;
-    if (said.type() == core::kScheduledCondition || said.type() == core::kReleasedCondition ||
-        said.type().size() > kWordMax || !meta::IsQualifiedName(said.type()) ||
-        !IsOneOf(kStatuses, said.status())) {
+    if (IsOneOf(kOwnConditions, said.type()) || said.type().size() > kWordMax ||
+        !meta::IsQualifiedName(said.type()) || !IsOneOf(kStatuses, said.status())) {
       continue;
     }
     auto found = std::ranges::find_if(conditions,
@@ -116,6 +120,7 @@ bool ApplyMachine(const agent::ObjectStatus& report, WallTime now, Machine& mach
   const int64_t seen =
       std::clamp<int64_t>(report.observed_generation(), 0, machine.metadata.generation);
   changed |= Set(status.observed_generation, seen);
+  if (report.leased()) changed |= apis::compute::HostWasTold(machine);
   changed |= ApplyConditions(report, now, status.conditions);
   changed |= ApplyParts(report.volumes(),
                         machine.spec.volumes,

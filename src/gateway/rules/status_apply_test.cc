@@ -117,10 +117,25 @@ TEST(ApplyReport, AGenerationThatDoesNotExistWasNotSeen) {
   EXPECT_EQ(machine.as<Machine>().status.observed_generation, 0);
 }
 
+TEST(ApplyReport, R3_2_AMachineMayBeMovedAgainOnceItsHostSaysThatItIsUnderALease) {
+  meta::Object machine = BoundMachine();
+  auto& conditions = machine.as<Machine>().status.conditions;
+  agent::ObjectStatus report = ReportOf("Machine", "Running");
+  conditions = {{.type = "Movable", .status = "Unknown", .reason = "HostNotTold"}};
+  ApplyReport(report, kNow, machine);
+  EXPECT_EQ(conditions.size(), 1) << "the host has not said so";
+  report.set_leased(true);
+  EXPECT_TRUE(ApplyReport(report, kNow, machine));
+  EXPECT_TRUE(conditions.empty());
+  conditions = {{.type = "Movable", .status = "False", .reason = "HostLocalState"}};
+  ApplyReport(report, kNow, machine);
+  EXPECT_EQ(conditions.size(), 1) << "that is not the host's to decide";
+}
+
 TEST(ApplyReport, ConditionsAreBoundedAndScheduledIsNotTheHosts) {
   meta::Object machine = BoundMachine();
   agent::ObjectStatus report = ReportOf("Machine", "Running");
-  for (const char* type : {"Scheduled", "no good type", "Ready"}) {
+  for (const char* type : {"Scheduled", "Movable", "no good type", "Ready"}) {
     agent::Condition& condition = *report.add_conditions();
     condition.set_type(type);
     condition.set_status("True");

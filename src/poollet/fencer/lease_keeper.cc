@@ -93,6 +93,10 @@ bool LeaseKeeper::Covers(const std::string& uid, Placement placement) const {
   return found != confirmed_.end() && found->second == placement;
 }
 
+bool LeaseKeeper::IsArmed(const std::string& uid, Placement placement) const {
+  return Covers(uid, placement) && leases_.contains(uid) && !fenced_.contains(uid);
+}
+
 rt::Task<Status> LeaseKeeper::Cover(std::string uid) {
   if (fencer_ == nullptr) co_return Unavailable("this host has no fencer");
   if (!deadline_.has_value() || !confirmed_.contains(uid)) {
@@ -143,13 +147,14 @@ rt::Task<Status> LeaseKeeper::Send(iri::LeaseRenewal renewal) {
 
 void LeaseKeeper::Learn(const std::vector<iri::LeaseState>& states) {
   const std::set<std::string> before = std::exchange(fenced_, {});
-  leases_.clear();
+  const std::map<std::string, Time> armed = std::exchange(leases_, {});
   for (const auto& state : states) {
     leases_[state.machine_uid] = state.deadline;
     if (state.fenced) fenced_.insert(state.machine_uid);
   }
-  for (const auto& uid : fenced_) {
-    if (!before.contains(uid)) on_change_(uid);
+  for (const auto& [uid, deadline] : leases_) {
+    const bool is_news = fenced_.contains(uid) ? !before.contains(uid) : !armed.contains(uid);
+    if (is_news) on_change_(uid);
   }
 }
 

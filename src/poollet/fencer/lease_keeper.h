@@ -46,6 +46,8 @@ class LeaseKeeper {
 
   // P7.
   bool Covers(const std::string& uid, Placement placement) const;
+  // The same, and the fencer has said that it would kill the guest in time.
+  bool IsArmed(const std::string& uid, Placement placement) const;
   // The fencer has the guest's deadline; a guest that was fenced begins a new lease.
   rt::Task<Status> Cover(std::string uid);
 

@@ -209,6 +209,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Refused(const std::string& uid, std::string reason, std::string message) override;
   void BecameAvailable(const std::string& uid) override;
   bool HasLease(const std::string& uid) const override;
+  bool IsArmed(const std::string& uid) const override;
   rt::Task<Status> Cover(std::string uid) override;
   rt::Task<Status> CreateBegins(std::string uid) override;
   void Trace(fleet::ObjectKind kind, std::string_view step) const;

@@ -43,8 +43,6 @@ ObjectKind KindOfPool(std::string_view kind) {
 std::string Host::Hello() {
   pb::HostMessage message;
   pb::Hello& hello = *message.mutable_hello();
-  hello.mutable_versions()->set_min(kProtocolMin);
-  hello.mutable_versions()->set_max(kProtocolMax);
   hello.set_poollet_version(options_.version);
   hello.set_boot_id(options_.facts.boot_id);
   hello.set_lease_left_ms(static_cast<uint64_t>(std::max<int64_t>(leases_.left().millis(), 0)));

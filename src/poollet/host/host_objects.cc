@@ -162,6 +162,11 @@ bool Host::HasLease(const std::string& uid) const {
   return found != items_.end() && leases_.Covers(uid, found->second.entry.placement);
 }
 
+bool Host::IsArmed(const std::string& uid) const {
+  const auto found = items_.find(uid);
+  return found != items_.end() && leases_.IsArmed(uid, found->second.entry.placement);
+}
+
 rt::Task<Status> Host::Cover(std::string uid) { co_return co_await leases_.Cover(std::move(uid)); }
 
 rt::Task<Status> Host::CreateBegins(std::string uid) {

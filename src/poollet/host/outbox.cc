@@ -263,6 +263,7 @@ void Outbox::TakeStatuses(pb::HostBatch& batch, size_t& bytes) {
     if (report.access != iri::VolumeAccess()) FillAccess(report.access, *out.mutable_access());
     out.set_bucket_endpoint(report.bucket_endpoint);
     out.set_storage_bytes(report.storage_bytes);
+    out.set_leased(report.is_leased);
     bytes += out.ByteSizeLong() + 8;
     reports_.erase(reports_.begin());
   }

@@ -60,6 +60,8 @@ class Reconciler {
     virtual void BecameAvailable(const std::string& uid) = 0;
     // P7: whether a live lease of this session covers the uid.
     virtual bool HasLease(const std::string& uid) const = 0;
+    // The same, and whoever kills it at the lease's end knows of it.
+    virtual bool IsArmed(const std::string& uid) const = 0;
     // Puts the guest under the lease before it starts.
     virtual rt::Task<Status> Cover(std::string uid) = 0;
     // Durable on return: from here on a create may be under way.

@@ -49,10 +49,19 @@ ReportCondition HeldUp(const Progress& progress, std::string reason, std::string
   return Condition("Ready", false, std::move(reason), std::move(text));
 }
 
+// Of the whole, and of each of its parts.
 ReportCondition PrerequisitesMet(const Desired& desired) {
-  if (desired.missing.empty()) return Condition("PrerequisitesMet", true, "PrerequisitesMet");
   std::string text;
-  for (const auto& missing : desired.missing) text += (text.empty() ? "" : "; ") + missing;
+  const auto add = [&text](const std::string& missing) {
+    text += (text.empty() ? "" : "; ") + missing;
+  };
+  for (const auto& missing : desired.missing) add(missing);
+  if (const auto* const machine = std::get_if<DesiredMachine>(&desired.body)) {
+    for (const Waits* const waits : {&machine->volume_waits, &machine->nic_waits}) {
+      for (const auto& [name, what] : *waits) add(name + ": " + what);
+    }
+  }
+  if (text.empty()) return Condition("PrerequisitesMet", true, "PrerequisitesMet");
   return Condition("PrerequisitesMet", false, "PrerequisiteMissing", std::move(text));
 }
 
@@ -175,6 +184,7 @@ ObjectReport ReportMachine(const Desired& desired,
   const auto& machine = std::get<DesiredMachine>(desired.body);
   ObjectReport report = Begin(desired);
   report.state = progress.phase == Progress::Phase::kRemoving ? "Terminating" : "Pending";
+  report.is_leased = machine.moves && progress.is_armed;
   iri::MachineStatus status;
   ReportCondition ready = HeldUp(progress, "Pending", "not created yet");
   if (!observed.empty()) {

@@ -40,6 +40,7 @@ struct ObjectReport {
   iri::VolumeAccess access;
   std::string bucket_endpoint;
   int64_t storage_bytes = 0;
+  bool is_leased = false;  // a machine that dies when contact is lost
   bool operator==(const ObjectReport&) const = default;
 };
 
@@ -49,6 +50,7 @@ struct Progress {
   std::string error;    // of the last runtime call; "" if it went well
   std::string runtime;  // name of the runtime
   enum class Phase : uint8_t { kAssigned, kRemoving } phase = Phase::kAssigned;
+  bool is_armed = false;  // it is killed at the end of a lease of this session
 };
 
 ObjectReport ReportMachine(const Desired& desired,

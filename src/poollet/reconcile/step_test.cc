@@ -357,6 +357,18 @@ TEST(Report, AGenerationIsObservedOnceTheRuntimeKnowsOfThePower) {
   EXPECT_EQ(ReportMachine(Parse(assign), there, {}).observed_generation, 3);
 }
 
+TEST(Report, R3_2_AMachineIsLeasedIfItMovesAndTheLeaseIsThere) {
+  for (const bool moves : {false, true}) {
+    for (const bool is_armed : {false, true}) {
+      auto assign = MachineAssign();
+      assign.mutable_machine()->set_on_pool_loss(moves ? "Move" : "Keep");
+      Progress progress;
+      progress.is_armed = is_armed;
+      EXPECT_EQ(ReportMachine(Parse(assign), {}, progress).is_leased, moves && is_armed);
+    }
+  }
+}
+
 TEST(Report, C12_TheTextOfAnErrorReachesTheCondition) {
   Progress progress;
   progress.error = "no such image";
@@ -376,6 +388,24 @@ TEST(Report, C12_AGuestThatIsPausedSaysWhy) {
   EXPECT_FALSE(report.conditions.back().is_true);
   EXPECT_EQ(report.conditions.back().reason, "Paused");
   EXPECT_EQ(report.conditions.back().message, "its disk is full");
+}
+
+TEST(Report, APrerequisiteOfAPartIsOneOfTheWhole) {
+  auto assign = MachineAssign();
+  const auto prerequisites = [&assign] {
+    return ReportMachine(Parse(assign), {}, {}).conditions.front();
+  };
+  EXPECT_EQ(prerequisites().type, "PrerequisitesMet");
+  EXPECT_TRUE(prerequisites().is_true);
+  AddVolume(assign, "data").set_waits_for("Pending");
+  EXPECT_FALSE(prerequisites().is_true);
+  EXPECT_EQ(prerequisites().reason, "PrerequisiteMissing");
+  EXPECT_EQ(prerequisites().message, "data: Pending");
+  pb::MachineNic& nic = *assign.mutable_machine()->add_network_interfaces();
+  nic.set_name("eth0");
+  nic.set_waits_for("no address");
+  assign.mutable_machine()->add_missing("secret ign does not exist");
+  EXPECT_EQ(prerequisites().message, "secret ign does not exist; data: Pending; eth0: no address");
 }
 
 TEST(Report, TheRuntimesWordOnAnImageIsACondition) {

@@ -43,6 +43,26 @@ Status StatusOfRefusal(const pb::Refused& refused) {
   return status;
 }
 
+// A server takes the highest version that both speak; one that says another is not understood.
+Status CheckVersion(const pb::Welcome& welcome, ProtocolVersions ours) {
+  const uint32_t version = welcome.version();
+  const pb::VersionRange& theirs = welcome.versions();
+  const bool is_theirs =
+      !welcome.has_versions() || (version >= theirs.min() && version <= theirs.max());
+  if (is_theirs && version >= ours.min && version <= ours.max) return OkStatus();
+  const std::string range =
+      welcome.has_versions() ? fmt::format(" of {} to {}", theirs.min(), theirs.max()) : "";
+  return BadRequest(fmt::format(
+      "the server speaks version {}{}, this poollet {} to {}", version, range, ours.min, ours.max));
+}
+
+// Sets `either` when `event` is set.
+rt::Task<Status> PassOn(rt::Event* event, rt::Event* either) {
+  CO_TRY_STATUS(co_await event->Wait());
+  either->Set();
+  co_return OkStatus();
+}
+
 }  // namespace
 
 Session::Session(rt::Loop& loop,
@@ -247,9 +267,18 @@ rt::Task<Status> Session::Talk(net::MessageStream* stream) {
   co_return status;
 }
 
-rt::Task<Status> Session::Greet(net::MessageStream* stream) {
+std::string Session::Hello() {
   std::string hello = peer_.Hello();
-  CO_TRY_STATUS(co_await stream->Write(std::move(hello)));
+  pb::HostMessage more;
+  more.mutable_hello()->mutable_versions()->set_min(options_.versions.min);
+  more.mutable_hello()->mutable_versions()->set_max(options_.versions.max);
+  if (draining_) more.mutable_hello()->set_leaving(true);
+  more.AppendToString(&hello);  // encoded messages in a row are one merged message
+  return hello;
+}
+
+rt::Task<Status> Session::Greet(net::MessageStream* stream) {
+  CO_TRY_STATUS(co_await stream->Write(Hello()));
   CO_TRY(const auto bytes, co_await rt::WithDeadline(stream->Read(), options_.welcome_limit));
   if (!bytes.has_value()) co_return Unavailable("the server ended the session before its welcome");
   CO_TRY(const pb::ServerMessage message, Decode(*bytes));
@@ -258,13 +287,9 @@ rt::Task<Status> Session::Greet(net::MessageStream* stream) {
     co_return BadRequest("the server's first word is no welcome");
   }
   const pb::Welcome& welcome = message.welcome();
-  if (welcome.version() < kProtocolMin || welcome.version() > kProtocolMax) {
-    co_return BadRequest(fmt::format("the server speaks version {}, this poollet {} to {}",
-                                     welcome.version(),
-                                     kProtocolMin,
-                                     kProtocolMax));
-  }
+  CO_TRY_STATUS(CheckVersion(welcome, options_.versions));
   CO_TRY_STATUS(peer_.Welcomed(welcome));
+  version_ = welcome.version();
   welcomed_ = true;
   ++sessions_;
   session_start_ = welcome.session().start();
@@ -430,14 +455,33 @@ bool Session::SayGoodbye(LeaveMode mode) {
   return stream_->TryWrite(message.SerializeAsString());
 }
 
+rt::Task<Status> Session::AwaitDrain(rt::Event* drained) {
+  rt::Event over;
+  rt::TaskScope waiting(loop_);
+  waiting.Spawn("poollet.session.drained", PassOn(drained, &over));
+  waiting.Spawn("poollet.session.farewell", PassOn(&farewell_, &over));
+  const Status waited = co_await rt::WithDeadline(over.Wait(), options_.drain_limit);
+  const Status closed = co_await waiting.Close();
+  CHECK(closed.ok());
+  co_return waited;
+}
+
 rt::Task<Status> Session::Leave(LeaveMode mode, rt::Event* drained) {
   bool said = false;
   if (mode == LeaveMode::kDrain) {
     draining_ = true;  // a session that begins meanwhile says it again
-    said = SayGoodbye(mode);
-    CO_TRY_STATUS(co_await drained->Wait());
-    said = stream_ != nullptr && synced_;
-    Wake(Urgency::kNow);
+    farewell_.Reset();
+    SayGoodbye(mode);
+    const Status waited = co_await AwaitDrain(drained);
+    if (waited.Is(Reason::kTimeout)) {
+      LOG_WARNING("not drained within {}: what is here stays",
+                  FormatDuration(options_.drain_limit));
+      mode = LeaveMode::kKeep;
+    } else {
+      CO_TRY_STATUS(waited);
+      said = stream_ != nullptr && synced_;
+      Wake(Urgency::kNow);
+    }
   }
   leaving_ = true;
   if (mode == LeaveMode::kKeep) said = SayGoodbye(mode);

@@ -39,6 +39,10 @@ namespace berth::poollet {
 // The versions of the session protocol that this poollet speaks.
 inline constexpr uint32_t kProtocolMin = 1;
 inline constexpr uint32_t kProtocolMax = 1;
+struct ProtocolVersions {
+  uint32_t min = kProtocolMin;
+  uint32_t max = kProtocolMax;
+};
 
 enum class Urgency : uint8_t {
   kNow,   // with the end of this turn
@@ -47,6 +51,8 @@ enum class Urgency : uint8_t {
   kIdle,  // nobody waits for it: with whatever is said next, at the latest with a heartbeat
 };
 enum class LeaveMode : uint8_t { kKeep, kDrain };
+// As long as a planned absence: who waits for the host waits no longer for its drain.
+inline constexpr Duration kDrainLimit = Duration::Minutes(5);
 
 // What the host shows the server; renews itself in time.
 class CredentialSource {
@@ -82,6 +88,7 @@ class SessionPeer {
  public:
   virtual ~SessionPeer() = default;
 
+  // The session itself adds what it knows better: the versions, and whether it is leaving.
   virtual std::string Hello() = 0;
   // The session begins. An error ends it.
   virtual Status Welcomed(const agent::v1::Welcome& welcome) = 0;
@@ -104,6 +111,7 @@ class SessionPeer {
 };
 
 struct SessionOptions {
+  ProtocolVersions versions = {};  // said with every hello
   Duration dial_limit = Duration::Seconds(5);
   // With several servers: when the next one is dialled beside one that says nothing, and when that
   // one is given up.
@@ -118,6 +126,8 @@ struct SessionOptions {
   Duration settle = Duration::Millis(5);        // what happens with a change is told with it
   Duration batch_pause = Duration::Millis(10);  // between batches that follow each other
   Duration farewell_limit = Duration::Seconds(2);
+  // How long a drain may take; what is here then stays.
+  Duration drain_limit = kDrainLimit;
   // The first retry comes within 50 ms, and many while a server starts again. A wide jitter spreads
   // the hosts of a cluster: somebody always comes at once, and never everybody.
   rt::BackoffOptions backoff = {
@@ -140,7 +150,8 @@ class Session {
   void Reconnect();
 
   // Says goodbye. kKeep: waits for the farewell, but not long. kDrain: stays in contact until
-  // `drained` is set, and then for the farewell. After that nothing is dialled any more.
+  // `drained` is set or the farewell comes, which says that the rest stays, at most drain_limit;
+  // after that as kKeep. Then nothing is dialled any more.
   rt::Task<Status> Leave(LeaveMode mode, rt::Event* drained);
   // Breaks everything off.
   rt::Task<Status> Close();
@@ -149,6 +160,8 @@ class Session {
   // Why the last attempt or session ended; "" at first.
   const std::string& last_error() const { return last_error_; }
   uint64_t sessions() const { return sessions_; }
+  // Of the protocol, as the last welcome said; 0 before there was one.
+  uint32_t version() const { return version_; }
 
  private:
   rt::Task<Status> Run();
@@ -163,6 +176,7 @@ class Session {
   Dialled Explained(Dialled dialled);
   rt::Task<Status> RunOnce(Dialled server);
   rt::Task<Status> Talk(net::MessageStream* stream);
+  std::string Hello();
   rt::Task<Status> Greet(net::MessageStream* stream);
   rt::Task<Status> ReadLoop(net::MessageStream* stream);
   rt::Task<Status> WriteLoop(net::MessageStream* stream);
@@ -172,6 +186,8 @@ class Session {
   std::string WithHeartbeat(std::string batch);
   Status Dispatch(const agent::v1::ServerMessage& message, net::MessageStream* stream);
   bool SayGoodbye(LeaveMode mode);
+  // Until everything that can leave has left; Timeout.
+  rt::Task<Status> AwaitDrain(rt::Event* drained);
   rt::Task<Status> RunTunnel(agent::v1::TunnelRequest request);
   std::string NextServer();
   // Servers that are tried before the next pause.
@@ -192,6 +208,7 @@ class Session {
   bool draining_ = false;
   bool has_idle_words_ = false;  // for the next batch, or the next heartbeat
   uint64_t sessions_ = 0;
+  uint32_t version_ = 0;
   uint64_t session_start_ = 0;  // S
   uint64_t session_counter_ = 0;
   uint64_t heartbeats_ = 0;

@@ -128,6 +128,7 @@ void FakeGateway::Hear(const pb::HostMessage& message) {
   switch (message.message_case()) {
     case pb::HostMessage::kHello: {
       lease_left_ms = message.hello().lease_left_ms();
+      is_leaving = message.hello().leaving();
       if (!refuses.empty()) {
         answer.mutable_refused()->set_reason(refuses);
         answer.mutable_refused()->set_message("because the test says so");
@@ -140,6 +141,8 @@ void FakeGateway::Hear(const pb::HostMessage& message) {
       pools_.clear();
       pb::Welcome& welcome = *answer.mutable_welcome();
       welcome.set_version(version);
+      if (versions) welcome.mutable_versions()->set_min(versions->min);
+      if (versions) welcome.mutable_versions()->set_max(versions->max);
       welcome.mutable_session()->set_start(1);
       welcome.mutable_session()->set_counter(sessions);
       welcome.set_incarnation(incarnation);
@@ -162,6 +165,8 @@ void FakeGateway::Hear(const pb::HostMessage& message) {
       goodbye = message.goodbye().mode() == pb::Goodbye::KEEP ? "KEEP" : "DRAIN";
       answer.mutable_farewell();
       if (goodbye == "KEEP") return Send(answer);
+      if (on_drain == OnDrain::kKeepAll) return Send(answer);
+      if (on_drain == OnDrain::kSilent) return;
       for (const auto& [uid, wish] : std::map(desired_)) Remove(uid, wish.placement);
       return;
     default: return;

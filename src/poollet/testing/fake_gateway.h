@@ -14,6 +14,7 @@
 #include "fleet/fleet.h"
 #include "net/rpc.h"
 #include "net/sim/sim_network.h"
+#include "poollet/session/session.h"
 #include "rt/sim/sim_loop.h"
 
 namespace berth::agent::v1 {
@@ -95,7 +96,11 @@ class FakeGateway {
   bool is_open = false;  // who has what of earlier incarnations is not known yet; Settle() ends it
   bool acknowledges_gone = true;
   std::string refuses;  // the reason of a Refused instead of a Welcome
+  // What comes of a Goodbye with DRAIN: everything is taken away, a farewell although everything
+  // stays, or nothing.
+  enum class OnDrain : uint8_t { kRemoveAll, kKeepAll, kSilent } on_drain = OnDrain::kRemoveAll;
   uint32_t version = 1;
+  std::optional<ProtocolVersions> versions;  // that it says it speaks; an older server says none
   std::string cluster_id = "11111111-1111-4111-8111-111111111111";
 
   // What was heard.
@@ -116,6 +121,7 @@ class FakeGateway {
   bool reads_tunnels = true;                                     // beyond the first frame
   std::map<std::string, size_t> tunnel_bytes;                    // heard so far
   std::string goodbye;
+  bool is_leaving = false;  // as the last Hello said
   uint64_t lease_left_ms = 0;
   size_t announce_chunks = 0;
   size_t batches = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apis/compute/host_tie.h"
 #include "apis/core/placement.h"
 #include "apis/core/pool_parts.h"
 #include "apis/placement.h"
@@ -111,7 +112,6 @@ void AddPlacement(const apis::core::Placement& placement, Requirements& out) {
     out.spread.push_back(SpreadOf(constraint, out.labels));
   }
   out.policy = PolicyOf(placement.policy);
-  out.needs_fence = placement.on_pool_loss == apis::core::kOnPoolLossMove;
 }
 
 template <class Conditions>
@@ -244,6 +244,7 @@ Requirements Translate(const apis::compute::Machine& machine,
   out.namespace_name = machine.metadata.namespace_;
   out.labels = Labels(machine.metadata.labels.begin(), machine.metadata.labels.end());
   if (machine.spec.placement) AddPlacement(*machine.spec.placement, out);
+  out.needs_fence = apis::compute::DiesWithContact(machine);
   return out;
 }
 

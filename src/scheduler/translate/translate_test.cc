@@ -118,6 +118,10 @@ TEST(Translate, PlacementWishesAreCarriedOver) {
   machine.spec.placement->spread.push_back({.topology_key = "zone", .max_skew = 2});
   const Requirements out = Translate(machine, MachineClass());
   EXPECT_TRUE(out.needs_fence);
+  Machine tied = machine;
+  tied.spec.volumes.push_back({.name = "root"});
+  tied.spec.volumes[0].local_disk.emplace();
+  EXPECT_FALSE(Translate(tied, MachineClass()).needs_fence) << "it is kept: nobody kills it";
   EXPECT_EQ(out.policy, Policy::kSpread);
   ASSERT_EQ(out.anti_affinity.size(), 1U);
   EXPECT_TRUE(out.anti_affinity[0].selector.Matches({{"app", "web"}}));
