@@ -309,7 +309,7 @@ TEST_F(EtcdCluster, AWatchThatMissedACompactionIsExpiredAndTheNextOneWorks) {
 
 TEST_F(EtcdCluster, AFullEtcdRefusesWritesAndSaysWhatToDo) {
   EtcdProcesses etcd(
-      {.members = 1, .arguments = {"--quota-backend-bytes=8388608"}, .scheme = "http"});
+      {.members = kMembers, .arguments = {"--quota-backend-bytes=8388608"}, .scheme = "http"});
   const auto store = Open(etcd);
   const std::string large(1024 * 1024, 'x');
   Result<TxnResult> put = Put(*store, "k0", large);

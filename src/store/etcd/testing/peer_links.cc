@@ -12,12 +12,10 @@
 
 #include "base/check.h"
 #include "net/socket.h"
-#include "rt/join_all.h"
+#include "store/etcd/testing/way.h"
 
 namespace berth::store {
 namespace {
-
-constexpr size_t kChunk = 65'536;
 
 // What is behind the colon of "0100007F:1F90".
 uint16_t PortIn(std::string_view address, int base) {
@@ -58,6 +56,7 @@ uint16_t PeerLinks::Add(uint16_t target) {
   const Result<int> listener = net::ListenTcp("127.0.0.1", 0);
   CHECK(listener.ok()) << listener.status();
   const auto take = [this, &member](int fd) {
+    net::ConfigureTcp(fd);
     scope_.Spawn("etcd.link", Carry(&member, std::make_unique<net::PlainStream>(loop_, fd)));
   };
   member.acceptor = std::make_unique<net::Acceptor>(loop_, *listener, take);
@@ -88,33 +87,8 @@ const PeerLinks::Member* PeerLinks::MakerOf(const net::Stream& near, const Membe
 rt::Task<Status> PeerLinks::Carry(const Member* to, std::unique_ptr<net::Stream> near) {
   const Member* from = MakerOf(*near, *to);
   if (from == nullptr) co_return OkStatus();  // whoever hung up at once
-  const Result<int> fd = co_await net::ConnectTcp(&loop_, "127.0.0.1", to->target);
-  if (!fd.ok()) co_return fd.status().Is(Reason::kCancelled) ? fd.status() : OkStatus();
-  net::PlainStream far(loop_, *fd);
-  const Ends ends{.from = from, .to = to};
-  std::vector<rt::Task<Status>> ways;
-  ways.push_back(Copy(ends, near.get(), &far));
-  ways.push_back(Copy(ends, &far, near.get()));
-  for (const Status& ended : co_await rt::JoinAll(std::move(ways))) CO_TRY_STATUS(ended);
-  co_return OkStatus();
-}
-
-// Ends when either end does: each way tells its sink.
-rt::Task<Status> PeerLinks::Copy(Ends ends, net::Stream* source, net::Stream* sink) {
-  std::vector<char> bytes(kChunk);
-  for (;;) {
-    const Result<size_t> count = co_await source->Read(bytes);
-    if (count.status().Is(Reason::kCancelled)) co_return count.status();
-    while (ends.from->is_cut || ends.to->is_cut) CO_TRY_STATUS(co_await healed_.Wait());
-    if (!count.ok() || *count == 0) break;
-    const std::array parts = {std::string_view(bytes.data(), *count)};
-    const Status written = co_await sink->Write(parts);
-    if (written.Is(Reason::kCancelled)) co_return written;
-    if (!written.ok()) break;
-  }
-  sink->Shutdown();
-  source->Shutdown();
-  co_return OkStatus();
+  Way way{.is_cut = [from, to] { return from->is_cut || to->is_cut; }, .healed = &healed_};
+  co_return co_await CarryBytes(&loop_, std::move(way), std::move(near), to->target);
 }
 
 }  // namespace berth::store

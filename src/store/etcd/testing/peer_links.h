@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PeerLinks stand between the members of an etcd: each is reached by the others through a port
-// here, so that a member can be cut off from them while clients still reach it. As in a network
-// that loses packets nothing is closed: bytes wait until the cut is healed. On-loop only; nothing
-// passes while the loop does not run.
+// here, so that a member can be cut off from them while clients still reach it (way.h). On-loop
+// only; nothing passes while the loop does not run.
 #pragma once
 
 #include <sys/types.h>
@@ -45,15 +44,9 @@ class PeerLinks {
     bool is_cut = false;
     std::unique_ptr<net::Acceptor> acceptor;
   };
-  // Who made a connection to whom.
-  struct Ends {
-    const Member* from = nullptr;
-    const Member* to = nullptr;
-  };
 
   rt::Task<Status> Close();
   rt::Task<Status> Carry(const Member* to, std::unique_ptr<net::Stream> near);
-  rt::Task<Status> Copy(Ends ends, net::Stream* source, net::Stream* sink);
   const Member* MakerOf(const net::Stream& near, const Member& to) const;
 
   rt::AsioLoop& loop_;
