@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/restore.h"
 #include "base/result.h"
+#include "pki/revocation_list.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/task.h"
 #include "store/etcd/etcd_options.h"
@@ -37,14 +39,19 @@ rt::Task<Result<BackupMade>> MakeBackup(rt::AsioLoop& loop,
 
 enum class KeepAuthority : uint8_t { kNo, kYes };
 
+struct BackupRestoreOptions {
+  std::string path;
+  std::string passphrase;
+  // kNo: an authority in the data folder that is another than the backup's is a Conflict.
+  KeepAuthority keep = KeepAuthority::kNo;
+  // Since the backup was made: void before anybody is served.
+  std::vector<pki::Revocation> revoked = {};
+};
+
 // Like Restore (app/restore.h), from a file. The file is read whole before anything changes. An
-// embedded store is set aside; an etcd has to be empty. Tokens are not restored: some may have been
-// revoked since. kNo: an authority in the data folder that is another than the backup's is a
-// Conflict.
+// embedded store is set aside; an etcd has to be empty.
 rt::Task<Result<Restored>> RestoreBackup(rt::AsioLoop& loop,
                                          DataPlace place,
-                                         std::string path,
-                                         std::string passphrase,
-                                         KeepAuthority keep);
+                                         BackupRestoreOptions options);
 
 }  // namespace berth::app

@@ -7,19 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "apis/k8s/secret.h"
-#include "apiserver/cache/keys.h"
 #include "apiserver/registry/cluster_identity.h"
 #include "app/backup/backup_file.h"
+#include "app/backup/restored_access.h"
 #include "app/backup/state_copy.h"
 #include "app/backup_job.h"
 #include "app/server_in_use.h"
 #include "app/store_place.h"
 #include "base/strings.h"
 #include "pki/certificate_authority.h"
-#include "pki/join_token.h"
 #include "pki/private_file.h"
-#include "pki/token.h"
 #include "store/etcd/etcd_store.h"
 #include "store/rocks/rocks_store.h"
 #include "store/sealed/key_file.h"
@@ -62,15 +59,6 @@ Result<Contents> Check(const std::string& path, const std::string& passphrase) {
   }
   if (!has_head) return BadRequest("backup " + path + ": its head is missing");
   return contents;
-}
-
-// Tokens may have been revoked since.
-bool IsToken(std::string_view key) {
-  static const std::string prefix =
-      apiserver::KeyPrefix(apis::k8s::kSecretKind) + std::string(pki::kTokenNamespace) + "/";
-  if (!key.starts_with(prefix)) return false;
-  key.remove_prefix(prefix.size());
-  return key.starts_with(pki::kTokenNamePrefix) || key.starts_with(pki::kJoinTokenNamePrefix);
 }
 
 rt::Task<Status> Fill(store::Store* store, std::string path, std::string passphrase) {
@@ -158,14 +146,14 @@ Before Later(Before one, const Before& other) {
 struct Job {
   rt::AsioLoop& loop;
   const DataPlace place;
-  const std::string path;
-  const std::string passphrase;
+  const BackupRestoreOptions options;
   const Contents contents;
 };
 
 // Fills `handle`, which shows revisions from `restored->revision` on.
 rt::Task<Status> FillAndBegin(Job* job, store::Store* handle, Before before, Restored* restored) {
-  CO_TRY_STATUS(co_await Fill(handle, job->path, job->passphrase));
+  CO_TRY_STATUS(co_await Fill(handle, job->options.path, job->options.passphrase));
+  CO_TRY_STATUS(co_await EnterRevocations(job->loop, *handle, job->options.revoked));
   CO_TRY(const client::ClusterIdentity identity,
          co_await apiserver::BeginIncarnation(job->loop, *handle, std::move(before.identity)));
   CO_TRY(const store::Revision now, co_await handle->CurrentRevision());
@@ -220,19 +208,16 @@ rt::Task<Status> IntoEtcd(Job* job, Before before, Restored* restored) {
 
 rt::Task<Result<Restored>> RestoreBackup(rt::AsioLoop& loop,
                                          DataPlace place,
-                                         std::string path,
-                                         std::string passphrase,
-                                         KeepAuthority keep) {
+                                         BackupRestoreOptions options) {
   if (IsServerRunning(place.data_dir)) {
     co_return Conflict("restore: a server runs on " + place.data_dir + ": stop it first");
   }
-  CO_TRY(Contents contents, Check(path, passphrase));
-  CO_TRY_STATUS(CheckAuthority(place, contents, keep));
+  CO_TRY(Contents contents, Check(options.path, options.passphrase));
+  CO_TRY_STATUS(CheckAuthority(place, contents, options.keep));
   CO_TRY_STATUS(pki::EnsurePrivateFolder(place.data_dir));
   Job job{.loop = loop,
           .place = std::move(place),
-          .path = std::move(path),
-          .passphrase = std::move(passphrase),
+          .options = std::move(options),
           .contents = std::move(contents)};
   Before before = ReadLastRestore(job.place);
   Restored restored;

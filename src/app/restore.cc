@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "apiserver/registry/cluster_identity.h"
+#include "app/backup/restored_access.h"
 #include "app/server_options.h"
 #include "app/store_place.h"
 #include "store/rocks/rocks_store.h"
@@ -41,9 +44,32 @@ Status MergeKeys(const std::string& copied, const std::string& data_dir) {
   return store::KeyFile::Merge(DefaultKeyFile(data_dir), keys->ring());
 }
 
-// The copy becomes a store of its own: a new incarnation, revisions that nobody has seen, and no
-// history before them.
-rt::Task<Status> Begin(rt::Loop* loop, std::string dir, Before before, Restored* restored) {
+// The copy becomes a store of its own: a new incarnation, revisions that nobody has seen, no
+// history before them, and nobody in it whose access was or may have been revoked.
+rt::Task<Status> Become(rt::Loop* loop,
+                        store::Store* store,
+                        std::vector<pki::Revocation> revoked,
+                        std::optional<client::ClusterIdentity> replaced,
+                        Restored* restored) {
+  CO_TRY_STATUS(co_await VoidTokens(*store));
+  CO_TRY_STATUS(co_await EnterRevocations(*loop, *store, std::move(revoked)));
+  CO_TRY(const auto identity,
+         co_await apiserver::BeginIncarnation(*loop, *store, std::move(replaced)));
+  store::RangeRequest now;
+  now.start = "/";
+  now.limit = 1;
+  CO_TRY(const store::RangeResult page, co_await store->Range(std::move(now)));
+  CO_TRY_STATUS(co_await store->Compact(page.revision));
+  restored->incarnation = identity.incarnation;
+  restored->revision = page.revision.value;
+  co_return OkStatus();
+}
+
+rt::Task<Status> Begin(rt::Loop* loop,
+                       std::string dir,
+                       std::vector<pki::Revocation> revoked,
+                       Before before,
+                       Restored* restored) {
   store::RocksOptions options;
   options.dir = std::move(dir);
   CO_TRY(const auto rocks, store::RocksStore::Open(*loop, std::move(options)));
@@ -51,17 +77,11 @@ rt::Task<Status> Begin(rt::Loop* loop, std::string dir, Before before, Restored*
   CO_TRY(const store::Revision copied, co_await handle->CurrentRevision());
   const int64_t behind = std::max<int64_t>(0, before.revision.value - copied.value);
   rocks->SkipRevisions(behind + kRevisionJump);
-  CO_TRY(const auto identity,
-         co_await apiserver::BeginIncarnation(*loop, *handle, std::move(before.identity)));
-  store::RangeRequest now;
-  now.start = "/";
-  now.limit = 1;
-  CO_TRY(const store::RangeResult page, co_await handle->Range(std::move(now)));
-  CO_TRY_STATUS(co_await handle->Compact(page.revision));
-  restored->incarnation = identity.incarnation;
-  restored->revision = page.revision.value;
+  const Status became =
+      co_await Become(loop, handle.get(), std::move(revoked), std::move(before.identity), restored);
   handle.reset();
-  co_return co_await rocks->Close();
+  CO_TRY_STATUS(co_await rocks->Close());
+  co_return became;
 }
 
 }  // namespace
@@ -91,7 +111,7 @@ rt::Task<Result<Restored>> Restore(rt::Loop& loop, RestoreOptions options) {
   CO_TRY_STATUS(MergeKeys(options.from + "/pki/encryption-keys", options.data_dir));
   CO_TRY(Before before, co_await ReadBefore(&loop, store));
   Restored restored;
-  CO_TRY_STATUS(co_await Begin(&loop, made, std::move(before), &restored));
+  CO_TRY_STATUS(co_await Begin(&loop, made, options.revoked, std::move(before), &restored));
   CO_TRY(restored.set_aside, PutStoreInPlace(made, store));
   CO_TRY_STATUS(SyncFolder(options.data_dir));
   co_return restored;

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "pki/revocation_list.h"
 #include "rt/loop.h"
 #include "rt/task.h"
 
@@ -16,6 +18,8 @@ namespace berth::app {
 struct RestoreOptions {
   std::string from;      // a copy of a data folder
   std::string data_dir;  // where the server will run
+  // Since the copy was taken: void before anybody is served.
+  std::vector<pki::Revocation> revoked = {};
 };
 
 struct Restored {
@@ -25,7 +29,7 @@ struct Restored {
 };
 
 // Refused while a server uses either folder. All or nothing: a failure at any moment leaves the
-// present store in its place.
+// present store in its place. Tokens are not restored: some may have been revoked since.
 rt::Task<Result<Restored>> Restore(rt::Loop& loop, RestoreOptions options);
 
 }  // namespace berth::app

@@ -6,13 +6,16 @@
 #include <array>
 #include <ostream>
 #include <utility>
+#include <vector>
 
+#include "app/backup/restored_access.h"
 #include "app/backup_command.h"
 #include "app/backup_job.h"
 #include "app/restore.h"
 #include "app/server_flags.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"
+#include "pki/revocation_list.h"
 #include "rt/asio/asio_loop.h"
 
 namespace berth::app {
@@ -30,6 +33,11 @@ constexpr std::array kSourceFlags = {
          .help = "A copy of a data folder, taken while its server stood still.",
          .completion = cli::Completion::kFiles},
     kPassphraseFlag,
+    Flag{.name = "revoked",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "What was revoked since the copy, as berth certificate revocations lists it.",
+         .completion = cli::Completion::kFiles},
     Flag{.name = "keep-authority",
          .help = "The authority of the data folder stays, although the backup has another one."},
 };
@@ -41,12 +49,24 @@ Status AskFirst(const Arguments& arguments, const DataPlace& place, const std::s
   if (arguments.Switch("yes")) return OkStatus();
   return BadRequest(fmt::format(
       "everything that was written to {} since the copy {} was taken will be forgotten, "
-      "revocations of identities too; say --yes to do it",
+      "revocations of identities too, but those in --revoked; say --yes to do it",
       place.data_dir,
       from));
 }
 
-void Tell(Session& session, const std::string& where, const Restored& restored) {
+using Revoked = std::vector<pki::Revocation>;
+
+// Before anything else: a list that is wrong changes nothing.
+Result<Revoked> ReadRevoked(Session& session, const Arguments& arguments) {
+  const std::string& path = arguments.Text("revoked");
+  if (path.empty()) return Revoked();
+  return ReadRevocationList(path, session.environment().wall_now());
+}
+
+void Tell(Session& session,
+          const std::string& where,
+          const Restored& restored,
+          const Revoked& revoked) {
   session.out() << fmt::format("restored into {}: incarnation {}, revision {}\n",
                                where,
                                restored.incarnation,
@@ -54,20 +74,28 @@ void Tell(Session& session, const std::string& where, const Restored& restored) 
   if (!restored.set_aside.empty()) {
     session.out() << fmt::format("set aside     {}\n", restored.set_aside);
   }
-  session.out() << "next          start the server; revoke again what was revoked since the copy\n";
+  if (!revoked.empty()) {
+    session.out() << fmt::format("revoked       {} of the list\n", revoked.size());
+  }
+  session.out() << "next          start the server; revoke again what was revoked since the "
+                << (revoked.empty() ? "copy\n" : "list\n");
 }
 
-Status RunFolder(Session& session, const Arguments& arguments, const DataPlace& place) {
+Status RunFolder(Session& session,
+                 const Arguments& arguments,
+                 const DataPlace& place,
+                 const Revoked& revoked) {
   if (place.etcd.has_value()) {
     return BadRequest("--from is for the embedded store; into an etcd a backup FILE is restored");
   }
   RestoreOptions options;
   options.from = arguments.Text("from");
   options.data_dir = place.data_dir;
+  options.revoked = revoked;
   TRY_STATUS(AskFirst(arguments, place, options.from));
   rt::AsioLoop loop("restore");
   TRY(const Restored restored, rt::RunTask(loop, Restore(loop, options)));
-  Tell(session, place.data_dir, restored);
+  Tell(session, place.data_dir, restored, revoked);
   return OkStatus();
 }
 
@@ -77,15 +105,20 @@ Status Run(Session& session, const Arguments& arguments) {
   if (arguments.words().size() != (is_folder ? 0 : 1)) {
     return BadRequest("which copy to restore: a backup FILE, or --from with a folder");
   }
-  if (is_folder) return RunFolder(session, arguments, place);
-  const std::string path = arguments.words()[0];
-  TRY_STATUS(AskFirst(arguments, place, path));
-  TRY(const std::string passphrase, ReadPassphrase(arguments));
-  const auto keep = arguments.Switch("keep-authority") ? KeepAuthority::kYes : KeepAuthority::kNo;
+  TRY(const Revoked revoked, ReadRevoked(session, arguments));
+  if (is_folder) return RunFolder(session, arguments, place, revoked);
+  BackupRestoreOptions options;
+  options.path = arguments.words()[0];
+  TRY_STATUS(AskFirst(arguments, place, options.path));
+  TRY(options.passphrase, ReadPassphrase(arguments));
+  if (arguments.Switch("keep-authority")) options.keep = KeepAuthority::kYes;
+  options.revoked = revoked;
   rt::AsioLoop loop("restore");
-  TRY(const Restored restored,
-      rt::RunTask(loop, RestoreBackup(loop, place, path, passphrase, keep)));
-  Tell(session, place.etcd.has_value() ? arguments.Text("store") : place.data_dir, restored);
+  TRY(const Restored restored, rt::RunTask(loop, RestoreBackup(loop, place, std::move(options))));
+  Tell(session,
+       place.etcd.has_value() ? arguments.Text("store") : place.data_dir,
+       restored,
+       revoked);
   return OkStatus();
 }
 
@@ -100,11 +133,11 @@ cli::Command RestoreCommand() {
       .details =
           "A backup FILE, or with --from a copy of a data folder. The server is stopped. Hosts go\n"
           "on running what they run: what the copy does not know is shown as orphans and left\n"
-          "alone. Join tokens from before are void, those of users too with a FILE. The present\n"
-          "store is set aside, not deleted; an etcd has to be empty.",
+          "alone. Join tokens and users' tokens from before are void, and certificates that\n"
+          "--revoked lists. The present store is set aside, not deleted; an etcd has to be empty.",
       .examples =
           "berth restore monday.berth --passphrase-file /etc/berth/passphrase --yes\n"
-          "berth restore --from /backup/berth --data-dir /srv/berth --yes",
+          "berth restore --from /backup/berth --data-dir /srv/berth --revoked revoked.txt --yes",
       .flags = kFlags,
       .words = cli::Completion::kFiles,
       .run = &Run};

@@ -11,6 +11,7 @@
 #include "cli/commands/fake_run.h"
 #include "cli/commands/host_checks.h"
 #include "meta/json.h"
+#include "pki/revocation_list.h"
 #include "pki/token.h"
 
 namespace berth::cli {
@@ -208,6 +209,31 @@ TEST_F(AccessTest, NamesAllServersOfACluster) {
   EXPECT_TRUE(alone.err.contains("tells of no others")) << alone.err;
 }
 
+TEST_F(AccessTest, RevocationsAreListedAsARestoreReadsThem) {
+  EXPECT_EQ(Run({"certificate", "revocations"}).out,
+            "# 0 revoked on 2023-11-14T22:13:20Z; berth restore --revoked reads this\n");
+  const std::string records = "GET /api/v1/namespaces/berth-system/configmaps/";
+  server().On(
+      records + "revoked-hosts",
+      R"({"data":{"host.rack1":"2023-11-01T00:00:00Z","serial.3f09":"2023-11-02T00:00:00Z"}})");
+  server().On(records + "revoked-users",
+              R"({"data":{"user.jane":"soon","userhex.6a40":"2023-11-03T00:00:00Z","odd":"x"}})");
+  const auto ended = Run({"certificate", "revocations"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out,
+            "# 4 revoked on 2023-11-14T22:13:20Z; berth restore --revoked reads this\n"
+            "host rack1 2023-11-01T00:00:00Z\n"
+            "host-serial 3f09 2023-11-02T00:00:00Z\n"
+            "user jane always\n"
+            "userhex 6a40 2023-11-03T00:00:00Z\n");
+  EXPECT_EQ(ended.err,
+            "Warning: configmap berth-system/revoked-users: entry \"odd\" revokes nothing\n");
+  EXPECT_TRUE(pki::ParseRevocations(ended.out, kFakeNow).ok());
+  const meta::Value list = Json(Run({"certificate", "revocations", "-o", "json"}).out);
+  EXPECT_EQ(list.Find("items")->items()[2],
+            Json(R"({"kind":"user","name":"jane","until":"always"})"));
+}
+
 TEST_F(AccessTest, TheDoctorLooksAtEachServer) {
   server().On("GET /version", "{}");
   server().On("GET /readyz", "ok");
@@ -215,6 +241,23 @@ TEST_F(AccessTest, TheDoctorLooksAtEachServer) {
   const std::string out = Run({"doctor"}).out;
   EXPECT_TRUE(out.contains("https://a:1 is ready")) << out;
   EXPECT_TRUE(out.contains("https://b:1 is ready")) << out;
+}
+
+TEST_F(AccessTest, TheDoctorReadsTheLoadOfEachServer) {
+  server().On("GET /version", "{}");
+  server().On("GET /readyz", "ok");
+  EXPECT_EQ(Run({"config", "set-servers", "a:1", "b:1"}).code, 0);
+  // The first of them is idle; the second leads, and one of its controllers fails.
+  server().answers["GET /metrics"] = {
+      {.status = 200, .body = "process_open_fds 1\nprocess_max_fds 10\n"},
+      {.status = 200,
+       .body = "berth_controller_failing_keys{controller=\"quota\"} 2\n"
+               "berth_controller_failing_seconds{controller=\"quota\"} 125\n"}};
+  const std::string out = Run({"doctor"}).out;
+  EXPECT_TRUE(out.contains("ok    server's files    https://a:1: 1 open, 10 allowed\n")) << out;
+  EXPECT_TRUE(out.contains(
+      "warn  controllers       https://b:1: quota: 2 keep failing, the first for 2m5s\n"))
+      << out;
 }
 
 TEST_F(AccessTest, ShowsVersionsOfBothSides) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// certificate approve and deny: the decision about certificate requests; revoke: taking back.
+// certificate approve and deny: the decision about certificate requests; revoke: taking back;
+// revocations: what was taken back.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "cli/commands/table.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
+#include "cli/render/output.h"
 #include "cli/session/session.h"
 
 namespace berth::cli {
@@ -141,6 +143,37 @@ Status RunRevoke(Session& session, const Arguments& arguments) {
   return OkStatus();
 }
 
+Status RunRevocations(Session& session, const Arguments& arguments) {
+  TRY(const OutputFormat format, ParseOutputFormat(arguments.Text("output")));
+  TRY(const std::vector<pki::Revocation> all, FetchRevocations(session));
+  if (format.is_table()) {
+    session.out() << fmt::format("# {} revoked on {}; berth restore --revoked reads this\n",
+                                 all.size(),
+                                 FormatRfc3339(session.environment().wall_now()));
+    for (const pki::Revocation& one : all) session.out() << pki::FormatRevocation(one);
+    return OkStatus();
+  }
+  std::vector<Value> items;
+  for (const pki::Revocation& one : all) {
+    Value item = Value::Object();
+    item.Set("kind", pki::WordOf(one.kind));
+    item.Set("name", one.name);
+    item.Set("until", pki::ValueOf(one));
+    items.push_back(std::move(item));
+  }
+  return PrintValue(session.environment(), format, ListOf(std::move(items)));
+}
+
+constexpr std::array<std::string_view, 2> kListFormats = {"json", "yaml"};
+constexpr std::array kListFlags = {
+    Flag{.name = "output",
+         .letter = 'o',
+         .kind = FlagKind::kText,
+         .value_name = "FORMAT",
+         .help = "For programs.",
+         .values = kListFormats},
+};
+
 constexpr std::array kRevokeFlags = {
     Flag{.name = "serial",
          .kind = FlagKind::kList,
@@ -183,6 +216,13 @@ constexpr std::array kChildren = {
                         "berth certificate revoke --serial 3f09a2",
             .flags = kRevokeFlags,
             .run = &RunRevoke},
+    Command{.name = "revocations",
+            .summary = "List what is revoked, of users and of hosts",
+            .details = "One line for each, as berth restore --revoked reads them: a backup does "
+                       "not know what is revoked after it, so keep a list that is newer.",
+            .examples = "berth certificate revocations > revoked.txt",
+            .flags = kListFlags,
+            .run = &RunRevocations},
 };
 
 }  // namespace

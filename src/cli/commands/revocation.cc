@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/revocation.h"
 
+#include <ostream>
 #include <string_view>
 #include <utility>
 
+#include "base/strings.h"
 #include "base/time.h"
 #include "cli/api/api.h"
 #include "cli/commands/host_checks.h"
@@ -51,6 +53,29 @@ Status EnterRevocation(Session& session, const std::string& record, const std::s
   // Somebody else was faster.
   if (written.Is(Reason::kAlreadyExists)) return EnterRevocation(session, record, entry);
   return written;
+}
+
+Result<std::vector<pki::Revocation>> FetchRevocations(Session& session) {
+  TRY(Api * api, session.GetApi());
+  std::vector<pki::Revocation> all;
+  for (const std::string_view record : {"revoked-hosts", "revoked-users"}) {
+    const auto object = api->Get(std::string(kRecords) + "/" + std::string(record));
+    if (object.status().Is(Reason::kNotFound)) continue;  // nobody was revoked yet
+    TRY_STATUS(object);
+    const Value* data = object->Find("data");
+    if (data == nullptr || !data->is_object()) continue;
+    for (const Value::Member& member : data->members()) {
+      if (!member.value.is_string()) continue;
+      auto one = pki::RevocationOf(record, member.key, member.value.as_string());
+      if (one) {
+        all.push_back(*std::move(one));
+      } else {
+        session.err() << "Warning: configmap berth-system/" << record << ": entry "
+                      << Quote(member.key) << " revokes nothing\n";
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace berth::cli

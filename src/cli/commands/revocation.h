@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entering somebody into a list of revocations: a ConfigMap of berth-system whose entries say until
-// when what was issued is void.
+// The records of revocations: ConfigMaps of berth-system whose entries say until when what was
+// issued is void.
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "base/status.h"
+#include "base/result.h"
+#include "pki/revocation_list.h"
 
 namespace berth::cli {
 
@@ -14,5 +16,9 @@ class Session;
 // Everything until now, by the server's clock, is void for `entry` ("host.rack-1"). The record is
 // made if it is not there.
 Status EnterRevocation(Session& session, const std::string& record, const std::string& entry);
+
+// Everything that is revoked, of hosts and of users. Entries that revoke nothing are told as
+// warnings.
+Result<std::vector<pki::Revocation>> FetchRevocations(Session& session);
 
 }  // namespace berth::cli
