@@ -25,7 +25,8 @@ class Bench(unittest.TestCase):
         for line in lines:
             self.assertEqual(set(line), {'bench', 'metric', 'value', 'unit', 'params'})
             self.assertEqual(line['bench'], bench)
-            if not line['metric'].startswith('step_'):  # the client may hear of something as early as the next step does
+            # The client may hear of something as early as the next step does; and nothing may be lost or placed twice.
+            if not line['metric'].startswith('step_') and line['metric'] not in ('lost', 'placed_twice'):
                 self.assertGreater(line['value'], 0, line)
         return lines
 
@@ -34,6 +35,8 @@ class Bench(unittest.TestCase):
         self.assertEqual(set(lines), {'idle_p99_ms', 'rss_idle_mb', 'abuse_p99_ms', 'rss_abuse_mb', 'abuse_ratio'})
         seen = lines['abuse_ratio']['params']
         self.assertEqual(seen['watchers'], '40')
+        self.assertEqual((seen['stalled'], seen['stalled_watches']), ('1', '1'))
+        self.assertGreater(int(lines['rss_abuse_mb']['params']['stalled_watch_kb_max']), 0)
         self.assertGreater(int(seen['lists']), 0)
         self.assertGreater(int(seen['events']), 0)
         for phase in ('idle', 'abuse'):
@@ -67,6 +70,22 @@ class Bench(unittest.TestCase):
         for line in lines:
             self.assertLessEqual(PARAMS, set(line['params']), line)
 
+    def test_failover_loses_the_leader_in_every_way_and_nothing_else(self):
+        lines = {line['metric']: line for line in self.figures('failover', '--hosts', HOSTS, '--losses', '3')}
+        self.assertEqual(set(lines), {'failover_ms', 'failover_p99_ms', 'failover_max_ms', 'acknowledged', 'lost',
+                                      'placed_twice'})
+        for line in lines.values():
+            params = line['params']
+            self.assertEqual([params[name] for name in ('servers', 'members', 'hosts', 'losses', 'kinds')],
+                             ['3', '3', HOSTS, '3', 'killed,paused,cut_off'])
+        longest = lines['failover_max_ms']
+        each = [float(longest['params'][f'{kind}_ms']) for kind in ('killed', 'paused', 'cut_off')]
+        self.assertGreater(min(each), 0)
+        self.assertAlmostEqual(max(each), longest['value'], delta=1)  # they are rounded
+        self.assertGreaterEqual(longest['value'], lines['failover_ms']['value'])
+        self.assertGreater(lines['acknowledged']['value'], 3)  # there was load
+        self.assertEqual((lines['lost']['value'], lines['placed_twice']['value']), (0, 0))
+
     def test_boot_prints_every_figure_and_what_it_is_made_of(self):
         lines = {line['metric']: line for line in
                  self.figures('boot', '--guests', '1', '--acceleration', 'tcg', parent='/tmp')}  # short, for sockets
@@ -91,6 +110,8 @@ class Bench(unittest.TestCase):
     def test_a_world_that_is_too_small_is_refused(self):
         with self.assertRaisesRegex(berth_fixture.Failure, '--hosts 1: expected 4 to 20000'):
             self.figures('cluster', '--hosts', '1')
+        with self.assertRaisesRegex(berth_fixture.Failure, '--losses 2: expected 3 to 300'):
+            self.figures('failover', '--losses', '2')
 
 
 if __name__ == '__main__':

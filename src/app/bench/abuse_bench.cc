@@ -27,6 +27,14 @@ constexpr std::string_view kBinding =
     R"("kind":"ClusterRole","name":"cluster-admin"},"subjects":[)"
     R"({"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"bench"}]})";
 
+// What a server keeps of a watch that is never read, at most: the lines of one read
+// (apiserver/cache/cache_watch.cc), a reference to each object that is still to be told, 16 bytes
+// in a vector that has grown, and what every watch costs (apiserver/request_limiter.h). After 30 s
+// without progress it is cut off.
+constexpr size_t kEventsPerRead = 512;
+constexpr size_t kReferenceBytes = 32;
+constexpr size_t kWatchBytes = size_t{30} * 1024;
+
 net::HttpClientRequest Post(std::string_view target, std::string body) {
   net::HttpClientRequest request;
   request.method = "POST";
@@ -89,13 +97,23 @@ struct Run {
   const AbuseBenchOptions& options;
   ServerProcess& server;
   net::HttpClient& client;
+  size_t line_bytes;  // of one machine as it is told
   std::vector<Figure> figures;
 
-  void Add(std::string metric, double value, std::string unit) {
-    figures.push_back(
-        {.metric = std::move(metric), .value = value, .unit = std::move(unit), .params = {}});
+  size_t stalled_watch_bytes() const {
+    return kEventsPerRead * line_bytes + kReferenceBytes * options.machines + kWatchBytes;
   }
 };
+
+// As a list of one has it: a line of a watch has less around the machine.
+rt::Task<Result<size_t>> LineBytes(net::HttpClient* client) {
+  const std::string target = std::string(kMachines) + "?limit=1";
+  net::HttpClientRequest request;
+  request.target = target;
+  CO_TRY(const auto answer, co_await client->Send(std::move(request)));
+  if (answer.status != 200) co_return Internal("GET " + target + ": " + answer.body);
+  co_return answer.body.size();
+}
 
 // Something happens in front of the watchers, in both measurements.
 rt::Task<Status> Change(Run* run, bool* is_over) {
@@ -130,7 +148,8 @@ rt::Task<Result<double>> Measure(Run* run, std::string phase) {
                   {"p50_ms", fmt::format("{:.2f}", Median(others.latencies_ms))},
                   {"max_ms", fmt::format("{:.1f}", std::ranges::max(others.latencies_ms))}}});
   CO_TRY(const double rss, run->server.RssMb());
-  run->Add("rss_" + phase + "_mb", rss, "MB");
+  run->figures.push_back(
+      {.metric = "rss_" + phase + "_mb", .value = rss, .unit = "MB", .params = {}});
   co_return p99;
 }
 
@@ -155,17 +174,20 @@ rt::Task<Status> MeasureBoth(Run* run) {
       co_await Make(&run->client, "/api/v1/namespaces", R"({"metadata":{"name":"watched"}})"));
   run->options.progress("clients alone");
   CO_TRY(const double idle, co_await Measure(run, "idle"));
-  run->options.progress(fmt::format("{} watchers, {} lister, {} silent and {} that never read",
-                                    run->options.counts.watchers,
-                                    run->options.counts.listers,
-                                    run->options.counts.silent,
-                                    run->options.counts.stalled));
+  run->options.progress(
+      fmt::format("{} watchers, {} lister, {} silent, {} lists and {} watches that are never read",
+                  run->options.counts.watchers,
+                  run->options.counts.listers,
+                  run->options.counts.silent,
+                  run->options.counts.stalled,
+                  run->options.counts.stalled_watches));
   CO_TRY(const uint16_t port, run->server.port());
   const AbuseProcess::Options abuse{
       .counts = run->options.counts,
       .port = port,
       .all = std::string(kMachines),
       .watched = std::string(kWatched) + "?watch=true&timeoutSeconds=3600",
+      .watch_all = std::string(kMachines) + "?watch=true&timeoutSeconds=3600",
       .new_client = [run](rt::AsioLoop& loop, size_t most) {
         return run->server.NewClientOn(loop, most);
       }};
@@ -174,16 +196,20 @@ rt::Task<Status> MeasureBoth(Run* run) {
   CO_TRY_STATUS(co_await WaitForAbusers(run, &board));
   const int64_t lists = board.lists;
   CO_TRY(const double abused, co_await Measure(run, "abuse"));
-  run->figures.push_back({.metric = "abuse_ratio",
-                          .value = abused / idle,
-                          .unit = "",
-                          .params = {{"watchers", std::to_string(board.watching.load())},
-                                     {"silent", std::to_string(board.silent.load())},
-                                     {"stalled", std::to_string(board.stalled.load())},
-                                     {"lists", std::to_string(board.lists.load() - lists)},
-                                     {"machines", std::to_string(run->options.machines)},
-                                     {"events", std::to_string(board.events.load())},
-                                     {"refused", std::to_string(board.refused.load())}}});
+  run->figures.back().params["stalled_watch_kb_max"] =
+      std::to_string(run->stalled_watch_bytes() / 1024);
+  run->figures.push_back(
+      {.metric = "abuse_ratio",
+       .value = abused / idle,
+       .unit = "",
+       .params = {{"watchers", std::to_string(board.watching.load())},
+                  {"silent", std::to_string(board.silent.load())},
+                  {"stalled", std::to_string(board.stalled.load())},
+                  {"stalled_watches", std::to_string(board.stalled_watches.load())},
+                  {"lists", std::to_string(board.lists.load() - lists)},
+                  {"machines", std::to_string(run->options.machines)},
+                  {"events", std::to_string(board.events.load())},
+                  {"refused", std::to_string(board.refused.load())}}});
   co_return OkStatus();
 }
 
@@ -195,7 +221,13 @@ rt::Task<Status> MeasureAll(rt::AsioLoop* loop,
   CO_TRY_STATUS(co_await Prefill(*loop, folder, *machine, options->machines));
   CO_TRY(const auto server, co_await ServerProcess::Start(*loop, folder));
   CO_TRY(const auto client, server->NewClient(static_cast<size_t>(options->clients) + 2));
-  Run run{.loop = *loop, .options = *options, .server = *server, .client = *client, .figures = {}};
+  CO_TRY(const size_t line_bytes, co_await LineBytes(client.get()));
+  Run run{.loop = *loop,
+          .options = *options,
+          .server = *server,
+          .client = *client,
+          .line_bytes = line_bytes,
+          .figures = {}};
   CO_TRY_STATUS(co_await MeasureBoth(&run));
   *figures = std::move(run.figures);
   co_return server->Stop();

@@ -23,7 +23,8 @@ struct AbuseBenchOptions {
   std::function<void(std::string_view)> progress;
 };
 
-// Figures: idle_p99_ms, rss_idle_mb, abuse_p99_ms, rss_abuse_mb, abuse_ratio (of the two p99).
+// Figures: idle_p99_ms, rss_idle_mb, abuse_p99_ms, rss_abuse_mb, abuse_ratio (of the two p99). What
+// a watch that is never read may take of the server's memory is a parameter of rss_abuse_mb.
 // Blocks; makes its own loop.
 Result<std::vector<Figure>> RunAbuseBench(const AbuseBenchOptions& options);
 

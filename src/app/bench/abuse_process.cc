@@ -34,7 +34,7 @@ class Abusers {
 
   rt::Task<Status> Run() {
     const AbuseCounts& counts = options_.counts;
-    const int most = counts.watchers + counts.listers + counts.stalled + 1;
+    const int most = counts.watchers + counts.listers + counts.stalled + counts.stalled_watches + 1;
     CO_TRY(client_, options_.new_client(loop_, static_cast<size_t>(most)));
     rt::TaskScope scope(loop_);
     for (int i = 0; i < counts.silent; ++i) scope.Spawn("abuse.silent", SayNothing());
@@ -45,7 +45,12 @@ class Abusers {
       CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(10)));
     }
     for (int i = 0; i < counts.listers; ++i) scope.Spawn("abuse.list", ListAll());
-    for (int i = 0; i < counts.stalled; ++i) scope.Spawn("abuse.stall", ReadNothing());
+    for (int i = 0; i < counts.stalled; ++i) {
+      scope.Spawn("abuse.stall", ReadNothing(options_.all, &board_.stalled));
+    }
+    for (int i = 0; i < counts.stalled_watches; ++i) {
+      scope.Spawn("abuse.stall_watch", ReadNothing(options_.watch_all, &board_.stalled_watches));
+    }
     board_.has_begun = true;
     co_return co_await scope.Join();
   }
@@ -89,11 +94,12 @@ class Abusers {
     }
   }
 
-  rt::Task<Status> ReadNothing() {
+  // The server may cut it off; it does not read that either.
+  rt::Task<Status> ReadNothing(std::string target, std::atomic<int32_t>* count) {
     for (;;) {
-      auto stream = co_await client_->Open(Asking(options_.all, "stalled"), Duration::Seconds(60));
+      auto stream = co_await client_->Open(Asking(target, "stalled"), Duration::Seconds(60));
       if (stream.ok() && (*stream)->status() == 200) {
-        ++board_.stalled;
+        ++*count;
         CO_TRY_STATUS(co_await rt::Sleep(kLongest));
       }
       if (stream.ok() && (*stream)->status() == 429) ++board_.refused;

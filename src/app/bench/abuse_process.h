@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process full of clients that no server likes: thousands that watch, some that list everything
-// in a loop, some that connect and say nothing, some that ask for a lot and never read. A process
-// of its own, so that what they compute is not in the way of those that are measured.
+// in a loop, some that connect and say nothing, some that ask for a lot, lists or watches, and
+// never read. A process of its own, so that what they compute is not in the way of those that are
+// measured.
 #pragma once
 
 #include <sys/types.h>
@@ -23,6 +24,7 @@ struct AbuseCounts {
   int listers = 1;
   int silent = 500;  // connections that say nothing
   int stalled = 31;  // lists that are never read
+  int stalled_watches = 31;
 };
 
 // In memory that both processes see.
@@ -30,6 +32,7 @@ struct AbuseBoard {
   std::atomic<int32_t> watching{0};
   std::atomic<int32_t> silent{0};
   std::atomic<int32_t> stalled{0};
+  std::atomic<int32_t> stalled_watches{0};
   std::atomic<int64_t> lists{0};
   std::atomic<int64_t> events{0};
   std::atomic<int64_t> refused{0};  // answers with 429
@@ -42,9 +45,10 @@ class AbuseProcess {
       std::function<Result<std::unique_ptr<net::HttpClient>>(rt::AsioLoop& loop, size_t most)>;
   struct Options {
     AbuseCounts counts;
-    uint16_t port = 0;    // of the server, on 127.0.0.1
-    std::string all;      // what is listed
-    std::string watched;  // what is watched
+    uint16_t port = 0;      // of the server, on 127.0.0.1
+    std::string all;        // what is listed
+    std::string watched;    // what is watched
+    std::string watch_all;  // what is watched and never read: begins with all that is there
     NewClient new_client;
   };
   static Result<std::unique_ptr<AbuseProcess>> Start(const Options& options);

@@ -66,6 +66,13 @@ BenchHost::BenchHost(rt::AsioLoop& loop, HostBoard& board, Options options)
 
 BenchHost::~BenchHost() = default;
 
+std::vector<std::string> BenchHost::held() const {
+  std::vector<std::string> uids;
+  uids.reserve(known_.size());
+  for (const auto& [uid, _] : known_) uids.push_back(uid);
+  return uids;
+}
+
 pb::HostBatch& BenchHost::Batch() {
   if (outgoing_ == nullptr) outgoing_ = std::make_unique<pb::HostMessage>();
   return *outgoing_->mutable_batch();
@@ -74,8 +81,6 @@ pb::HostBatch& BenchHost::Batch() {
 std::string BenchHost::Hello() {
   pb::HostMessage message;
   pb::Hello& hello = *message.mutable_hello();
-  hello.mutable_versions()->set_min(poollet::kProtocolMin);
-  hello.mutable_versions()->set_max(poollet::kProtocolMax);
   hello.set_poollet_version(std::string(kVersion));
   hello.set_boot_id(ledger_.version().boot);
   hello.set_incarnation(incarnation_);

@@ -39,6 +39,13 @@ struct HostBoard {
   // Whether what is assigned is reported as running, at once. Otherwise it is acknowledged, as a
   // host does whose machines take long to boot.
   std::atomic<bool> reports_running{false};
+  // How often the bench has asked what hosts hold, and the last question that is answered: by a
+  // file (HostPlan::holdings).
+  std::atomic<int64_t> asked{0};
+  std::atomic<int64_t> answered{0};
+  // Whether packets to hosts are to be dropped, and whether they are.
+  std::atomic<bool> wants_loss{false};
+  std::atomic<bool> has_loss{false};
 };
 
 // The class of all machines of benches, and how many of them one host holds.
@@ -64,6 +71,9 @@ class BenchHost final : public poollet::SessionPeer {
   void Tick();
   bool is_synced() const { return session_.is_synced(); }
   const std::string& last_error() const { return session_.last_error(); }
+  const std::string& name() const { return options_.name; }
+  // The UIDs of what was assigned to it and not taken away again.
+  std::vector<std::string> held() const;
 
   // SessionPeer.
   std::string Hello() override;

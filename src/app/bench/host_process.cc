@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "app/bench/child_process.h"
+#include "app/bench/holdings.h"
+#include "app/bench/packet_loss.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "client/records/host_record.h"
@@ -28,6 +30,7 @@ namespace {
 // Handshakes at once; more only wait for each other, and time out.
 constexpr int kDialsAtOnce = 32;
 constexpr Duration kPoll = Duration::Millis(2);
+constexpr Duration kLossLimit = Duration::Seconds(10);
 // Facts are said once a second by each host, not by all in one turn.
 constexpr size_t kTicksPerSecond = 20;
 
@@ -35,10 +38,10 @@ Status ErrnoStatus(const char* what) {
   return Unavailable(std::string(what) + ": " + std::strerror(errno));
 }
 
-// "server authority first count\n"
+// "server authority first count holdings\n"
 std::string FormatPlan(const HostPlan& plan) {
   return plan.server + ' ' + plan.authority + ' ' + std::to_string(plan.first) + ' ' +
-         std::to_string(plan.count) + '\n';
+         std::to_string(plan.count) + ' ' + plan.holdings + '\n';
 }
 
 std::optional<HostPlan> ReadPlan(int fd) {
@@ -51,14 +54,15 @@ std::optional<HostPlan> ReadPlan(int fd) {
   }
   line.pop_back();
   const std::vector<std::string_view> words = Split(line, ' ');
-  if (words.size() != 4) return std::nullopt;
+  if (words.size() != 5) return std::nullopt;
   const std::optional<int64_t> first = ParseInt(words[2]);
   const std::optional<int64_t> count = ParseInt(words[3]);
   if (!first || !count) return std::nullopt;
   return HostPlan{.server = std::string(words[0]),
                   .authority = std::string(words[1]),
                   .first = static_cast<int>(*first),
-                  .count = static_cast<int>(*count)};
+                  .count = static_cast<int>(*count),
+                  .holdings = std::string(words[4])};
 }
 
 class Hosts {
@@ -79,10 +83,31 @@ class Hosts {
       for (size_t i = turn % kTicksPerSecond; i < hosts_.size(); i += kTicksPerSecond) {
         hosts_[i]->Tick();
       }
+      CO_TRY_STATUS(AnswerIfAsked());
+      CO_TRY_STATUS(LoseIfAsked());
     }
   }
 
  private:
+  Status AnswerIfAsked() {
+    const int64_t asked = board_.asked.load();
+    if (board_.answered.load() == asked) return OkStatus();
+    Holdings holdings;
+    for (const auto& host : hosts_) {
+      for (const std::string& uid : host->held()) holdings[uid].push_back(host->name());
+    }
+    TRY_STATUS(WriteHoldings(plan_.holdings, holdings));
+    board_.answered.store(asked);
+    return OkStatus();
+  }
+
+  Status LoseIfAsked() {
+    if (!board_.wants_loss.load() || board_.has_loss.load()) return OkStatus();
+    TRY_STATUS(DropAllPackets());
+    board_.has_loss.store(true);
+    return OkStatus();
+  }
+
   Status Add(const pki::CertificateAuthority& authority, std::string name) {
     const pki::ClientSubject subject{.user = std::string(client::kHostUserPrefix) + name,
                                      .groups = {std::string(client::kHostGroup)},
@@ -156,6 +181,19 @@ Status HostProcess::Begin(const HostPlan& plan) {
 }
 
 void HostProcess::Freeze() { ::kill(pid_, SIGSTOP); }
+rt::Task<Status> HostProcess::Lose() {
+  board_->wants_loss.store(true);
+  for (Duration waited; !board_->has_loss.load(); waited += kPoll) {
+    if (!is_alive()) co_return Unavailable("the process of the hosts has ended");
+    if (waited > kLossLimit) {
+      co_return Timeout("hosts still got packets after " + FormatDuration(kLossLimit));
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
+  }
+  Freeze();
+  co_return OkStatus();
+}
+
 void HostProcess::Thaw() { ::kill(pid_, SIGCONT); }
 
 Result<double> HostProcess::CpuSeconds() const { return CpuSecondsOf(pid_); }

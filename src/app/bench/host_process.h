@@ -9,6 +9,7 @@
 
 #include "app/bench/bench_host.h"
 #include "base/result.h"
+#include "rt/task.h"
 
 namespace berth::app {
 
@@ -18,6 +19,8 @@ struct HostPlan {
   std::string authority;  // folder of the server's certificate authority
   int first = 0;
   int count = 0;
+  // Where it writes what hosts hold whenever the board asks for that; "": it is never asked.
+  std::string holdings = {};
 };
 std::string BenchHostName(int index);
 
@@ -32,9 +35,12 @@ class HostProcess {
 
   Status Begin(const HostPlan& plan);
   HostBoard& board() { return *board_; }
-  // From now on it neither reads nor answers, and its connections stay: as if all packets from and
-  // to it were dropped.
+  // From now on it neither reads nor answers, and its connections stay: only the kernel
+  // acknowledges what comes.
   void Freeze();
+  // All packets to it are dropped, also by the kernel, and it sends none: its connections stay, and
+  // nobody is told. Returns once that is so; there is no way back. REQUIRES: hosts are connected.
+  rt::Task<Status> Lose();
   // Goes on, with what is left of its connections.
   void Thaw();
   bool is_alive() const;

@@ -31,8 +31,8 @@ struct Run {
   rt::AsioLoop& loop;
   const RecoveryBenchOptions& options;
   HostProcess& hosts;
-  HostProcess& frozen_by_set;  // one host each
-  HostProcess& frozen_by_move;
+  HostProcess& lost_by_set;  // one host each
+  HostProcess& lost_by_move;
   double fsync_per_s = 0;
   std::vector<Figure> figures;
 
@@ -129,7 +129,7 @@ std::set<std::string> NamesOn(const MachineWatch& watch, const std::string& pool
 // Of a set every lost machine is followed by a new one.
 rt::Task<Status> MeasureReplace(Run& run, BenchWorld& world) {
   const int index = run.options.hosts;
-  CO_TRY_STATUS(co_await world.Join(&run.frozen_by_set, index, 1));
+  CO_TRY_STATUS(co_await world.Join(&run.lost_by_set, index, 1));
   CO_TRY_STATUS(co_await world.Watch(kSet));
   CO_TRY_STATUS(co_await world.CreateSet("set", run.options.set_replicas, "spread"));
   CO_TRY_STATUS(
@@ -138,7 +138,7 @@ rt::Task<Status> MeasureReplace(Run& run, BenchWorld& world) {
   const size_t lost = NamesOn(world.watch(), BenchHostName(index)).size();
   if (lost == 0) co_return Internal("no machine of the set is on the host that is to be lost");
   const size_t before = world.watch().bound();
-  run.frozen_by_set.Freeze();
+  CO_TRY_STATUS(co_await run.lost_by_set.Lose());
   const Time start = run.loop.Now();
   CO_TRY_STATUS(co_await world.WaitForBound(before + lost, kLossLimit));
   run.Add("loss_to_replacement_s",
@@ -150,7 +150,7 @@ rt::Task<Status> MeasureReplace(Run& run, BenchWorld& world) {
 
 rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
   const int index = run.options.hosts + 1;
-  CO_TRY_STATUS(co_await world.Join(&run.frozen_by_move, index, 1));
+  CO_TRY_STATUS(co_await world.Join(&run.lost_by_move, index, 1));
   CO_TRY_STATUS(co_await world.Watch(kMove));
   CreateRun movable;
   movable.prefix = "move";
@@ -162,7 +162,7 @@ rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
   std::set<std::string> lost = NamesOn(world.watch(), BenchHostName(index));
   if (lost.empty()) co_return Internal("no machine is on the host that is to be lost");
   const size_t count = lost.size();
-  run.frozen_by_move.Freeze();
+  CO_TRY_STATUS(co_await run.lost_by_move.Lose());
   const Time start = run.loop.Now();
   while (!lost.empty()) {
     std::erase_if(lost, [&world](const std::string& name) {
@@ -203,16 +203,16 @@ rt::Task<Status> MeasureAll(Run& run) {
 
 Result<std::vector<Figure>> RunRecoveryBench(const RecoveryBenchOptions& options) {
   TRY(const auto hosts, HostProcess::Fork());
-  TRY(const auto frozen_by_set, HostProcess::Fork());
-  TRY(const auto frozen_by_move, HostProcess::Fork());
+  TRY(const auto lost_by_set, HostProcess::Fork());
+  TRY(const auto lost_by_move, HostProcess::Fork());
   options.progress("measuring the disk");
   TRY(const double fsyncs, store::MeasureFsyncPerSecond(options.dir, Duration::Seconds(1)));
   rt::AsioLoop loop("bench");
   Run run{.loop = loop,
           .options = options,
           .hosts = *hosts,
-          .frozen_by_set = *frozen_by_set,
-          .frozen_by_move = *frozen_by_move,
+          .lost_by_set = *lost_by_set,
+          .lost_by_move = *lost_by_move,
           .fsync_per_s = fsyncs,
           .figures = {}};
   run.Add("fsync_per_s", fsyncs, "1/s", {{"policy", "none"}, {"creators", "0"}, {"pools", "0"}});
