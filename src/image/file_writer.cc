@@ -27,16 +27,39 @@ bool IsZero(std::string_view bytes) {
   return std::ranges::all_of(bytes, [](char c) { return c == 0; });
 }
 
+// A hole is a whole block: what comes in pieces is written.
+bool IsHole(std::string_view block) { return block.size() == kBlockBytes && IsZero(block); }
+
+// What of `bytes` is in the block in which something behind `behind` bytes begins.
+std::string_view FirstBlock(int64_t behind, std::string_view bytes) {
+  return bytes.substr(0, kBlockBytes - static_cast<size_t>(behind) % kBlockBytes);
+}
+
 Status Replace(const std::string& path, const std::function<Status(FileWriter&)>& fill) {
   const std::string part = path + ".new";
   TRY(const auto writer, FileWriter::Open(part, FileWriter::Begin::kEmpty));
-  TRY_STATUS(fill(*writer));
-  TRY_STATUS(writer->Finish());
-  if (rename(part.c_str(), path.c_str()) != 0) return FileFailed("put in place", path);
+  Status done = fill(*writer);
+  if (done.ok()) done = writer->Finish().status();
+  if (done.ok() && rename(part.c_str(), path.c_str()) != 0) done = FileFailed("put in place", path);
+  if (!done.ok()) {
+    unlink(part.c_str());  // it may be what fills the disk
+    return done;
+  }
   return SyncFolder(std::filesystem::path(path).parent_path());
 }
 
 }  // namespace
+
+int64_t WrittenBytes(int64_t behind, std::string_view bytes) {
+  int64_t written = 0;
+  while (!bytes.empty()) {
+    const std::string_view block = FirstBlock(behind, bytes);
+    if (!IsHole(block)) written += static_cast<int64_t>(block.size());
+    behind += static_cast<int64_t>(block.size());
+    bytes.remove_prefix(block.size());
+  }
+  return written;
+}
 
 Result<std::unique_ptr<FileWriter>> FileWriter::Open(const std::string& path, Begin begin) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -65,8 +88,7 @@ FileWriter::~FileWriter() {
 Status FileWriter::Append(std::string_view bytes) {
   hash_.Add(bytes);
   while (!bytes.empty()) {
-    const size_t filled = static_cast<size_t>(bytes_) % kBlockBytes;
-    const std::string_view block = bytes.substr(0, kBlockBytes - filled);
+    const std::string_view block = FirstBlock(bytes_, bytes);
     TRY_STATUS(AppendBlock(block));
     bytes.remove_prefix(block.size());
   }
@@ -74,8 +96,7 @@ Status FileWriter::Append(std::string_view bytes) {
 }
 
 Status FileWriter::AppendBlock(std::string_view bytes) {
-  const bool is_hole = bytes.size() == kBlockBytes && IsZero(bytes);
-  for (std::string_view left = is_hole ? std::string_view() : bytes; !left.empty();) {
+  for (std::string_view left = IsHole(bytes) ? std::string_view() : bytes; !left.empty();) {
     const auto at = static_cast<off_t>(bytes_ + static_cast<int64_t>(bytes.size() - left.size()));
     const ssize_t count = pwrite(fd_, left.data(), left.size(), at);
     if (count < 0 && errno == EINTR) continue;

@@ -13,6 +13,10 @@
 
 namespace berth::image {
 
+// How many of these bytes are written if they are appended behind so many others: the rest of them
+// are holes.
+int64_t WrittenBytes(int64_t behind, std::string_view bytes);
+
 class FileWriter {
  public:
   enum class Begin : uint8_t {

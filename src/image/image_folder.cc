@@ -86,6 +86,7 @@ ListedImage Describe(const Layout& layout, std::string reference, const Descript
   }
   listed.has_disk = image->manifest.root_disk.has_value();
   listed.has_kernel = image->manifest.kernel.has_value();
+  listed.parts = image->manifest.PartsText();
   for (const Descriptor& part : image->manifest.parts()) {
     listed.bytes += part.size;
     const int64_t there = BytesOf(layout.FileOf(part));
@@ -130,6 +131,7 @@ Status ListInto(const std::string& folder,
         kernel.reference = full;
         kernel.bytes = BytesOf(path + "/vmlinuz") + BytesOf(path + "/initramfs");
         kernel.has_kernel = true;
+        kernel.parts = "kernel";
         listed.push_back(std::move(kernel));
       } else if (depth < kNameDepthMax) {
         TRY_STATUS(ListInto(path, full, depth + 1, listed));
@@ -139,6 +141,7 @@ Status ListInto(const std::string& folder,
       disk.reference = full;
       disk.bytes = BytesOf(path);
       disk.has_disk = true;
+      disk.parts = "disk";
       listed.push_back(std::move(disk));
     }
   }
@@ -155,6 +158,38 @@ Status RemoveFolder(const std::string& folder) {
   return Internal(fmt::format("remove {}: {}", folder, failed.message()));
 }
 
+// Opens the parts of an image one after the other, and tells how far all of them are.
+class PartOpener {
+ public:
+  PartOpener(const Layout& layout, const Manifest& manifest, const UnpackProgress& progress)
+      : layout_(layout), progress_(progress) {
+    for (const Descriptor& part : manifest.parts()) {
+      if (part.packing() != Packing::kNone) packed_bytes_ += part.size;
+    }
+  }
+
+  // "" for one that is not there.
+  Result<std::string> operator()(const std::optional<Descriptor>& part, int64_t bytes_max) {
+    if (!part.has_value()) return std::string();
+    UnpackProgress own;
+    if (progress_ != nullptr) {
+      own = [this](int64_t bytes, int64_t of) {
+        (void)of;
+        progress_(before_ + bytes, packed_bytes_);
+      };
+    }
+    TRY(std::string path, ReadyFile(layout_, *part, bytes_max, own));
+    if (part->packing() != Packing::kNone) before_ += part->size;
+    return path;
+  }
+
+ private:
+  const Layout& layout_;
+  const UnpackProgress& progress_;
+  int64_t packed_bytes_ = 0;
+  int64_t before_ = 0;  // of parts that are done
+};
+
 // A layout without an entry.
 Status RemoveIfEmpty(const Layout& layout) {
   TRY(const LayoutHold hold, LayoutHold::Take(layout.folder(), LayoutHold::Kind::kAlone));
@@ -167,30 +202,39 @@ Status RemoveIfEmpty(const Layout& layout) {
 Result<ImageFiles> FilesOf(const Layout& layout,
                            const FoundImage& image,
                            LayoutHold hold,
-                           int64_t disk_bytes_max) {
+                           int64_t disk_bytes_max,
+                           const UnpackProgress& progress) {
+  const Manifest& manifest = image.manifest;
+  PartOpener open(layout, manifest, progress);
   ImageFiles files;
   files.digest = image.entry.digest;
-  if (image.manifest.root_disk.has_value()) {
+  if (manifest.root_disk.has_value()) {
     files.disk = RootDisk{};
-    TRY(files.disk->path, ReadyFile(layout, *image.manifest.root_disk, disk_bytes_max));
+    TRY(files.disk->path, open(manifest.root_disk, disk_bytes_max));
   }
-  if (image.manifest.kernel.has_value()) {
+  if (manifest.kernel.has_value()) {
     files.kernel = KernelFiles{};
-    TRY(files.kernel->kernel, ReadyFile(layout, *image.manifest.kernel, kKernelBytesMax));
-    if (image.manifest.initramfs.has_value()) {
-      TRY(files.kernel->initramfs,
-          ReadyFile(layout, *image.manifest.initramfs, kInitramfsBytesMax));
-    }
+    TRY(files.kernel->kernel, open(manifest.kernel, kKernelBytesMax));
+    TRY(files.kernel->initramfs, open(manifest.initramfs, kInitramfsBytesMax));
     files.kernel->command_line =
         image.command_line.empty() ? std::string(kDefaultCommandLine) : image.command_line;
   }
+  if (manifest.uki.has_value()) {
+    files.uki = KernelFiles{};
+    TRY(files.uki->kernel, open(manifest.uki, kUkiBytesMax));
+    files.uki->command_line = image.command_line;
+  }
+  // They are never packed.
+  TRY(files.iso, open(manifest.iso, INT64_MAX));
+  TRY(files.squashfs, open(manifest.squashfs, INT64_MAX));
   files.hold.emplace(std::move(hold));
   return files;
 }
 
 Result<ImageFiles> ImageFolder::Find(const Reference& reference,
                                      std::string_view architecture,
-                                     int64_t disk_bytes_max) const {
+                                     int64_t disk_bytes_max,
+                                     const UnpackProgress& progress) const {
   const std::string path = folder_ + "/" + reference.name;
   if (const Suffix* const suffix = SuffixOf(reference.name); suffix != nullptr) {
     return DiskFileOf(path, *suffix, reference);
@@ -199,7 +243,7 @@ Result<ImageFiles> ImageFolder::Find(const Reference& reference,
   if (!layout.Exists() && IsFile(path + "/vmlinuz")) return PlainKernelOf(path, reference);
   TRY(LayoutHold hold, LayoutHold::Take(path, LayoutHold::Kind::kShared));
   TRY(const FoundImage image, layout.Find(reference, architecture));
-  return FilesOf(layout, image, std::move(hold), disk_bytes_max);
+  return FilesOf(layout, image, std::move(hold), disk_bytes_max, progress);
 }
 
 Result<std::vector<ListedImage>> ImageFolder::List() const {

@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "image/layout.h"
 #include "image/reference.h"
+#include "image/unpack.h"
 
 namespace berth::image {
 
@@ -28,23 +29,29 @@ struct RootDisk {
 struct KernelFiles {
   std::string kernel;
   std::string initramfs;     // "" for none
-  std::string command_line;  // never ""
+  std::string command_line;  // "" only of a unified kernel image, which has its own
 };
 
-// What a guest is made of: at least one of the two. The files stay as they are while this lives.
+// What a guest is made of: at least a disk, a kernel, a unified kernel image or a CD. The files
+// stay as they are while this lives.
 struct ImageFiles {
   std::string digest = {};  // of the manifest; "" if there is none
   std::optional<RootDisk> disk = {};
   std::optional<KernelFiles> kernel = {};
+  std::optional<KernelFiles> uki = {};  // needs EFI firmware; never beside a kernel
+  std::string iso = {};                 // "" for none
+  std::string squashfs = {};            // "" for none
   std::optional<LayoutHold> hold = {};
 };
 
 // Verifies every part, and unpacks what is packed. BadRequest if more than `disk_bytes_max` bytes
-// come out of a packed disk; kernel and memory disk have limits of their own.
+// come out of a packed disk; kernel and memory disk have limits of their own. `progress` is of all
+// packed parts together.
 Result<ImageFiles> FilesOf(const Layout& layout,
                            const FoundImage& image,
                            LayoutHold hold,
-                           int64_t disk_bytes_max);
+                           int64_t disk_bytes_max,
+                           const UnpackProgress& progress = {});
 
 struct ListedImage {
   std::string reference;
@@ -52,6 +59,7 @@ struct ListedImage {
   int64_t bytes = 0;
   bool has_disk = false;
   bool has_kernel = false;
+  std::string parts;  // for people, as Manifest::PartsText
   std::string error;  // why it cannot be used; "" if it can
 };
 
@@ -69,7 +77,8 @@ class ImageFolder {
   // BadRequest: it is not what its digests or its manifest say, or too much comes out of it.
   Result<ImageFiles> Find(const Reference& reference,
                           std::string_view architecture,
-                          int64_t disk_bytes_max = kDiskBytesMax) const;
+                          int64_t disk_bytes_max = kDiskBytesMax,
+                          const UnpackProgress& progress = {}) const;
   // Everything, by name. Parts are looked at, not verified.
   Result<std::vector<ListedImage>> List() const;
   // NotFound if there is no such image. Conflict if it is in use: its name is gone, its bytes go

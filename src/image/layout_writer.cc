@@ -139,15 +139,20 @@ Result<Descriptor> LayoutWriter::AddText(std::string_view media_type, std::strin
   return descriptor;
 }
 
-Result<Descriptor> LayoutWriter::AddFile(std::string_view media_type, const std::string& path) {
+Result<Descriptor> LayoutWriter::AddFile(std::string_view media_type,
+                                         const std::string& path,
+                                         const std::function<void(int64_t bytes)>& copied) {
   TRY(FileReader reader, FileReader::Open(path));
   const std::string part = PartFile(layout_, fmt::format("file.{}", getpid()));
   TRY(const auto writer, FileWriter::Open(part, FileWriter::Begin::kEmpty));
-  const Status copied =
-      reader.ReadAll([&writer](std::string_view bytes) { return writer->Append(bytes); });
-  if (!copied.ok()) {
+  const Status done = reader.ReadAll([&writer, &copied](std::string_view bytes) -> Status {
+    TRY_STATUS(writer->Append(bytes));
+    if (copied != nullptr) copied(static_cast<int64_t>(bytes.size()));
+    return OkStatus();
+  });
+  if (!done.ok()) {
     unlink(part.c_str());  // it may be what fills the disk
-    return copied;
+    return done;
   }
   Descriptor descriptor{
       .media_type = std::string(media_type), .digest = {}, .size = writer->bytes()};

@@ -23,8 +23,10 @@ class LayoutWriter {
 
   const Layout& layout() const { return layout_; }
   Result<Descriptor> AddText(std::string_view media_type, std::string_view text);
-  // A copy of the file.
-  Result<Descriptor> AddFile(std::string_view media_type, const std::string& path);
+  // A copy of the file. `copied` is told how much came since it was told the last time.
+  Result<Descriptor> AddFile(std::string_view media_type,
+                             const std::string& path,
+                             const std::function<void(int64_t bytes)>& copied = {});
   // Writes a manifest, and gives it a tag; who had that for the architecture loses it.
   Result<Descriptor> AddManifest(const Manifest& manifest,
                                  std::string_view tag,

@@ -19,6 +19,7 @@ constexpr size_t kDocumentBytesMax = 4 << 20;
 // The largest parts that make sense. Disks are limited by the room that there is for them.
 constexpr int64_t kKernelBytesMax = int64_t{256} << 20;
 constexpr int64_t kInitramfsBytesMax = int64_t{1} << 30;
+constexpr int64_t kUkiBytesMax = kKernelBytesMax + kInitramfsBytesMax;  // both are in it
 // What comes out of a packed disk, unless somebody says less.
 constexpr int64_t kDiskBytesMax = int64_t{64} << 30;
 constexpr int64_t kCommandLineBytesMax = 2048;  // of Linux on x86
@@ -36,7 +37,15 @@ constexpr std::string_view kHostArchitecture = "amd64";
 // How a layer was packed for its way: the end of its media type, "+gzip" or "+zstd".
 enum class Packing : uint8_t { kNone, kGzip, kZstd };
 
-enum class Part : uint8_t { kRootDisk, kKernel, kInitramfs, kCommandLine };
+enum class Part : uint8_t {
+  kRootDisk,
+  kKernel,
+  kInitramfs,
+  kCommandLine,
+  kUki,       // kernel, initramfs and command line in one program for EFI firmware
+  kIso,       // a CD that boots
+  kSquashfs,  // a file system that a kernel mounts
+};
 // The newest name that a layer of this kind has.
 std::string_view MediaTypeOf(Part part);
 
@@ -50,21 +59,31 @@ struct Descriptor {
   Packing packing() const;
 };
 
-// What a guest can be made of: a kernel, a disk, or both. Layers of other kinds are not read.
+// What a guest can be made of: it boots the kernel; else, under EFI firmware, the unified kernel
+// image; else the disk; else the CD.
 struct Manifest {
   std::optional<Descriptor> config;
   std::optional<Descriptor> root_disk;  // raw, once it is unpacked
   std::optional<Descriptor> kernel;
   std::optional<Descriptor> initramfs;
   std::optional<Descriptor> command_line;
+  std::optional<Descriptor> uki;       // not beside a kernel
+  std::optional<Descriptor> iso;       // not beside a kernel
+  std::optional<Descriptor> squashfs;  // beside a kernel or a unified kernel image
+  // Layers that are known and that no guest of this image gets: they are not fetched.
+  std::vector<Part> unused;
 
   std::optional<Descriptor>& At(Part part);
   // All that are there, the config first.
   std::vector<Descriptor> parts() const;
+  // For people: "kernel,disk,squashfs (unused: uki)".
+  std::string PartsText() const;
 };
 
 // Entries of an index, whatever they are. BadRequest names what is wrong.
 Result<std::vector<Descriptor>> ParseIndex(std::string_view json);
+// Layers of a type that is not for machines are passed over; one that is, and is not known, is
+// refused by its name.
 Result<Manifest> ParseManifest(std::string_view json);
 // The command line of an image's config; "" if it has none.
 Result<std::string> ParseConfig(std::string_view json);

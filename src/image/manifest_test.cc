@@ -20,19 +20,40 @@ std::string Layer(std::string_view kind, char digit) {
 std::string Layers(const std::string& layers) { return "{\"layers\":[" + layers + "]}"; }
 
 TEST(ImageManifest, FindsItsPartsUnderTheirNewAndOldNames) {
-  const auto manifest = ParseManifest(
-      Layers(Layer("kernel", '1') + "," + Layer("rootfs", '2') + "," + Layer("squashfs", '3')));
+  const auto manifest = ParseManifest(Layers(Layer("kernel", '1') + "," + Layer("rootfs", '2') +
+                                             "," + Layer("squashfs", '3') + "," +
+                                             Text("application/vnd.in-toto+json", '4')));
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(manifest->kernel->digest, std::string(64, '1'));
   EXPECT_EQ(manifest->root_disk->digest, std::string(64, '2'));
   EXPECT_EQ(manifest->root_disk->size, 7);
   EXPECT_FALSE(manifest->initramfs.has_value());
+  EXPECT_EQ(manifest->squashfs->digest, std::string(64, '3'));
+  EXPECT_EQ(manifest->PartsText(), "kernel,disk,squashfs");
+  EXPECT_EQ(manifest->parts().size(), 3U) << "what is not for machines is passed over";
   for (const std::string_view kind : {"rootfs.v1alpha1.rootfs", "disk.img"}) {
     EXPECT_TRUE(ParseManifest(Layers(Layer(kind, '2')))->root_disk.has_value()) << kind;
   }
   const auto old = ParseManifest(Layers(Layer("vmlinuz.v1alpha1.vmlinuz", '1') + "," +
                                         Layer("initramfs.v1alpha1.initramfs", '2')));
   EXPECT_TRUE(old->kernel.has_value() && old->initramfs.has_value());
+}
+
+TEST(ImageManifest, ACdOrAUnifiedKernelImageIsEnough) {
+  EXPECT_EQ(ParseManifest(Layers(Layer("iso", '1')))->iso->digest, std::string(64, '1'));
+  EXPECT_EQ(ParseManifest(Layers(Layer("uki+gzip", '1')))->uki->packing(), Packing::kGzip);
+  const auto both = ParseManifest(Layers(Layer("uki", '1') + "," + Layer("squashfs", '2')));
+  EXPECT_EQ(both->PartsText(), "uki,squashfs");
+}
+
+TEST(ImageManifest, WhatNoGuestGetsIsNotFetchedAndSaid) {
+  const auto kernel = ParseManifest(Layers(Layer("kernel", '1') + "," + Layer("initramfs", '2') +
+                                           "," + Layer("uki", '3') + "," + Layer("iso", '4')));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->PartsText(), "kernel (unused: uki,iso)");
+  EXPECT_EQ(kernel->parts().size(), 2U);
+  const auto disk = ParseManifest(Layers(Layer("rootfs", '1') + "," + Layer("squashfs", '2')));
+  EXPECT_EQ(disk->PartsText(), "disk (unused: squashfs)");
 }
 
 TEST(ImageManifest, SaysHowItsPartsArePacked) {
@@ -66,8 +87,18 @@ TEST(ImageManifest, P9_HostileOnesAreRefused) {
       {Layers("7"), "is not one of sha256"},
       {Layers(Layer("kernel", '1') + "," + Layer("kernel", '2')), "two layers are a kernel"},
       {Layers(huge), "a kernel of 268435457 bytes, at most 268435456 are read"},
-      {Layers(Layer("squashfs", '3')), "nothing that a machine boots"},
-      {Layers(Layer("rootfs+lz4", '3')), "nothing that a machine boots"},
+      {Layers(Layer("squashfs", '3')),
+       "nothing that a machine boots: its layers are of type "
+       "\"application/vnd.ironcore.image.squashfs\""},
+      {Layers(Layer("rootfs+lz4", '3')),
+       "a layer of type \"application/vnd.ironcore.image.rootfs+lz4\" is not supported"},
+      {Layers(Layer("kernel", '1') + "," + Layer("floppy", '2')),
+       "a layer of type \"application/vnd.ironcore.image.floppy\" is not supported"},
+      {Layers(Layer("iso+gzip", '3')), "a CD image of type"},
+      {Layers(Layer("kernel", '1') + "," + Layer("squashfs+zstd", '2')), "not packed"},
+      {Layers(Text("a/b", '1') + "," + Text("c/d", '2') + "," + Text("e/f", '3') + "," +
+              Text("g/h", '4') + "," + Text("i/j", '5')),
+       "\"g/h\" and others; one of"},
       {Layers(Layer("rootfs", '1') + "," + Layer("rootfs+gzip", '2')),
        "two layers are a root disk"},
       {Layers(Layer("kernel", '1') + "," + Layer("cmdline+gzip", '2')), "not packed"},
@@ -96,6 +127,12 @@ TEST(ImageManifest, WhatIsWrittenIsReadAgain) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->parts().size(), 5U);
   EXPECT_EQ(ManifestText(*again), ManifestText(manifest));
+  Manifest other;
+  for (const Part part : {Part::kUki, Part::kIso, Part::kSquashfs}) {
+    other.At(part) = Descriptor{
+        .media_type = std::string(MediaTypeOf(part)), .digest = std::string(64, 'd'), .size = 10};
+  }
+  EXPECT_EQ(ParseManifest(ManifestText(other))->parts().size(), 3U);
   EXPECT_EQ(*ParseConfig(ConfigText("console=ttyS0 \"quoted\"")), "console=ttyS0 \"quoted\"");
 
   const Descriptor entry{.media_type = std::string(kManifestType),

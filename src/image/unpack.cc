@@ -6,6 +6,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -120,29 +121,108 @@ class Unzstd {
   std::vector<char> output_ = std::vector<char>(kOutputBytes);
 };
 
+// Passes bytes on in whole buffers: blocks of zeros that come in pieces would not become holes.
+class Gatherer {
+ public:
+  explicit Gatherer(const Take& take) : take_(take) { gathered_.reserve(kOutputBytes); }
+  Status Add(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::string_view piece = bytes.substr(0, kOutputBytes - gathered_.size());
+      gathered_ += piece;
+      bytes.remove_prefix(piece.size());
+      if (gathered_.size() == kOutputBytes) TRY_STATUS(Flush());
+    }
+    return OkStatus();
+  }
+  Status Flush() {
+    const Status taken = gathered_.empty() ? OkStatus() : take_(gathered_);
+    gathered_.clear();
+    return taken;
+  }
+
+ private:
+  const Take& take_;
+  std::string gathered_;
+};
+
+// Tells each percent once.
+class PercentTeller {
+ public:
+  PercentTeller(const UnpackProgress& progress, int64_t of) : progress_(progress), of_(of) {}
+  void Add(size_t bytes) {
+    constexpr int64_t kPercents = 100;
+    bytes_ += static_cast<int64_t>(bytes);
+    if (progress_ == nullptr || of_ <= 0 || bytes_ < next_) return;
+    next_ = bytes_ + std::max<int64_t>(of_ / kPercents, 1);
+    progress_(bytes_, of_);
+  }
+
+ private:
+  const UnpackProgress& progress_;
+  const int64_t of_;
+  int64_t bytes_ = 0;
+  int64_t next_ = 0;
+};
+
 template <class Unpacker>
-Status Pour(FileReader& reader, const Take& take) {
+Status Pour(FileReader& reader, const Take& take, const UnpackProgress& progress) {
   Unpacker unpacker;
-  TRY_STATUS(reader.ReadAll(
-      [&unpacker, &take](std::string_view packed) { return unpacker.Add(packed, take); }));
+  PercentTeller teller(progress, reader.bytes());
+  TRY_STATUS(reader.ReadAll([&unpacker, &take, &teller](std::string_view packed) -> Status {
+    TRY_STATUS(unpacker.Add(packed, take));
+    teller.Add(packed.size());
+    return OkStatus();
+  }));
   return unpacker.Finish();
+}
+
+// No more than so many bytes.
+Take Limited(const Take& take, int64_t bytes_max) {
+  return [&take, bytes_max, taken = int64_t{0}](std::string_view bytes) mutable -> Status {
+    taken += static_cast<int64_t>(bytes.size());
+    if (taken <= bytes_max) return take(bytes);
+    return BadRequest(
+        fmt::format("more than {} bytes come out of it, which is the limit here", bytes_max));
+  };
+}
+
+Status UnpackInto(const std::string& path,
+                  Packing packing,
+                  int64_t bytes_max,
+                  const Take& take,
+                  const UnpackProgress& progress) {
+  CHECK(packing != Packing::kNone);
+  TRY(FileReader reader, FileReader::Open(path));
+  Gatherer gatherer(take);
+  const Take gather = [&gatherer](std::string_view bytes) { return gatherer.Add(bytes); };
+  const Take limited = Limited(gather, bytes_max);
+  Status done = packing == Packing::kGzip ? Pour<Gunzip>(reader, limited, progress)
+                                          : Pour<Unzstd>(reader, limited, progress);
+  if (done.ok()) done = gatherer.Flush();
+  return done.Wrap(path);
 }
 
 }  // namespace
 
-Status UnpackFile(const std::string& path, Packing packing, int64_t bytes_max, FileWriter& writer) {
-  CHECK(packing != Packing::kNone);
-  TRY(FileReader reader, FileReader::Open(path));
-  const Take take = [bytes_max, &writer](std::string_view bytes) -> Status {
-    if (static_cast<int64_t>(bytes.size()) > bytes_max - writer.bytes()) {
-      return BadRequest(
-          fmt::format("more than {} bytes come out of it, which is the limit here", bytes_max));
-    }
-    return writer.Append(bytes);
+Status UnpackFile(const std::string& path,
+                  Packing packing,
+                  int64_t bytes_max,
+                  FileWriter& writer,
+                  const UnpackProgress& progress) {
+  const Take append = [&writer](std::string_view bytes) { return writer.Append(bytes); };
+  return UnpackInto(path, packing, bytes_max, append, progress);
+}
+
+Result<int64_t> UnpackedWritten(const std::string& path, Packing packing, int64_t bytes_max) {
+  int64_t length = 0;
+  int64_t written = 0;
+  const Take count = [&length, &written](std::string_view bytes) {
+    written += WrittenBytes(length, bytes);
+    length += static_cast<int64_t>(bytes.size());
+    return OkStatus();
   };
-  const Status done =
-      packing == Packing::kGzip ? Pour<Gunzip>(reader, take) : Pour<Unzstd>(reader, take);
-  return done.Wrap(path);
+  TRY_STATUS(UnpackInto(path, packing, bytes_max, count, {}));
+  return written;
 }
 
 }  // namespace berth::image

@@ -6,11 +6,15 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/random.h"
 #include "image/image_folder.h"
 #include "image/layout_writer.h"
 #include "image/testing/packed.h"
 #include "image/testing/temporary_folder.h"
+#include "image/unpack_needs.h"
 #include "image/unpacked_parts.h"
 #include "pki/digest.h"
 
@@ -57,6 +61,13 @@ class UnpackTest : public testing::TestWithParam<Case> {
   Result<ImageFiles> Find(int64_t disk_bytes_max = kPlenty) {
     return images_.Find(*ParseReference("os:1"), kHostArchitecture, disk_bytes_max);
   }
+  // So much that does not pack well.
+  static std::string Noise(size_t bytes) {
+    Random random(5);
+    std::string noise(bytes, ' ');
+    for (char& c : noise) c = static_cast<char>(random.Next());
+    return noise;
+  }
   size_t Count(const std::string& name) const {
     const std::filesystem::directory_iterator files(folder_.Sub("images/os/" + name));
     return static_cast<size_t>(std::distance(begin(files), end(files)));
@@ -71,6 +82,23 @@ INSTANTIATE_TEST_SUITE_P(Packings,
                          testing::Values(Case{Packing::kGzip, "+gzip", Gzipped},
                                          Case{Packing::kZstd, "+zstd", Zstandard}),
                          [](const auto& info) { return info.param.suffix.substr(1); });
+
+TEST_P(UnpackTest, TellsHowFarItIs) {
+  const std::string packed = Pack(Noise(3 << 20));
+  Build(packed);
+  std::vector<int64_t> told;
+  const auto found = images_.Find(
+      *ParseReference("os:1"), kHostArchitecture, kPlenty, [&](int64_t bytes, int64_t of) {
+        EXPECT_EQ(of, static_cast<int64_t>(packed.size()));
+        told.push_back(bytes);
+      });
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_GE(told.size(), 2U);
+  EXPECT_LE(told.size(), 101U) << "each percent once";
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_LE(told.back(), static_cast<int64_t>(packed.size()));
+  EXPECT_GT(told.back(), static_cast<int64_t>(packed.size()) / 2);
+}
 
 TEST_P(UnpackTest, WhatWentInComesOut) {
   const std::string long_one = "begin" + std::string(3 << 20, 'x') + "end";
@@ -159,6 +187,67 @@ TEST_P(UnpackTest, ADiskIsUnpackedOnceVerifiedEachTimeAndGoesWithItsImage) {
   EXPECT_EQ(ReadWhole(Find()->disk->path), "another disk");
   ASSERT_TRUE(images_.Remove(*ParseReference("os"), kNow).ok());
   EXPECT_FALSE(std::filesystem::exists(folder_.Sub("images/os")));
+}
+
+TEST_P(UnpackTest, WhatComesOutIsKnownBeforeItIsWritten) {
+  const std::string content(3 << 20, 'x');
+  folder_.Write("packed", Pack(content) + Pack("and more"));
+  const std::string path = folder_.Sub("packed");
+  EXPECT_EQ(*UnpackedWritten(path, GetParam().packing, kPlenty), (3 << 20) + 8);
+  const Status bomb = UnpackedWritten(path, GetParam().packing, 1'000'000).status();
+  EXPECT_NE(bomb.message().find("more than 1000000 bytes come out of it"), std::string_view::npos)
+      << bomb;
+  std::string cut = Pack(content);
+  cut.pop_back();
+  folder_.Write("packed", cut);
+  EXPECT_EQ(UnpackedWritten(path, GetParam().packing, kPlenty).status().reason(),
+            Reason::kBadRequest);
+
+  Build(Pack(content));
+  const Layout layout(folder_.Sub("images/os"));
+  const auto needs = [&layout](int64_t disk_bytes_max) {
+    const auto image = layout.Find(*ParseReference("os:1"), kHostArchitecture);
+    CHECK(image.ok()) << image.status();
+    return UnpackNeeds(layout, image->manifest, disk_bytes_max);
+  };
+  ASSERT_EQ(needs(kPlenty)->size(), 1U);
+  EXPECT_EQ(needs(kPlenty)->begin()->second, 3 << 20);
+  EXPECT_NE(needs(kPlenty)->begin()->first, needs(kPlenty)->begin()->first)
+      << "two that unpack it at once write it twice";
+  EXPECT_EQ(needs(1'000'000).status().reason(), Reason::kBadRequest);
+  EXPECT_EQ(Count("unpacked") + Count("parts"), 0U);
+  ASSERT_TRUE(Find().ok());
+  EXPECT_TRUE(needs(kPlenty)->empty()) << "it is there";
+}
+
+TEST_P(UnpackTest, ADiskNeedsNoRoomForItsZeros) {
+  constexpr int64_t kBlockBytes = 512;  // of st_blocks
+  const std::string noise = Noise(300'000);
+  // Several streams, so that zeros come in pieces.
+  const std::string zeros = Pack(std::string((16 << 20) + 1000, '\0'));
+  folder_.Write("packed", Pack(noise) + zeros + zeros + zeros + zeros + Pack(noise));
+  const std::string path = folder_.Sub("packed");
+  const Result<int64_t> needed = UnpackedWritten(path, GetParam().packing, kPlenty);
+  ASSERT_TRUE(needed.ok()) << needed.status();
+  EXPECT_GE(*needed, 600'000);
+  EXPECT_LT(*needed, 600'000 + (4 << 16));
+  const auto writer = FileWriter::Open(folder_.Sub("out"), FileWriter::Begin::kEmpty);
+  ASSERT_TRUE(UnpackFile(path, GetParam().packing, kPlenty, **writer).ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  struct stat status = {};
+  ASSERT_EQ(stat(folder_.Sub("out").c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, (64 << 20) + 604'000);
+  EXPECT_LE(status.st_blocks * kBlockBytes, *needed + (64 << 10)) << "never more than was claimed";
+}
+
+TEST(FileWriter, LeavesNothingOfACopyThatFails) {
+  TemporaryFolder folder;
+  folder.Write("from", "content");
+  folder.Write("to/inside", "in the way");
+  EXPECT_FALSE(CopyFile(folder.Sub("from"), folder.Sub("to")).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder.Sub("to.new")));
+  EXPECT_TRUE(CopyFile(folder.Sub("from"), folder.Sub("there")).ok());
+  EXPECT_EQ(ReadWhole(folder.Sub("there")), "content");
 }
 
 TEST_P(UnpackTest, ALayoutOfSomebodyElseIsUnpackedToo) {

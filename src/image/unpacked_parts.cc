@@ -60,14 +60,15 @@ std::optional<std::string> Kept(const Layout& layout, const Descriptor& part) {
 Result<std::string> Unpack(const Layout& layout,
                            const std::string& blob,
                            const Descriptor& part,
-                           int64_t bytes_max) {
+                           int64_t bytes_max,
+                           const UnpackProgress& progress) {
   // Makes the folders if somebody else made the layout.
   TRY(const LayoutWriter folders, LayoutWriter::Open(layout.folder()));
   // Two that do the same at once do it twice, to the same end.
   const std::string temporary =
       PartFile(layout, fmt::format("{}.unpacked.{}.{}", part.digest, getpid(), gettid()));
   TRY(const auto writer, FileWriter::Open(temporary, FileWriter::Begin::kEmpty));
-  const Status unpacked = UnpackFile(blob, part.packing(), bytes_max, *writer);
+  const Status unpacked = UnpackFile(blob, part.packing(), bytes_max, *writer, progress);
   if (!unpacked.ok()) {
     unlink(temporary.c_str());  // it may be what fills the disk
     return unpacked;
@@ -83,7 +84,10 @@ Result<std::string> Unpack(const Layout& layout,
 
 std::string UnpackedFolder(const Layout& layout) { return layout.folder() + "/unpacked"; }
 
-Result<std::string> ReadyFile(const Layout& layout, const Descriptor& part, int64_t bytes_max) {
+Result<std::string> ReadyFile(const Layout& layout,
+                              const Descriptor& part,
+                              int64_t bytes_max,
+                              const UnpackProgress& progress) {
   TRY(std::string blob, layout.VerifiedFile(part));
   if (part.packing() == Packing::kNone) return blob;
   if (std::optional<std::string> kept = Kept(layout, part); kept.has_value()) {
@@ -91,7 +95,11 @@ Result<std::string> ReadyFile(const Layout& layout, const Descriptor& part, int6
     if (!fits.ok()) return fits.Wrap(blob);
     return *std::move(kept);
   }
-  return Unpack(layout, blob, part, bytes_max);
+  return Unpack(layout, blob, part, bytes_max, progress);
+}
+
+bool IsUnpacked(const Layout& layout, const Descriptor& part) {
+  return !UnpackedOf(layout, part).empty();
 }
 
 int64_t UnpackedBytes(const Layout& layout, const Descriptor& part) {

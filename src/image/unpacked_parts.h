@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "image/layout.h"
 #include "image/manifest.h"
+#include "image/unpack.h"
 
 namespace berth::image {
 
@@ -20,7 +21,13 @@ std::string UnpackedFolder(const Layout& layout);
 
 // The file of a part: of the right size and digest, and unpacked. BadRequest: it is not what its
 // manifest says, or more than `bytes_max` bytes. REQUIRES: somebody holds the layout.
-Result<std::string> ReadyFile(const Layout& layout, const Descriptor& part, int64_t bytes_max);
+Result<std::string> ReadyFile(const Layout& layout,
+                              const Descriptor& part,
+                              int64_t bytes_max,
+                              const UnpackProgress& progress = {});
+
+// Somebody has unpacked it, and if that is still whole it is not done again.
+bool IsUnpacked(const Layout& layout, const Descriptor& part);
 
 // What came out of a part takes so much of the disk.
 int64_t UnpackedBytes(const Layout& layout, const Descriptor& part);

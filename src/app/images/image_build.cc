@@ -45,6 +45,38 @@ class Workshop {
   std::string path_;
 };
 
+int64_t BytesOf(const std::string& path) {
+  std::error_code absent;
+  const uintmax_t bytes = fs::file_size(path, absent);
+  return absent ? 0 : static_cast<int64_t>(bytes);
+}
+
+// Writes parts, and tells how far all of them are.
+class PartWriter {
+ public:
+  PartWriter(image::LayoutWriter& writer, const BuildProgress& progress, int64_t of)
+      : writer_(writer), progress_(progress), of_(of) {}
+  Result<image::Descriptor> Add(Part part, const std::string& path) {
+    return writer_.AddFile(image::MediaTypeOf(part), path, [this](int64_t bytes) { Note(bytes); });
+  }
+  Result<image::Descriptor> AddText(Part part, const std::string& text) {
+    TRY(image::Descriptor added, writer_.AddText(image::MediaTypeOf(part), text));
+    Note(static_cast<int64_t>(text.size()));
+    return added;
+  }
+
+ private:
+  void Note(int64_t bytes) {
+    done_ += bytes;
+    if (progress_ != nullptr) progress_(done_, of_);
+  }
+
+  image::LayoutWriter& writer_;
+  const BuildProgress& progress_;
+  const int64_t of_;
+  int64_t done_ = 0;
+};
+
 Status PutBootBlock(const std::string& disk) {
   const std::string block = image::DemoBootBlock();
   const int fd = open(disk.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -81,44 +113,67 @@ Status MakeDemoDisk(const Workshop& workshop, const RunProgram& run_program) {
 Status AddDemo(image::LayoutWriter& writer,
                const image::DemoSources& sources,
                const RunProgram& run_program,
+               const BuildProgress& progress,
                image::Manifest& manifest,
                std::string& command_line) {
   TRY(const image::DemoGuest guest, image::MakeDemoGuest(sources));
   TRY(const Workshop workshop, Workshop::Open());
   TRY_STATUS(MakeDemoDisk(workshop, run_program));
-  TRY(manifest.root_disk,
-      writer.AddFile(image::MediaTypeOf(Part::kRootDisk), workshop.Sub("disk.raw")));
-  TRY(manifest.kernel, writer.AddFile(image::MediaTypeOf(Part::kKernel), guest.kernel));
-  TRY(manifest.initramfs, writer.AddText(image::MediaTypeOf(Part::kInitramfs), guest.initramfs));
+  const std::string disk = workshop.Sub("disk.raw");
+  PartWriter parts(
+      writer,
+      progress,
+      BytesOf(disk) + BytesOf(guest.kernel) + static_cast<int64_t>(guest.initramfs.size()));
+  TRY(manifest.root_disk, parts.Add(Part::kRootDisk, disk));
+  TRY(manifest.kernel, parts.Add(Part::kKernel, guest.kernel));
+  TRY(manifest.initramfs, parts.AddText(Part::kInitramfs, guest.initramfs));
   if (command_line.empty()) command_line = guest.command_line;
   return OkStatus();
 }
 
-Status AddFiles(image::LayoutWriter& writer, const ImageRecipe& recipe, image::Manifest& manifest) {
+Status AddFiles(image::LayoutWriter& writer,
+                const ImageRecipe& recipe,
+                const BuildProgress& progress,
+                image::Manifest& manifest) {
   const std::pair<Part, const std::string*> parts[] = {{Part::kRootDisk, &recipe.disk},
                                                        {Part::kKernel, &recipe.kernel},
-                                                       {Part::kInitramfs, &recipe.initramfs}};
+                                                       {Part::kInitramfs, &recipe.initramfs},
+                                                       {Part::kUki, &recipe.uki},
+                                                       {Part::kIso, &recipe.iso},
+                                                       {Part::kSquashfs, &recipe.squashfs}};
+  int64_t of = 0;
+  for (const auto& [part, path] : parts) of += path->empty() ? 0 : BytesOf(*path);
+  PartWriter part_writer(writer, progress, of);
   for (const auto& [part, path] : parts) {
     if (path->empty()) continue;
-    TRY(manifest.At(part), writer.AddFile(image::MediaTypeOf(part), *path));
+    TRY(manifest.At(part), part_writer.Add(part, *path));
   }
   return OkStatus();
 }
 
 Status CheckRecipe(const ImageRecipe& recipe) {
-  if (recipe.kernel.empty() && !recipe.disk.empty() &&
-      !(recipe.initramfs.empty() && recipe.command_line.empty())) {
+  const bool has_line_for = !recipe.kernel.empty() || !recipe.uki.empty();
+  if (!recipe.is_demo() && ((recipe.kernel.empty() && !recipe.initramfs.empty()) ||
+                            (!has_line_for && !recipe.command_line.empty()))) {
     return BadRequest("an initramfs and a command line are a kernel's: name one with --kernel");
   }
   if (recipe.is_demo() && !recipe.initramfs.empty()) {
     return BadRequest("an initramfs needs its kernel: name one with --kernel");
   }
+  if (!has_line_for && !recipe.squashfs.empty()) {
+    return BadRequest("a squashfs needs a kernel that mounts it: name one with --kernel or --uki");
+  }
   if (recipe.command_line.size() > static_cast<size_t>(image::kCommandLineBytesMax)) {
     return BadRequest("the command line has " + std::to_string(recipe.command_line.size()) +
                       " bytes, at most " + std::to_string(image::kCommandLineBytesMax));
   }
-  for (const std::string& path : {recipe.kernel, recipe.initramfs, recipe.disk}) {
-    if (!path.empty()) TRY_STATUS(image::FileReader::Open(path));
+  for (const std::string* path : {&recipe.kernel,
+                                  &recipe.initramfs,
+                                  &recipe.disk,
+                                  &recipe.uki,
+                                  &recipe.iso,
+                                  &recipe.squashfs}) {
+    if (!path->empty()) TRY_STATUS(image::FileReader::Open(*path));
   }
   return OkStatus();
 }
@@ -127,17 +182,22 @@ Result<BuiltImage> Build(image::LayoutWriter& writer,
                          std::string_view tag,
                          const ImageRecipe& recipe,
                          const image::DemoSources& demo,
-                         const RunProgram& run_program) {
+                         const RunProgram& run_program,
+                         const BuildProgress& progress) {
   BuiltImage built;
   std::string command_line = recipe.command_line;
   if (recipe.is_demo()) {
-    TRY_STATUS(AddDemo(writer, demo, run_program, built.manifest, command_line));
+    TRY_STATUS(AddDemo(writer, demo, run_program, progress, built.manifest, command_line));
   } else {
-    TRY_STATUS(AddFiles(writer, recipe, built.manifest));
+    TRY_STATUS(AddFiles(writer, recipe, progress, built.manifest));
   }
   TRY(built.manifest.config, writer.AddText(image::kConfigType, image::ConfigText(command_line)));
   // What nobody would read is not written.
-  TRY_STATUS(image::ParseManifest(image::ManifestText(built.manifest)));
+  TRY(const image::Manifest read, image::ParseManifest(image::ManifestText(built.manifest)));
+  if (!read.unused.empty()) {
+    return BadRequest("a machine boots its kernel, and gets nothing of what is beside it: " +
+                      read.PartsText());
+  }
   TRY(built.entry, writer.AddManifest(built.manifest, tag, recipe.architecture));
   return built;
 }
@@ -148,10 +208,11 @@ Result<BuiltImage> BuildImage(const std::string& layout_folder,
                               std::string_view tag,
                               const ImageRecipe& recipe,
                               const image::DemoSources& demo,
-                              const RunProgram& run_program) {
+                              const RunProgram& run_program,
+                              const BuildProgress& progress) {
   TRY_STATUS(CheckRecipe(recipe));
   TRY(image::LayoutWriter writer, image::LayoutWriter::Open(layout_folder));
-  return Build(writer, tag, recipe, demo, run_program);
+  return Build(writer, tag, recipe, demo, run_program, progress);
 }
 
 }  // namespace berth::app

@@ -20,8 +20,11 @@ struct ImageRecipe {
   std::string initramfs;
   std::string command_line;
   std::string disk;  // a raw disk
+  std::string uki = {};
+  std::string iso = {};
+  std::string squashfs = {};
   std::string architecture;
-  bool is_demo() const { return kernel.empty() && disk.empty(); }
+  bool is_demo() const { return kernel.empty() && disk.empty() && uki.empty() && iso.empty(); }
 };
 
 struct BuiltImage {
@@ -30,12 +33,15 @@ struct BuiltImage {
 };
 
 using RunProgram = std::function<Status(const std::vector<std::string>& arguments)>;
+// Told how much of the parts is written by now, and of how much.
+using BuildProgress = std::function<void(int64_t bytes, int64_t of)>;
 
 // BadRequest if the parts make no image. Nothing is left of what fails.
 Result<BuiltImage> BuildImage(const std::string& layout_folder,
                               std::string_view tag,
                               const ImageRecipe& recipe,
                               const image::DemoSources& demo,
-                              const RunProgram& run_program);
+                              const RunProgram& run_program,
+                              const BuildProgress& progress = {});
 
 }  // namespace berth::app

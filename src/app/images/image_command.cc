@@ -17,6 +17,7 @@
 #include "cli/arguments.h"
 #include "cli/failure.h"
 #include "cli/render/output.h"
+#include "cli/render/progress_bar.h"
 #include "cli/render/text_table.h"
 #include "cli/session/session.h"
 #include "image/image_folder.h"
@@ -66,11 +67,27 @@ constexpr std::array kBuildFlags = {
          .value_name = "FILE",
          .help = "(parts) Raw disk that volumes and local disks begin with.",
          .completion = cli::Completion::kFiles},
+    Flag{.name = "uki",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(parts) Unified kernel image that machines with EFI firmware boot.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "iso",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(parts) CD that machines boot while their disk does not.",
+         .completion = cli::Completion::kFiles},
+    Flag{.name = "squashfs",
+         .kind = FlagKind::kText,
+         .value_name = "FILE",
+         .help = "(parts) File system that the kernel gets as a read-only disk.",
+         .completion = cli::Completion::kFiles},
     Flag{.name = "architecture",
          .kind = FlagKind::kText,
          .value_name = "NAME",
          .help = "What it runs on.",
          .fallback = image::kHostArchitecture},
+    Flag{.name = "progress", .help = "Say how far it is, also where there is no terminal."},
     Flag{.name = "boot-folder",
          .kind = FlagKind::kText,
          .value_name = "DIR",
@@ -123,10 +140,18 @@ std::string FolderOf(Session& session, const Arguments& arguments) {
   return std::filesystem::absolute(given).lexically_normal();
 }
 
-std::string PartsText(bool has_kernel, bool has_disk) {
-  if (has_kernel && has_disk) return "kernel,disk";
-  if (has_kernel) return "kernel";
-  return has_disk ? "disk" : "";
+// On a terminal, or for whoever asks; for each percent once.
+BuildProgress ProgressOn(Session& session, const Arguments& arguments, cli::ProgressBar& bar) {
+  const bool shows = session.environment().terminal.out_is_terminal || arguments.Switch("progress");
+  if (!shows) return {};
+  return [&bar, next = int64_t{0}](int64_t bytes, int64_t of) mutable {
+    constexpr int64_t kPercents = 100;
+    if (bytes < next && bytes < of) return;
+    next = bytes + of / kPercents;
+    bar.Show(static_cast<size_t>(bytes),
+             static_cast<size_t>(of),
+             fmt::format("{} of {} written", SizeText(bytes), SizeText(of)));
+  };
 }
 
 Status RunBuild(Session& session, const Arguments& arguments) {
@@ -146,14 +171,23 @@ Status RunBuild(Session& session, const Arguments& arguments) {
                               .initramfs = arguments.Text("initramfs"),
                               .command_line = arguments.Text("cmdline"),
                               .disk = arguments.Text("disk"),
+                              .uki = arguments.Text("uki"),
+                              .iso = arguments.Text("iso"),
+                              .squashfs = arguments.Text("squashfs"),
                               .architecture = arguments.Text("architecture")};
   const image::DemoSources demo = {.boot_folder = arguments.Text("boot-folder"),
                                    .modules_folder = arguments.Text("modules-folder"),
                                    .busybox = arguments.Text("busybox")};
   const std::string folder = FolderOf(session, arguments);
   const image::Layout layout = image::ImageFolder(folder).LayoutOf(reference);
-  const auto built =
-      BuildImage(layout.folder(), reference.tag, recipe, demo, session.environment().run_program);
+  cli::ProgressBar bar(session.environment(), "image");
+  const auto built = BuildImage(layout.folder(),
+                                reference.tag,
+                                recipe,
+                                demo,
+                                session.environment().run_program,
+                                ProgressOn(session, arguments, bar));
+  bar.Wipe();
   // What an older image of this name had, or what failed has left. Somebody may be using it: the
   // next build or rm takes it then.
   const auto swept = image::Sweep(layout, session.environment().wall_now());
@@ -161,11 +195,10 @@ Status RunBuild(Session& session, const Arguments& arguments) {
   if (!swept.ok() && !swept.status().Is(Reason::kConflict)) return swept.status();
   int64_t bytes = 0;
   for (const image::Descriptor& part : built->manifest.parts()) bytes += part.size;
-  session.out() << fmt::format(
-      "built   {} ({}, {})\n",
-      image::ToText(reference),
-      PartsText(built->manifest.kernel.has_value(), built->manifest.root_disk.has_value()),
-      SizeText(bytes));
+  session.out() << fmt::format("built   {} ({}, {})\n",
+                               image::ToText(reference),
+                               built->manifest.PartsText(),
+                               SizeText(bytes));
   session.out() << fmt::format("digest  sha256:{}\n", built->entry.digest);
   session.out() << fmt::format("next    berth runtime machine --images {} ...\n", folder);
   return OkStatus();
@@ -182,6 +215,7 @@ Value ValueOf(const image::ListedImage& listed) {
   value.Set("bytes", listed.bytes);
   value.Set("kernel", listed.has_kernel);
   value.Set("disk", listed.has_disk);
+  value.Set("parts", listed.parts);
   if (!listed.error.empty()) value.Set("error", listed.error);
   return value;
 }
@@ -200,7 +234,7 @@ Status RunList(Session& session, const Arguments& arguments) {
   cli::TextTable table({"Image", "Parts", "Size", "Digest", "Problem"});
   for (const image::ListedImage& listed : images) {
     table.AddRow({listed.reference,
-                  PartsText(listed.has_kernel, listed.has_disk),
+                  listed.parts,
                   SizeText(listed.bytes),
                   wide ? listed.digest : listed.digest.substr(0, kShortDigest),
                   listed.error});
@@ -235,7 +269,8 @@ constexpr std::array kChildren = {
                  .usage = "[NAME[:TAG]]",
                  .summary = "Make an image from files of this host",
                  .details =
-                     "From a kernel, a raw disk, or both. Without either it is the demo image: the "
+                     "From a kernel, a raw disk, or both; from a unified kernel image; from a CD. "
+                     "Without any of these it is the demo image: the "
                      "newest kernel of this host with busybox and a small disk, made without a "
                      "network. A machine whose local disk has the demo image says hello on its "
                      "console and gives a shell there; a volume of it has a file system with one "
@@ -246,7 +281,9 @@ constexpr std::array kChildren = {
                              "berth image build os/debian:12 --disk debian-12-generic-amd64.raw\n"
                              "# a kernel with its memory disk\n"
                              "berth image build rescue --kernel /boot/vmlinuz --initramfs "
-                             "/boot/initrd.img --cmdline 'console=ttyS0 single'",
+                             "/boot/initrd.img --cmdline 'console=ttyS0 single'\n"
+                             "# a CD that installs to the machine's disk\n"
+                             "berth image build os/installer --iso installer.iso",
                  .flags = kBuildFlags,
                  .run = &RunBuild},
     cli::Command{.name = "ls",

@@ -83,6 +83,33 @@ TEST_F(ImageCommandTest, AnImageIsMadeOfTheFilesThatAreNamed) {
   EXPECT_EQ(Run({"build", "registry.example/os:1", "--disk", disk}).code, 2);
 }
 
+TEST_F(ImageCommandTest, ABuildSaysHowFarItIsToWhomeverAsks) {
+  const std::string disk = program_.Write("disk.raw", std::string(3 << 20, 'd'));
+  const auto silent = Run({"build", "os/mine:1", "--disk", disk});
+  EXPECT_EQ(silent.out.find("written"), std::string::npos) << silent.out;
+  const auto told = Run({"build", "os/mine:1", "--disk", disk, "--progress"});
+  EXPECT_NE(told.out.find("image         1048576/3145728 1.0 MiB of 3.0 MiB written\n"),
+            std::string::npos)
+      << told.out;
+  EXPECT_NE(told.out.find("image         3145728/3145728 3.0 MiB of 3.0 MiB written\n"),
+            std::string::npos)
+      << told.out;
+}
+
+TEST_F(ImageCommandTest, AnImageIsMadeOfACdOrAUnifiedKernelImage) {
+  const std::string part = program_.Write("part", std::string(1024, 'd'));
+  EXPECT_NE(Run({"build", "os/cd:1", "--iso", part}).out.find("os/cd:1 (iso, "), std::string::npos);
+  const auto unified = Run({"build", "os/uki:1", "--uki", part, "--squashfs", part});
+  EXPECT_NE(unified.out.find("os/uki:1 (uki,squashfs, "), std::string::npos) << unified.err;
+  EXPECT_NE(Run({"ls"}).out.find("uki,squashfs"), std::string::npos);
+  const auto lone = Run({"build", "os/bad:1", "--squashfs", part});
+  EXPECT_EQ(lone.code, 2);
+  EXPECT_NE(lone.err.find("a squashfs needs a kernel"), std::string::npos) << lone.err;
+  const auto unused = Run({"build", "os/bad:1", "--kernel", part, "--iso", part});
+  EXPECT_EQ(unused.code, 2);
+  EXPECT_NE(unused.err.find("kernel (unused: iso)"), std::string::npos) << unused.err;
+}
+
 TEST_F(ImageCommandTest, WhatFailsSaysWhatToInstallAndLeavesNothing) {
   has_mke2fs_ = false;
   const auto no_tool = BuildDemo("demo");

@@ -52,13 +52,14 @@ Result<image::Credentials> CredentialsOf(const Arguments& arguments, const std::
 }
 
 // On a terminal alone.
-std::function<void(int64_t bytes, int64_t of)> ProgressOn(Session& session, cli::ProgressBar& bar) {
+std::function<void(int64_t bytes, int64_t of)> ProgressOn(Session& session,
+                                                          cli::ProgressBar& bar,
+                                                          std::string_view how) {
   if (!session.environment().terminal.out_is_terminal) return {};
-  return [&bar](int64_t bytes, int64_t of) {
-    const std::string whole = bytes < of ? "" : ", unpacking";
+  return [&bar, how](int64_t bytes, int64_t of) {
     bar.Show(static_cast<size_t>(bytes),
              static_cast<size_t>(of),
-             fmt::format("{} of {}{}", SizeText(bytes), SizeText(of), whole));
+             fmt::format("{} of {} {}", SizeText(bytes), SizeText(of), how));
   };
 }
 
@@ -94,7 +95,8 @@ Status PullImage(Session& session, const Arguments& arguments, const std::string
   request.architecture = arguments.Text("architecture");
   TRY(request.credentials, CredentialsOf(arguments, reference.registry));
   cli::ProgressBar bar(session.environment(), "image");
-  request.progress = ProgressOn(session, bar);
+  request.progress = ProgressOn(session, bar, "fetched");
+  request.unpacking = ProgressOn(session, bar, "unpacked");
   rt::AsioLoop loop("pull");
   rt::ThreadPool files({.threads = 1, .queue_max = 16, .name = "files"});
   image::Puller puller(

@@ -171,6 +171,20 @@ rt::Task<Status> Attempt(const Transfer* transfer, int64_t* reached) {
 
 }  // namespace
 
+std::map<std::string, int64_t> MissingBytes(const Layout& layout,
+                                            const std::vector<Descriptor>& blobs) {
+  std::map<std::string, int64_t> missing;
+  for (const Descriptor& blob : blobs) {
+    if (IsThere(layout, blob)) continue;
+    struct stat status = {};
+    const bool is_begun = lstat(PartOf(layout, blob).c_str(), &status) == 0;
+    const int64_t there = is_begun ? int64_t{status.st_size} : 0;
+    // One that is longer than it may be is begun anew.
+    missing[blob.digest] = there > blob.size ? blob.size : blob.size - there;
+  }
+  return missing;
+}
+
 rt::Task<Status> DownloadBlob(RegistrySession* session,
                               rt::BlockingPool* files,
                               const Layout* layout,

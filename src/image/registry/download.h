@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "image/layout.h"
@@ -17,6 +20,10 @@ namespace berth::image {
 
 // How many bytes of a blob are there by now.
 using Progress = std::function<void(int64_t bytes)>;
+
+// What is still to be fetched of these, by digest. Blocks.
+std::map<std::string, int64_t> MissingBytes(const Layout& layout,
+                                            const std::vector<Descriptor>& blobs);
 
 // All outlive the task; somebody holds the layout. Ok if the blob is there already. Unavailable if
 // the registry stops: what came stays, and the next call goes on behind it. BadRequest if it sends

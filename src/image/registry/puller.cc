@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "image/layout_writer.h"
 #include "image/registry/cache_trim.h"
 #include "image/registry/download.h"
+#include "image/unpack_needs.h"
 #include "pki/digest.h"
 
 namespace berth::image {
@@ -135,18 +135,73 @@ rt::Task<Status> Puller::FetchParts(RegistrySession* session,
   co_return OkStatus();
 }
 
-Result<ImageFiles> Puller::Enter(const Resolved& resolved,
-                                 const Reference& reference,
-                                 int64_t disk_bytes_max) {
+rt::Task<Status> Puller::Admit(const Manifest* manifest, const PullRequest* request) {
+  if (request->claim == nullptr) co_return OkStatus();
+  const auto look = [this, manifest] { return MissingBytes(layout_, manifest->parts()); };
+  CO_TRY(auto pieces, co_await files_.Run("image.missing", look));
+  std::erase_if(pieces, [](const auto& piece) { return piece.second == 0; });
+  if (pieces.empty()) co_return OkStatus();
+  co_return co_await request->claim(std::move(pieces));
+}
+
+rt::Task<Result<LayoutWriter>> Puller::HoldWithRoom(std::optional<LayoutWriter> hold,
+                                                    Admission admit,
+                                                    std::string kept) {
+  const auto open = [this] { return LayoutWriter::Open(layout_.folder()); };
+  const WallTime now = loop_.WallNow();
+  const auto forget = [this, &kept, now] { return ForgetOldest(layout_, kept, now); };
+  for (;;) {
+    if (!hold.has_value()) {
+      CO_TRY(LayoutWriter opened, co_await files_.Run("image.open", open));
+      hold.emplace(std::move(opened));
+    }
+    const Status admitted = co_await admit();
+    if (admitted.ok()) co_return *std::move(hold);
+    if (!admitted.Is(Reason::kTooManyRequests)) co_return admitted;
+    hold.reset();  // nothing goes while somebody holds it
+    const Result<bool> forgotten = co_await files_.Run("image.forget_oldest", forget);
+    if (forgotten.status().Is(Reason::kConflict)) co_return admitted;  // another time, then
+    if (!forgotten.ok()) co_return forgotten.status();
+    if (!*forgotten) co_return admitted;
+  }
+}
+
+rt::Task<Result<LayoutWriter>> Puller::HoldUnpacked(LayoutWriter hold,
+                                                    const FoundImage* image,
+                                                    const PullRequest* request,
+                                                    int64_t disk_bytes_max) {
+  if (request->claim == nullptr) co_return std::move(hold);
+  const auto look = [this, image, disk_bytes_max] {
+    return UnpackNeeds(layout_, image->manifest, disk_bytes_max);
+  };
+  CO_TRY(const auto pieces, co_await files_.Run("image.unpack_needs", look));
+  if (pieces.empty()) co_return std::move(hold);
+  Admission admit = [&pieces, request] { return request->claim(pieces); };
+  co_return co_await HoldWithRoom(std::move(hold), std::move(admit), image->entry.digest);
+}
+
+Result<FoundImage> Puller::Enter(const Resolved& resolved, const Reference& reference) {
   TRY(LayoutWriter writer, LayoutWriter::Open(layout_.folder()));
   const Descriptor& document = resolved.document.descriptor;
   TRY(Descriptor entry, writer.AddText(document.media_type, resolved.document.text));
   entry.tag = TagOf(reference);
   entry.architecture = resolved.architecture;
   TRY_STATUS(writer.SetEntry(entry));
+  return layout_.Read(entry, resolved.architecture);
+}
+
+Result<ImageFiles> Puller::OpenParts(const FoundImage& image,
+                                     const PullRequest& request,
+                                     int64_t disk_bytes_max) {
   TRY(LayoutHold hold, LayoutHold::Take(layout_.folder(), LayoutHold::Kind::kShared));
-  TRY(const FoundImage image, layout_.Read(entry, resolved.architecture));
-  return FilesOf(layout_, image, std::move(hold), disk_bytes_max);
+  UnpackProgress told;
+  if (request.unpacking != nullptr) {
+    // This is a thread of the pool; what it posts comes before its own end.
+    told = [this, &request](int64_t bytes, int64_t of) {
+      loop_.Post("image.unpacking", [tell = request.unpacking, bytes, of] { tell(bytes, of); });
+    };
+  }
+  return FilesOf(layout_, image, std::move(hold), disk_bytes_max, told);
 }
 
 rt::Task<Result<ImageFiles>> Puller::Pull(PullRequest request) {
@@ -157,15 +212,24 @@ rt::Task<Result<ImageFiles>> Puller::Pull(PullRequest request) {
   const Result<int64_t> total = TotalBytes(resolved->manifest);
   if (!total.ok()) co_return total.status().Wrap(name);
   CO_TRY_STATUS(co_await MakeRoom(*total));
-  const auto open = [this] { return LayoutWriter::Open(layout_.folder()); };
-  CO_TRY(const LayoutWriter hold, co_await files_.Run("image.open", open));
+  Admission admit = [this, &resolved, &request] { return Admit(&resolved->manifest, &request); };
+  Result<LayoutWriter> hold =
+      co_await HoldWithRoom(std::nullopt, std::move(admit), resolved->document.descriptor.digest);
+  if (!hold.ok()) co_return hold.status().Wrap(name);
   const Status fetched = co_await FetchParts(&session, &resolved->manifest, &request, *total);
   if (!fetched.ok()) co_return fetched.Wrap(name);
   const int64_t disk_bytes_max = std::min(request.disk_bytes_max, options_.image_bytes_max);
-  const auto enter = [this, &resolved, &request, disk_bytes_max] {
-    return Enter(*resolved, request.reference, disk_bytes_max);
+  const auto enter = [this, &resolved, &request] { return Enter(*resolved, request.reference); };
+  const Result<FoundImage> image = co_await files_.Run("image.enter", enter);
+  if (!image.ok()) co_return image.status().Wrap(name);
+  // It has its place by now: what came is not fetched again if there is no room to unpack it.
+  const Result<LayoutWriter> still_held =
+      co_await HoldUnpacked(*std::move(hold), &*image, &request, disk_bytes_max);
+  if (!still_held.ok()) co_return still_held.status().Wrap(name);
+  const auto open = [this, &image, &request, disk_bytes_max] {
+    return OpenParts(*image, request, disk_bytes_max);
   };
-  Result<ImageFiles> files = co_await files_.Run("image.enter", enter);
+  Result<ImageFiles> files = co_await files_.Run("image.open_parts", open);
   if (!files.ok()) co_return files.status().Wrap(name);
   co_return files;
 }

@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "image/image_folder.h"
 #include "image/layout.h"
+#include "image/layout_writer.h"
 #include "image/manifest.h"
 #include "image/reference.h"
 #include "image/registry/credentials.h"
@@ -36,6 +39,12 @@ struct PullRequest {
   int64_t disk_bytes_max = kDiskBytesMax;  // that come out of a packed disk
   // Bytes that are there by now, and of how many.
   std::function<void(int64_t bytes, int64_t of)> progress;
+  // The same of packed parts that are being unpacked. Both are told on the loop.
+  std::function<void(int64_t bytes, int64_t of)> unpacking;
+  // Asked on the loop before so many bytes are fetched or unpacked, each by a name under which they
+  // are written once; may be none. What it refuses is the answer. Once it is asked again, all that
+  // it granted before is there.
+  std::function<rt::Task<Status>(std::map<std::string, int64_t> pieces)> claim;
 };
 
 class Puller {
@@ -55,13 +64,27 @@ class Puller {
   // BadRequest if it is more than one image may have.
   Result<int64_t> TotalBytes(const Manifest& manifest) const;
   rt::Task<Status> MakeRoom(int64_t bytes);
+  // Holds the layout, with room for what `admit` claims: what is kept of others goes before it is
+  // refused, the oldest first, but for the image of the digest `kept`.
+  using Admission = std::function<rt::Task<Status>()>;
+  rt::Task<Result<LayoutWriter>> HoldWithRoom(std::optional<LayoutWriter> hold,
+                                              Admission admit,
+                                              std::string kept);
+  // Claims what is missing.
+  rt::Task<Status> Admit(const Manifest* manifest, const PullRequest* request);
   rt::Task<Status> FetchParts(RegistrySession* session,
                               const Manifest* manifest,
                               const PullRequest* request,
                               int64_t total);
-  Result<ImageFiles> Enter(const Resolved& resolved,
-                           const Reference& reference,
-                           int64_t disk_bytes_max);
+  Result<FoundImage> Enter(const Resolved& resolved, const Reference& reference);
+  // Claims what is going to come out of packed parts.
+  rt::Task<Result<LayoutWriter>> HoldUnpacked(LayoutWriter hold,
+                                              const FoundImage* image,
+                                              const PullRequest* request,
+                                              int64_t disk_bytes_max);
+  Result<ImageFiles> OpenParts(const FoundImage& image,
+                               const PullRequest& request,
+                               int64_t disk_bytes_max);
 
   rt::AsioLoop& loop_;
   rt::BlockingPool& files_;

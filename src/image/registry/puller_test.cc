@@ -166,7 +166,18 @@ class PullerTest : public testing::Test {
     request.architecture = "amd64";
     request.credentials = std::move(credentials);
     request.progress = progress_;
+    if (room_ >= 0) request.claim = [this](Pieces pieces) { return Claim(std::move(pieces)); };
     return rt::RunTask(loop_, puller.Pull(std::move(request)));
+  }
+  using Pieces = std::map<std::string, int64_t>;
+  // Of a disk that has so much room beside what the cache takes of it.
+  rt::Task<Status> Claim(Pieces pieces) {
+    int64_t bytes = 0;
+    for (const auto& [name, more] : pieces) bytes += more;
+    const int64_t cached = *CachedBytes(layout());
+    if (cached + bytes > room_) co_return Status(Reason::kTooManyRequests, "no room");
+    claims_.push_back(bytes);
+    co_return OkStatus();
   }
   Layout layout() const { return Layout(folder_.Sub("cache")); }
   size_t Count(const std::string& name) const {
@@ -195,6 +206,8 @@ class PullerTest : public testing::Test {
   TemporaryFolder folder_;
   PullerOptions options_;
   std::function<void(int64_t bytes, int64_t of)> progress_;
+  int64_t room_ = -1;  // without end
+  std::vector<int64_t> claims_;
   Manifest manifest_;
 };
 
@@ -410,6 +423,96 @@ TEST_F(PullerTest, WhatWasFetchedLongestAgoMakesRoom) {
   ASSERT_EQ(entries->size(), 1U);
   EXPECT_EQ(entries->front().tag, host_ + "/os/demo:2");
   EXPECT_EQ(Count("blobs/sha256"), 3U);
+}
+
+TEST_F(PullerTest, P6_6_NothingIsFetchedForWhichThereIsNoRoom) {
+  room_ = 300'009;
+  const Status refused = Pull(":1").status();
+  EXPECT_EQ(refused.reason(), Reason::kTooManyRequests);
+  EXPECT_TRUE(refused.message().contains("image \"" + host_ + "/os/demo:1\": no room")) << refused;
+  EXPECT_EQ(Asked("/blobs/"), 0U);
+  room_ = 300'010;
+  ASSERT_TRUE(Pull(":1").ok());
+  ASSERT_TRUE(Pull(":1").ok());
+  EXPECT_EQ(claims_, std::vector<int64_t>{300'010}) << "what is there takes nothing more";
+}
+
+TEST_F(PullerTest, P6_6_OnlyWhatIsMissingIsClaimed) {
+  registry_.items[BlobPath(*manifest_.root_disk)].body.resize(100'000);
+  room_ = 1'000'000;
+  EXPECT_EQ(Pull(":1").status().reason(), Reason::kUnavailable);
+  registry_.items[BlobPath(*manifest_.root_disk)].body.resize(300'000, 'd');
+  ASSERT_TRUE(Pull(":1").ok());
+  EXPECT_EQ(claims_, (std::vector<int64_t>{300'010, 200'010}));
+}
+
+TEST_F(PullerTest, P6_6_OlderImagesMakeRoomBeforeANewOneIsRefused) {
+  room_ = 300'030;
+  ASSERT_TRUE(Pull(":1").ok());
+  Manifest second;
+  second.root_disk = Put(MediaTypeOf(Part::kRootDisk), std::string(300'020, 'e'));
+  Tag("2", kManifestType, ManifestText(second));
+  ASSERT_TRUE(Pull(":2").ok()) << "what is kept is less than what it needs, and some was free";
+  auto entries = layout().Entries();
+  ASSERT_EQ(entries->size(), 1U);
+  EXPECT_EQ(entries->front().tag, host_ + "/os/demo:2");
+  // No more than must.
+  Manifest small;
+  small.kernel = Put(MediaTypeOf(Part::kKernel), "kernel");
+  Tag("small", kManifestType, ManifestText(small));
+  ASSERT_TRUE(Pull(":small").ok());
+  small.kernel = Put(MediaTypeOf(Part::kKernel), "another");
+  Tag("another", kManifestType, ManifestText(small));
+  ASSERT_TRUE(Pull(":another").ok());
+  entries = layout().Entries();
+  ASSERT_EQ(entries->size(), 2U);
+  EXPECT_EQ(entries->front().tag, host_ + "/os/demo:small");
+  // One that does not fit into all of it.
+  second.root_disk = Put(MediaTypeOf(Part::kRootDisk), std::string(300'031, 'e'));
+  Tag("2", kManifestType, ManifestText(second));
+  EXPECT_EQ(Pull(":2").status().reason(), Reason::kTooManyRequests);
+  EXPECT_EQ(Asked(pki::Sha256Hex(std::string(300'031, 'e'))), 0U);
+}
+
+TEST_F(PullerTest, P6_6_OlderImagesMakeRoomForWhatIsUnpacked) {
+  room_ = 2'200'000;
+  ASSERT_TRUE(Pull(":1").ok());
+  Manifest packed;
+  const std::string content(2'000'000, 'd');
+  packed.root_disk = Put(std::string(MediaTypeOf(Part::kRootDisk)) + "+gzip", Gzipped(content));
+  Tag("packed", kManifestType, ManifestText(packed));
+  const auto files = Pull(":packed");
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ(ReadWhole(files->disk->path), content);
+  const auto entries = layout().Entries();
+  ASSERT_EQ(entries->size(), 1U);
+  EXPECT_EQ(entries->front().tag, host_ + "/os/demo:packed");
+  EXPECT_EQ(Asked(packed.root_disk->digest), 1U) << "and it was not fetched again";
+}
+
+TEST_F(PullerTest, P6_6_NothingIsForgottenWhileItIsUsed) {
+  room_ = 300'030;
+  const auto used = Pull(":1");
+  ASSERT_TRUE(used.ok()) << used.status();
+  Manifest second;
+  second.root_disk = Put(MediaTypeOf(Part::kRootDisk), std::string(300'020, 'e'));
+  Tag("2", kManifestType, ManifestText(second));
+  EXPECT_EQ(Pull(":2").status().reason(), Reason::kTooManyRequests);
+  EXPECT_EQ(layout().Entries()->size(), 1U);
+}
+
+TEST_F(PullerTest, P6_6_APackedDiskHasRoomBeforeItIsUnpackedAndIsNotFetchedAgain) {
+  const std::string content(2'000'000, 'd');
+  Manifest packed;
+  packed.root_disk = Put(std::string(MediaTypeOf(Part::kRootDisk)) + "+gzip", Gzipped(content));
+  Tag("packed", kManifestType, ManifestText(packed));
+  room_ = 1'000'000;
+  EXPECT_EQ(Pull(":packed").status().reason(), Reason::kTooManyRequests);
+  EXPECT_EQ(Count("unpacked") + Count("parts"), 0U);
+  room_ = 3'000'000;
+  ASSERT_TRUE(Pull(":packed").ok());
+  EXPECT_EQ(Asked("/blobs/"), 1U);
+  EXPECT_EQ(claims_, (std::vector<int64_t>{packed.root_disk->size, 2'000'000}));
 }
 
 TEST_F(PullerTest, NothingMakesRoomWhileItIsUsed) {

@@ -11,14 +11,17 @@
 
 namespace berth::runtime {
 
-HostImages::HostImages(rt::AsioLoop& loop, rt::BlockingPool& files, Options options)
+HostImages::HostImages(rt::AsioLoop& loop,
+                       rt::BlockingPool& files,
+                       rt::BlockingPool& large,
+                       Options options)
     : files_(files),
       has_folder_(!options.folder.empty()),
       image_bytes_max_(options.puller.image_bytes_max),
-      local_(options.folder, files),
+      local_(options.folder, files, large),
       credentials_(options.credentials_folder),
       puller_(loop,
-              files,
+              large,
               image::ImageFolder(options.folder).registry_layout(),
               std::move(options.puller)) {}
 
@@ -46,6 +49,8 @@ rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
   pull.reference = reference;
   pull.disk_bytes_max = request.disk_bytes_max;
   pull.progress = request.progress;
+  pull.unpacking = request.unpacking;
+  pull.claim = request.claim;
   pull.architecture =
       request.architecture.empty() ? std::string(image::kHostArchitecture) : request.architecture;
   if (const auto own = pull_secrets_.find(request.uid); own != pull_secrets_.end()) {

@@ -25,8 +25,8 @@ class HostImages final : public ImageSource {
     std::string credentials_folder;  // of NamespaceCredentials
     image::PullerOptions puller;
   };
-  // The loop and the pool outlive this.
-  HostImages(rt::AsioLoop& loop, rt::BlockingPool& files, Options options);
+  // All outlive this. Images are fetched, read and unpacked in the pool `large`, for minutes.
+  HostImages(rt::AsioLoop& loop, rt::BlockingPool& files, rt::BlockingPool& large, Options options);
 
   Status Check(std::string_view reference) const override;
   rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) override;

@@ -36,7 +36,7 @@ TEST(HostImages, AreThoseOfTheFolderAndOfRegistries) {
   rt::ThreadPool files({.threads = 1, .queue_max = 16, .name = "files"});
   HostImages::Options options;
   options.folder = folder.path();
-  HostImages images(loop, files, options);
+  HostImages images(loop, files, files, options);
   EXPECT_TRUE(images.Check("registry.example/os/debian:12").ok());
   EXPECT_EQ(images.Check("registry.example/../x").reason(), Reason::kBadRequest);
   ImageRequest request;
@@ -44,7 +44,7 @@ TEST(HostImages, AreThoseOfTheFolderAndOfRegistries) {
   EXPECT_TRUE(rt::RunTask(loop, images.Fetch(request)).ok());
   EXPECT_GT(*rt::RunTask(loop, images.TakenBytes()), 0);
 
-  const HostImages none(loop, files, {});
+  const HostImages none(loop, files, files, {});
   EXPECT_EQ(none.Check("registry.example/os/debian:12").reason(), Reason::kBadRequest)
       << "there is no place for what is fetched";
 }

@@ -15,15 +15,17 @@ Status CheckRoom(const Budget& budget,
   const int64_t left = budget.total - budget.used();
   if (more > left) {
     return {Reason::kTooManyRequests,
-            fmt::format("no room for {} of {} bytes: {} of {} bytes are promised (volumes {}, "
-                        "snapshots {}, images {}, unknown files {}, local disks of machines {})",
+            fmt::format("no room for {} of {} bytes: {} of {} bytes are promised, {} are free "
+                        "(volumes {}, snapshots {}, images {}, unknown files {}, "
+                        "local disks of machines {})",
                         what,
                         more,
                         budget.used(),
                         budget.total,
+                        std::max<int64_t>(left, 0),
                         budget.volumes,
                         budget.snapshots,
-                        budget.images,
+                        budget.images + budget.arriving,
                         budget.unknown,
                         budget.elsewhere)};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one disk budget of a host (PROTOCOL 6.6): volumes at their full size, snapshots and images at
-// what they take, counted once, whatever their class. Pure.
+// what they take, images on their way at what they will take, counted once, whatever their class.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,10 @@ struct Budget {
   int64_t volumes = 0;
   int64_t snapshots = 0;
   int64_t images = 0;
+  int64_t arriving = 0;   // of images on their way
   int64_t unknown = 0;    // files that are there and cannot be read as ours
-  int64_t elsewhere = 0;  // local disks of machines, and images of other runtimes of this host
-  int64_t used() const { return volumes + snapshots + images + unknown + elsewhere; }
+  int64_t elsewhere = 0;  // of other runtimes of this host: machines with their disks, and images
+  int64_t used() const { return volumes + snapshots + images + arriving + unknown + elsewhere; }
 };
 
 struct FileSystemRoom {

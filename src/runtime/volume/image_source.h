@@ -11,6 +11,7 @@
 #include "image/image_folder.h"
 #include "image/manifest.h"
 #include "rt/task.h"
+#include "runtime/volume/arriving_images.h"
 #include "runtime/volume/disk_file.h"
 
 namespace berth::runtime {
@@ -26,6 +27,12 @@ struct ImageRequest {
   std::string uid;  // of the object: whose pull secret counts before those
   // Told how much of one on its way is there, on the loop; may be none.
   std::function<void(int64_t bytes, int64_t of)> progress;
+  // The same of what is packed and being unpacked.
+  std::function<void(int64_t bytes, int64_t of)> unpacking;
+  // Asked on the loop before something is fetched or unpacked, until which nothing of it is
+  // written; may be none. What it refuses is the answer. Once it is asked again, all that it
+  // granted before is there.
+  std::function<rt::Task<Status>(ArrivingPieces pieces)> claim;
 };
 
 class ImageSource {
@@ -36,7 +43,7 @@ class ImageSource {
   virtual Status Check(std::string_view reference) const = 0;
   // The files of the image, their digests verified. NotFound: no such image, or none for the
   // architecture; BadRequest: it is not what its digest or its manifest says; Forbidden;
-  // Unavailable. Errors name the image.
+  // TooManyRequests: there is no room for it; Unavailable. Errors name the image.
   virtual rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) = 0;
   // Who the object of this uid is at registries; "": nobody any more. True if that is new.
   virtual bool SetPullSecret(const std::string& uid, std::string docker_config) {

@@ -7,6 +7,18 @@
 #include <utility>
 
 namespace berth::runtime {
+namespace {
+
+std::string ShareText(int64_t bytes, int64_t of) {
+  constexpr double kMiB = 1 << 20;
+  constexpr double kPercents = 100;
+  const double share =
+      static_cast<double>(std::clamp<int64_t>(bytes, 0, of)) / static_cast<double>(of);
+  return fmt::format(
+      "{} % of {:.1f} MiB", static_cast<int>(share * kPercents), static_cast<double>(of) / kMiB);
+}
+
+}  // namespace
 
 bool PullProgress::Note(int64_t bytes, int64_t of, Time now) {
   if (of <= 0) return false;
@@ -14,13 +26,15 @@ bool PullProgress::Note(int64_t bytes, int64_t of, Time now) {
   // That all of it came is the last that is heard, however early: what follows is unpacking.
   const bool is_last_word = is_whole && !text_.empty();
   if (now - told_ < interval_ && !is_last_word) return false;
-  const double share =
-      static_cast<double>(std::clamp<int64_t>(bytes, 0, of)) / static_cast<double>(of);
-  constexpr double kMiB = 1 << 20;
-  std::string text = fmt::format("{} % of {:.1f} MiB{}",
-                                 static_cast<int>(share * 100),
-                                 static_cast<double>(of) / kMiB,
-                                 is_whole ? ", unpacking" : "");
+  return Tell(ShareText(bytes, of) + (is_whole ? ", unpacking" : ""), now);
+}
+
+bool PullProgress::NoteUnpacked(int64_t bytes, int64_t of, Time now) {
+  if (of <= 0 || now - told_ < interval_) return false;
+  return Tell(ShareText(bytes, of) + " unpacked", now);
+}
+
+bool PullProgress::Tell(std::string text, Time now) {
   told_ = now;
   if (text == text_) return false;
   text_ = std::move(text);

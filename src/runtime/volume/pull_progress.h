@@ -25,11 +25,15 @@ class PullProgress {
 
   // True if there is something else to tell than before.
   bool Note(int64_t bytes, int64_t of, Time now);
+  // The same of what is unpacked by now, behind all that was to come.
+  bool NoteUnpacked(int64_t bytes, int64_t of, Time now);
   void End() { text_.clear(); }
-  // "45 % of 120.5 MiB"; "" if there is nothing to tell.
+  // "45 % of 120.5 MiB", "45 % of 120.5 MiB unpacked"; "" if there is nothing to tell.
   const std::string& text() const { return text_; }
 
  private:
+  bool Tell(std::string text, Time now);
+
   Duration interval_ = kPullInterval;
   Time told_;  // or when it began
   std::string text_;

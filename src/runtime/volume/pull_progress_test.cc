@@ -24,6 +24,17 @@ TEST(PullProgress, IsToldOnceASecondAndAtTheEnd) {
   EXPECT_EQ(progress.text(), "");
 }
 
+TEST(PullProgress, GoesOnWhileItIsUnpacked) {
+  PullProgress progress(At(0));
+  EXPECT_FALSE(progress.NoteUnpacked(kMiB, 4 * kMiB, At(999))) << "one that is quick";
+  EXPECT_TRUE(progress.NoteUnpacked(kMiB, 4 * kMiB, At(1000)));
+  EXPECT_EQ(progress.text(), "25 % of 4.0 MiB unpacked");
+  EXPECT_FALSE(progress.NoteUnpacked(2 * kMiB, 4 * kMiB, At(1500)));
+  EXPECT_TRUE(progress.NoteUnpacked(3 * kMiB, 4 * kMiB, At(2000)));
+  EXPECT_EQ(progress.text(), "75 % of 4.0 MiB unpacked");
+  EXPECT_FALSE(progress.NoteUnpacked(1, 0, At(9000)));
+}
+
 TEST(PullProgress, SaysNothingOfWhatIsThereAlready) {
   PullProgress progress(At(0));
   for (int part = 1; part <= 4; ++part) {

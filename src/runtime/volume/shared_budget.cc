@@ -62,16 +62,44 @@ Result<int64_t> AmountIn(const Value& root, std::string_view key) {
   return amount->as_int();
 }
 
+Value ValueOf(const std::map<std::string, int64_t>& amounts) {
+  Value value = Value::Object();
+  for (const auto& [name, bytes] : amounts) value.Set(name, bytes);
+  return value;
+}
+
+Result<std::map<std::string, int64_t>> AmountsIn(const Value& root, std::string_view key) {
+  const Value* const value = root.Find(key);
+  if (value == nullptr || !value->is_object()) return BadRequest(std::string(key) + " are missing");
+  std::map<std::string, int64_t> amounts;
+  for (const Value::Member& member : value->members()) {
+    TRY(amounts[member.key], AmountIn(*value, member.key));
+  }
+  return amounts;
+}
+
+// Of each name what most say that it has.
+void AddMost(const std::map<std::string, int64_t>& amounts, std::map<std::string, int64_t>& most) {
+  for (const auto& [name, bytes] : amounts) most[name] = std::max(most[name], bytes);
+}
+
+int64_t SumWithout(const std::map<std::string, int64_t>& amounts,
+                   const std::map<std::string, int64_t>& own) {
+  int64_t sum = 0;
+  for (const auto& [name, bytes] : amounts) sum += own.contains(name) ? 0 : bytes;
+  return sum;
+}
+
 }  // namespace
 
 std::string ToText(const DiskShare& share) {
-  Value images = Value::Object();
-  for (const auto& [folder, bytes] : share.images) images.Set(folder, bytes);
   Value root = Value::Object();
   root.Set("version", kShareVersion);
   root.Set("total", share.total);
   root.Set("promised", share.promised);
-  root.Set("images", std::move(images));
+  root.Set("beside", share.beside);
+  root.Set("images", ValueOf(share.images));
+  root.Set("arriving", ValueOf(share.arriving));
   return meta::WriteJson(root) + "\n";
 }
 
@@ -82,31 +110,30 @@ Result<DiskShare> DiskShareOf(std::string_view text) {
   DiskShare share;
   TRY(share.total, AmountIn(root, "total"));
   TRY(share.promised, AmountIn(root, "promised"));
-  const Value* const images = root.Find("images");
-  if (images == nullptr || !images->is_object()) return BadRequest("images are missing");
-  for (const Value::Member& member : images->members()) {
-    TRY(share.images[member.key], AmountIn(*images, member.key));
-  }
+  TRY(share.images, AmountsIn(root, "images"));
+  if (root.Find("beside") == nullptr) return share;  // an older runtime's
+  TRY(share.beside, AmountIn(root, "beside"));
+  TRY(share.arriving, AmountsIn(root, "arriving"));
   return share;
 }
 
 OtherShares Seen(const std::map<std::string, DiskShare>& all, const std::string& name) {
   OtherShares others;
-  std::map<std::string, int64_t> images;
+  DiskShare most;
   for (const auto& [whose, share] : all) {
     if (whose == name) continue;
     others.promised += share.promised;
+    others.beside += share.beside;
     if (share.total > 0 && (others.total == 0 || share.total < others.total)) {
       others.total = share.total;
     }
-    for (const auto& [folder, bytes] : share.images) {
-      images[folder] = std::max(images[folder], bytes);
-    }
+    AddMost(share.images, most.images);
+    AddMost(share.arriving, most.arriving);
   }
-  if (const auto own = all.find(name); own != all.end()) {
-    for (const auto& [folder, bytes] : own->second.images) images.erase(folder);
-  }
-  for (const auto& [folder, bytes] : images) others.images += bytes;
+  const auto found = all.find(name);
+  const DiskShare own = found == all.end() ? DiskShare() : found->second;
+  others.images = SumWithout(most.images, own.images);
+  others.arriving = SumWithout(most.arriving, own.arriving);
   return others;
 }
 

@@ -4,8 +4,8 @@
 // it has promised; whoever promises more does so with the folder locked. What a dead runtime has
 // promised counts until it is back: its files are there.
 //
-// Invariant: 1. What all files say together is never more than the total, but for images, which are
-// counted as they come, and for what was there before the total became smaller.
+// Invariant: 1. What all files say together is never more than the total, but for images that a
+// person put there, and for what was there before the total became smaller.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,11 @@ namespace berth::runtime {
 // Of one runtime.
 struct DiskShare {
   int64_t total = 0;     // what all may promise together, as far as it knows; 0: others know
-  int64_t promised = 0;  // but for images
-  std::map<std::string, int64_t> images;  // by folder: one that two runtimes use counts once
+  int64_t promised = 0;  // but for what follows
+  int64_t beside = 0;    // what guests need beside disks: logs of consoles, kernels
+  std::map<std::string, int64_t> images = {};  // by folder: one that two runtimes use counts once
+  // Of images on their way, by digest: what two runtimes fetch comes once.
+  std::map<std::string, int64_t> arriving = {};
   bool operator==(const DiskShare&) const = default;
 };
 
@@ -32,7 +35,10 @@ struct DiskShare {
 struct OtherShares {
   int64_t total = 0;  // the smallest that one of them names; 0: none does
   int64_t promised = 0;
-  int64_t images = 0;  // in folders that are not its own
+  int64_t beside = 0;
+  int64_t images = 0;    // in folders that are not its own
+  int64_t arriving = 0;  // that do not come to it, too
+  int64_t in_all() const { return promised + beside + images + arriving; }
 };
 
 // Pure. A text that is none is a BadRequest: what it may have promised is not known.

@@ -66,12 +66,37 @@ TEST_F(SharedBudgetTest, ImagesOfOneFolderCountOnce) {
   EXPECT_EQ(Await(machines_->Others())->images, 5);
 }
 
+TEST_F(SharedBudgetTest, WhatIsOnItsWayCountsAndWhatComesForTwoCountsOnce) {
+  ASSERT_EQ(Await(disks_->Settle({.total = 9, .arriving = {{"a", 10}, {"b", 5}}})), OkStatus());
+  ASSERT_EQ(Await(machines_->Settle({.beside = 3, .arriving = {{"a", 10}, {"c", 7}}})), OkStatus());
+  EXPECT_EQ(Await(disks_->Others())->arriving, 7);
+  EXPECT_EQ(Await(machines_->Others())->arriving, 5);
+  EXPECT_EQ(Await(disks_->Others())->in_all(), 10);
+  // It was killed while an image came: that counts until it is back and knows what came.
+  machines_.reset();
+  EXPECT_EQ(Await(disks_->Others())->in_all(), 10);
+  machines_ = *SharedBudget::Open(folder_ + "/budget", "machines", pool_);
+  ASSERT_EQ(Await(machines_->Settle({.beside = 3})), OkStatus());
+  EXPECT_EQ(Await(disks_->Others())->in_all(), 3);
+}
+
+TEST_F(SharedBudgetTest, AShareOfAnOlderRuntimeIsRead) {
+  const auto share = DiskShareOf(R"({"version":1,"total":7,"promised":5,"images":{"/a":2}})");
+  ASSERT_TRUE(share.ok()) << share.status();
+  EXPECT_EQ(*share, (DiskShare{.total = 7, .promised = 5, .images = {{"/a", 2}}}));
+  const DiskShare full = {
+      .total = 1, .promised = 2, .beside = 3, .images = {{"/a", 4}}, .arriving = {{"d", 5}}};
+  EXPECT_EQ(*DiskShareOf(ToText(full)), full);
+}
+
 TEST_F(SharedBudgetTest, ADamagedShareRefusesEverybody) {
   for (const char* text : {"",
                            "{}",
                            "{\"version\":2,\"total\":0,\"promised\":0,\"images\":{}}",
                            "{\"version\":1,\"total\":0,\"promised\":-1,\"images\":{}}",
-                           "{\"version\":1,\"total\":0,\"promised\":1}"}) {
+                           "{\"version\":1,\"total\":0,\"promised\":1}",
+                           R"({"version":1,"total":0,"promised":1,"images":{},"beside":-1})",
+                           R"({"version":1,"total":0,"promised":1,"images":{},"beside":1})"}) {
     const std::string path = folder_ + "/budget/machines.share";
     std::ofstream(path) << text;
     std::filesystem::permissions(path, std::filesystem::perms{0600});

@@ -105,12 +105,13 @@ rt::Task<Result<iri::HostCapacity>> VolumeHost::Capacity() {
   if (deps_.budget != nullptr) {
     CO_TRY_STATUS(co_await SettleBudget());
     CO_TRY(const OtherShares others, co_await deps_.budget->Others());
-    budget.elsewhere = others.images;
+    // Local disks are promised by whoever places machines, too.
+    budget.elsewhere = others.in_all() - others.promised;
   }
   iri::HostCapacity capacity;
   capacity.total = {{storage, budget.total}};
   capacity.used = {{storage, budget.used()}};
-  capacity.kept = {{storage, budget.images + budget.unknown + budget.elsewhere}};
+  capacity.kept = {{storage, budget.images + budget.arriving + budget.unknown + budget.elsewhere}};
   capacity.load = {{storage, room.taken_in_all() + images}};
   capacity.facts = options_.facts;
   capacity.facts[std::string(iri::kVolumeReachFact)] = iri::kHostReach;
@@ -141,6 +142,7 @@ Budget VolumeHost::CountBudget(const ShelfRoom& room, int64_t images) const {
   Budget budget;
   budget.total = options_.total_bytes;
   budget.images = images;
+  budget.arriving = arriving_.bytes();
   for (const auto& [id, entry] : volumes_) budget.volumes += ChargeOf(entry->record);
   for (const auto& [id, entry] : snapshots_) budget.snapshots += ChargeOf(entry->record);
   for (const auto& [place, bytes] : room.taken) {
@@ -154,6 +156,7 @@ Budget VolumeHost::CountBudget(const ShelfRoom& room, int64_t images) const {
 FileSystemRoom VolumeHost::CountRoom(const ShelfRoom& room) const {
   FileSystemRoom left;
   left.available = room.available;
+  left.unwritten = arriving_.bytes();
   const auto unwritten = [&room](ShelfKind kind, const std::string& id, int64_t charge) {
     const auto taken = room.taken.find({kind, id});
     return std::max<int64_t>(charge - (taken == room.taken.end() ? 0 : taken->second), 0);
@@ -171,47 +174,6 @@ Status VolumeHost::CheckCount() const {
   if (volumes_.size() + snapshots_.size() < kVolumeObjectsMax) return OkStatus();
   return {Reason::kTooManyRequests,
           fmt::format("{} volumes and snapshots are the most", kVolumeObjectsMax)};
-}
-
-rt::Task<Status> VolumeHost::CheckRoomFor(int64_t more, std::string what) {
-  CO_TRY(const ShelfRoom room, co_await deps_.shelf.Room());
-  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
-  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
-  Budget budget = CountBudget(room, images);
-  const FileSystemRoom left = CountRoom(room);
-  if (deps_.budget == nullptr) co_return CheckRoom(budget, left, options_.promise, more, what);
-  const Promise promise = options_.promise;
-  const SharedBudget::Check check = [&](const OtherShares& others) {
-    budget.elsewhere = others.promised + others.images;
-    return CheckRoom(budget, left, promise, more, what);
-  };
-  DiskShare mine = ShareOf(budget);
-  mine.promised += more;
-  claimed_ = more;
-  const Status claimed = co_await deps_.budget->Claim(std::move(mine), check);
-  if (!claimed.ok()) claimed_ = 0;
-  co_return claimed;
-}
-
-DiskShare VolumeHost::ShareOf(const Budget& budget) const {
-  DiskShare share;
-  share.total = options_.total_bytes;
-  share.promised = budget.volumes + budget.snapshots + budget.unknown;
-  share.images = {{options_.images_folder, budget.images}};
-  return share;
-}
-
-rt::Task<Status> VolumeHost::SettleBudget() {
-  if (deps_.budget == nullptr) co_return OkStatus();
-  CO_TRY(const ShelfRoom room, co_await deps_.shelf.Room());
-  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
-  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
-  DiskShare mine = ShareOf(CountBudget(room, images));
-  mine.promised += claimed_;
-  const Status settled = co_await deps_.budget->Settle(std::move(mine));
-  if (settled.Is(Reason::kCancelled)) co_return settled;
-  if (!settled.ok()) LOG_WARNING("{}", settled.message());
-  co_return OkStatus();
 }
 
 iri::ObjectMetadata VolumeHost::NewMetadata(iri::ObjectMetadata metadata, std::string_view prefix) {

@@ -29,6 +29,7 @@
 #include "rt/scope.h"
 #include "runtime/changes/change_log.h"
 #include "runtime/changes/event_log.h"
+#include "runtime/volume/arriving_images.h"
 #include "runtime/volume/budget.h"
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
@@ -143,11 +144,26 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   Budget CountBudget(const ShelfRoom& room, int64_t images) const;
   FileSystemRoom CountRoom(const ShelfRoom& room) const;
   Status CheckCount() const;
+
+  // Room (volume_room.cc). Whoever counts has its turn at telling others.
+  struct Counted {
+    Budget budget;
+    FileSystemRoom left;
+  };
+  rt::Task<Result<Counted>> Count();
   // REQUIRES: admitted, with a ClaimedRoom until the object is in its table.
   rt::Task<Status> CheckRoomFor(int64_t more, std::string what);
+  // Writes down what we promise then, if `more` fits to what was counted without it.
+  rt::Task<Status> Claim(DiskShare mine, Counted counted, int64_t more, std::string what);
   DiskShare ShareOf(const Budget& budget) const;
   // Tells others what is promised now. A failure is logged: it is told again.
   rt::Task<Status> SettleBudget();
+  // An image, for which there is room before anything of it is written.
+  rt::Task<Result<image::ImageFiles>> FetchImage(ImageRequest request);
+  // `claimed` by the same fetch before has come by then; the pieces take its place.
+  rt::Task<Status> ClaimImage(ArrivingPieces* claimed, ArrivingPieces pieces);
+  rt::Task<Status> ReleaseImage(ArrivingPieces claimed);
+
   iri::ObjectMetadata NewMetadata(iri::ObjectMetadata metadata, std::string_view prefix);
 
   // Changes a record, on disk first. The only way to change one. NotFound if the object is gone.
@@ -175,7 +191,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   rt::Task<Result<int64_t>> MakeDisk(VolumeRecord record, std::string key);
   rt::Task<Status> FillDisk(VolumeRecord record, DiskFile part, std::string key);
   // Begins to tell how far its image is.
-  std::function<void(int64_t bytes, int64_t of)> PullTold(VolumePtr entry);
+  void TellPull(ImageRequest& request, VolumePtr entry);
   rt::Task<Status> FillFromImage(VolumeRecord record, DiskCopy copy);
   rt::Task<Status> FillFromDisk(VolumeRecord record, DiskCopy copy);
   rt::Task<Status> GrowVolume(VolumePtr entry);
@@ -215,6 +231,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   rt::Gate admission_{1};
   rt::Gate telling_{1};  // whoever tells others what is promised
   int64_t claimed_ = 0;  // by whoever is admitted, and not in a table yet
+  ArrivingImages arriving_;
   Table<VolumePtr> volumes_;
   Table<SnapshotPtr> snapshots_;
   ChangeLog changes_;

@@ -245,12 +245,17 @@ rt::Task<Status> VolumeHost::FillDisk(VolumeRecord record, DiskFile part, std::s
   co_return OkStatus();
 }
 
-std::function<void(int64_t bytes, int64_t of)> VolumeHost::PullTold(VolumePtr entry) {
+void VolumeHost::TellPull(ImageRequest& request, VolumePtr entry) {
   entry->pull = PullProgress(deps_.loop.Now(), options_.pull_interval);
-  return [this, entry = std::move(entry)](int64_t bytes, int64_t of) {
-    if (!entry->pull.Note(bytes, of, deps_.loop.Now())) return;
+  const auto changed = [this, entry] {
     const iri::ObjectMetadata& metadata = entry->record.object.metadata;
     changes_.Add(ObjectKind::kVolume, ChangeType::kChanged, metadata, "image");
+  };
+  request.progress = [this, entry, changed](int64_t bytes, int64_t of) {
+    if (entry->pull.Note(bytes, of, deps_.loop.Now())) changed();
+  };
+  request.unpacking = [this, entry, changed](int64_t bytes, int64_t of) {
+    if (entry->pull.NoteUnpacked(bytes, of, deps_.loop.Now())) changed();
   };
 }
 
@@ -262,10 +267,13 @@ rt::Task<Status> VolumeHost::FillFromImage(VolumeRecord record, DiskCopy copy) {
   request.disk_bytes_max = copy.bytes;
   request.uid = LabelOf(record.object.metadata, iri::kVolumeUidLabel);
   const auto entry = volumes_.find(record.object.metadata.id);
-  if (entry != volumes_.end()) request.progress = PullTold(entry->second);
-  CO_TRY(const image::ImageFiles files, co_await deps_.images.Fetch(std::move(request)));
+  if (entry != volumes_.end()) TellPull(request, entry->second);
+  CO_TRY(const image::ImageFiles files, co_await FetchImage(std::move(request)));
   const std::string name = "image " + Quote(record.object.spec.image);
-  if (!files.disk.has_value()) co_return BadRequest(name + ": it has no root disk");
+  if (!files.disk.has_value()) {
+    co_return BadRequest(name + ": a volume begins with a disk, and it has no layer of type " +
+                         std::string(image::MediaTypeOf(image::Part::kRootDisk)));
+  }
   copy.source = DiskFileOf(*files.disk);
   // Before any program that would believe what is written in it.
   const Result<int64_t> bytes = co_await deps_.disks.ForeignVirtualBytes(copy.source);
