@@ -98,6 +98,12 @@ constexpr std::array kHostFlags = {
          .value_name = "SIZE",
          .help = "(storage) Disk that the local disks of machines share.",
          .fallback = "0"},
+    Flag{.name = "console-log-max",
+         .kind = FlagKind::kText,
+         .value_name = "SIZE",
+         .help = "(storage) What is kept of what one machine says on its console, from 256Ki to "
+                 "1Gi: the newest.",
+         .fallback = "4Mi"},
 };
 constexpr std::array kGuestFlags = {
     Flag{.name = "libvirt",
@@ -105,6 +111,12 @@ constexpr std::array kGuestFlags = {
          .value_name = "URI",
          .help = "(guests) The libvirt that runs them.",
          .fallback = "qemu:///system"},
+    Flag{.name = "libvirt-logs",
+         .kind = FlagKind::kText,
+         .value_name = "DIR",
+         .help = "(guests) Where that libvirt keeps a log of each guest, if it is this runtime's "
+                 "alone: they go with their machines.",
+         .completion = cli::Completion::kFiles},
     Flag{.name = "acceleration",
          .kind = FlagKind::kText,
          .value_name = "HOW",
@@ -304,15 +316,15 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   rt::Event stop;
   loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
   MachineProcess process;
-  TRY(process.folders, runtime::GuestFolders::Open(options.places, process.files));
+  TRY(process.folders, runtime::GuestFolders::Open(options.places, process.files, process.large));
   runtime::QemuDisks::Options qemu;
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
   TRY(process.budget, BudgetOf(arguments, "machines", options.places.folder, process.files));
   options.host.images_folder = options.images.folder;
-  process.images =
-      std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
+  process.images = std::make_unique<runtime::HostImages>(
+      loop, process.files, process.large, std::move(options.images));
   process.lines = std::make_unique<UnixSerialLines>(loop);
   process.doors = std::make_unique<ExecServer>(loop, process.files, ExecServer::Options());
   if (const std::string trace = arguments.Text("trace"); !trace.empty()) {

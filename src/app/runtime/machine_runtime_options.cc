@@ -81,6 +81,9 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
   options.places.guest_user = arguments.Text("guest-user");
   TRY(options.images, ImageOptionsOf(arguments));
   options.libvirt_uri = arguments.Text("libvirt");
+  if (const std::string logs = arguments.Text("libvirt-logs"); !logs.empty()) {
+    TRY(options.places.libvirt_logs, AbsolutePath(logs, "libvirt-logs"));
+  }
   options.qemu_img = arguments.Text("qemu-img");
   options.qemu = arguments.Text("qemu");
   TRY(options.acceleration, AccelerationOf(arguments.Text("acceleration")));
@@ -92,7 +95,20 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
   options.host.classes = *std::move(classes);
   TRY_STATUS(ReadTotals(arguments, size, options.host.total));
   options.host.shutdown_grace = arguments.Span("shutdown-grace");
+  TRY(options.host.console_log_max,
+      ParseAmount(arguments, "console-log-max", "a size such as 4Mi"));
+  TRY_STATUS(CheckConsoleLogMax(options.host.console_log_max));
   return options;
+}
+
+Status CheckConsoleLogMax(int64_t bytes) {
+  if (bytes >= runtime::kConsoleLogMaxLeast && bytes <= runtime::kConsoleLogMaxMost) {
+    return OkStatus();
+  }
+  return BadRequest(fmt::format("--console-log-max {}: expected {} to {} bytes",
+                                bytes,
+                                runtime::kConsoleLogMaxLeast,
+                                runtime::kConsoleLogMaxMost));
 }
 
 Status AddResource(const std::string& text, iri::ResourceVector& total) {

@@ -39,6 +39,9 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
 // Cores and memory of this host.
 Result<HostSize> HostSizeOf();
 
+// BadRequest if that is no bound for the log of a console.
+Status CheckConsoleLogMax(int64_t bytes);
+
 // What a host has beside cores, memory and disk: "gpu=2". BadRequest if it is there already.
 Status AddResource(const std::string& text, iri::ResourceVector& total);
 

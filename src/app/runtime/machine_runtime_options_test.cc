@@ -19,6 +19,17 @@ TEST(MachineRuntimeOptions, AHostTellsItsSize) {
   EXPECT_GT(size->memory_bytes, 1 << 20);
 }
 
+TEST(MachineRuntimeOptions, TheLogOfAConsoleHasABound) {
+  EXPECT_EQ(CheckConsoleLogMax(256 << 10), OkStatus());
+  EXPECT_EQ(CheckConsoleLogMax(1 << 30), OkStatus());
+  for (const int64_t bytes : {int64_t{0}, int64_t{(256 << 10) - 1}, (int64_t{1} << 30) + 1}) {
+    const Status refused = CheckConsoleLogMax(bytes);
+    EXPECT_EQ(refused.reason(), Reason::kBadRequest) << bytes;
+    EXPECT_TRUE(refused.message().contains("--console-log-max " + std::to_string(bytes)))
+        << refused;
+  }
+}
+
 TEST(MachineRuntimeOptions, ClassesMayCountAnything) {
   iri::ResourceVector total = {{"cpu", 4000}};
   EXPECT_EQ(AddResource("gpu=2", total), OkStatus());

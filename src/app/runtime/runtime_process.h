@@ -32,6 +32,8 @@ struct RuntimeThreads {
   static rt::ThreadPool::Options Pool(size_t threads, std::string name);
 
   rt::ThreadPool files{Pool(2, "files")};
+  // What takes minutes, images that are unpacked and copied: nothing short waits behind it.
+  rt::ThreadPool large{Pool(4, "large")};
   rt::ThreadPool programs{Pool(4, "programs")};
   rt::ChildProcesses processes{programs};
 };

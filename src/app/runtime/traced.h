@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,7 +49,7 @@ class TracedHypervisor final : public runtime::Hypervisor {
   rt::Task<Status> DetachDevice(std::string name, std::string xml) override {
     return spans_.Around("libvirt.detach", inner_.DetachDevice(std::move(name), std::move(xml)));
   }
-  rt::Task<Result<std::set<std::string>>> LiveDevices(std::string name) override {
+  rt::Task<Result<runtime::DeviceElements>> LiveDevices(std::string name) override {
     return spans_.Around("libvirt.devices", inner_.LiveDevices(std::move(name)));
   }
   rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) override {

@@ -141,8 +141,8 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   }
   TRY(process.budget, BudgetOf(arguments, "volumes", options.folder, process.files));
   options.host.images_folder = options.images.folder;
-  process.images =
-      std::make_unique<runtime::HostImages>(loop, process.files, std::move(options.images));
+  process.images = std::make_unique<runtime::HostImages>(
+      loop, process.files, process.large, std::move(options.images));
   TRY_STATUS(rt::RunTask(loop, StartHost(&process, &loop, std::move(options))));
   iri::Runtimes runtimes;
   runtimes.volume = process.host.get();

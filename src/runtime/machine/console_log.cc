@@ -2,10 +2,12 @@
 #include "runtime/machine/console_log.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -20,28 +22,57 @@ using Channel = iri::AttachFrame::Channel;
 
 struct Piece {
   std::string bytes;
+  ino_t file = 0;  // of which it is; 0 if there is none
   off_t next = 0;
+  off_t gone = 0;  // bytes before it that were cut off (console_log_cut.h)
 };
 
-// What stands in the file from `at` on, at most `bytes_max`; from the beginning if it is shorter by
-// now. Nothing if there is none.
-Piece ReadFrom(const std::string& path, off_t at, size_t bytes_max) {
-  Piece piece;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return piece;
-  const off_t end = lseek(fd, 0, SEEK_END);
-  if (at > end) at = 0;
-  const auto wanted = std::min(bytes_max, static_cast<size_t>(std::max<off_t>(end - at, 0)));
-  piece.bytes.resize(wanted);
+// Where data begins at or behind `at`. All of it is data to a file system that cannot tell.
+off_t DataFrom(int fd, off_t at, off_t end) {
+  const off_t data = lseek(fd, at, SEEK_DATA);
+  if (data >= 0) return data;
+  return errno == ENXIO ? end : at;
+}
+
+std::string ReadAt(int fd, off_t at, size_t wanted) {
+  std::string bytes(wanted, '\0');
   size_t have = 0;
   while (have < wanted) {
     const ssize_t count =
-        pread(fd, piece.bytes.data() + have, wanted - have, at + static_cast<off_t>(have));
+        pread(fd, bytes.data() + have, wanted - have, at + static_cast<off_t>(have));
     if (count <= 0) break;
     have += static_cast<size_t>(count);
   }
-  piece.bytes.resize(have);
-  piece.next = at + static_cast<off_t>(have);
+  bytes.resize(have);
+  return bytes;
+}
+
+void ReadPiece(int fd, off_t at, off_t end, size_t bytes_max, Piece& piece) {
+  while (at < end) {
+    const off_t data = DataFrom(fd, at, end);
+    piece.gone += data - at;
+    at = data;
+    const auto wanted = std::min(bytes_max, static_cast<size_t>(end - at));
+    piece.bytes = ReadAt(fd, at, wanted);
+    // Cut off while it was read, what came are zeros.
+    if (DataFrom(fd, at, end) == at) break;
+  }
+  piece.next = at + static_cast<off_t>(piece.bytes.size());
+}
+
+// What stands in the log from `at` on, at most `bytes_max`; from the beginning if it is shorter by
+// now, or another file than `file`. Nothing if there is none.
+Piece ReadFrom(const std::string& path, ino_t file, off_t at, size_t bytes_max) {
+  Piece piece;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return piece;
+  struct stat status = {};
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    const bool is_other = file != 0 && file != status.st_ino;
+    if (is_other || at > status.st_size) at = 0;
+    piece.file = status.st_ino;
+    ReadPiece(fd, at, status.st_size, bytes_max, piece);
+  }
   close(fd);
   return piece;
 }
@@ -50,7 +81,7 @@ Piece ReadTail(const LogRequest& request) {
   struct stat status = {};
   if (lstat(request.path.c_str(), &status) != 0) return {};
   const off_t begin = std::max<off_t>(status.st_size - static_cast<off_t>(kLogTailMax), 0);
-  Piece piece = ReadFrom(request.path, begin, kLogTailMax);
+  Piece piece = ReadFrom(request.path, status.st_ino, begin, kLogTailMax);
   piece.bytes = std::string(LastLines(piece.bytes, request.lines));
   return piece;
 }
@@ -62,19 +93,22 @@ class LogStream final : public iri::AttachStream {
         request_(std::move(request)),
         is_over_(std::move(is_over)),
         bytes_(std::move(tail.bytes)),
+        file_(tail.file),
         at_(tail.next) {}
 
   rt::Task<Result<std::optional<iri::AttachFrame>>> Read() override {
-    while (bytes_.empty() && request_.follow && !closed_.is_set()) {
+    while (bytes_.empty() && gone_ == 0 && request_.follow && !closed_.is_set()) {
       // Asked before the last look: what it said before its end is not missed.
       const bool is_over = is_over_();
       const auto read = [this]() -> Result<Piece> {
-        return ReadFrom(request_.path, at_, iri::kAttachFrameBytesMax);
+        return ReadFrom(request_.path, file_, at_, iri::kAttachFrameBytesMax);
       };
       CO_TRY(Piece more, co_await files_.Run("machines.log", read));
+      file_ = more.file;
       at_ = more.next;
+      gone_ = more.gone;
       bytes_ = std::move(more.bytes);
-      if (!bytes_.empty()) break;
+      if (!bytes_.empty() || gone_ > 0) break;
       if (is_over) request_.follow = false;
       if (!request_.follow) break;
       const Status waited = co_await rt::WithDeadline(closed_.Wait(), kPause);
@@ -82,6 +116,11 @@ class LogStream final : public iri::AttachStream {
     }
     if (closed_.is_set() || ended_) co_return std::optional<iri::AttachFrame>();
     iri::AttachFrame frame;
+    if (gone_ > 0) {
+      frame.channel = Channel::kErrors;
+      frame.data = fmt::format("\n[{} bytes of the log are gone]\n", std::exchange(gone_, 0));
+      co_return std::optional<iri::AttachFrame>(std::move(frame));
+    }
     ended_ = bytes_.empty();
     frame.channel = ended_ ? Channel::kEnd : Channel::kOut;
     frame.data = ended_ ? "0" : bytes_.substr(0, iri::kAttachFrameBytesMax);
@@ -104,7 +143,9 @@ class LogStream final : public iri::AttachStream {
   LogRequest request_;
   const std::function<bool()> is_over_;
   std::string bytes_;  // read and not yet given away
+  ino_t file_ = 0;     // in which they were
   off_t at_ = 0;
+  off_t gone_ = 0;  // before them, and not yet told
   bool ended_ = false;
   rt::Event closed_;
 };

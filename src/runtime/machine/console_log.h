@@ -26,7 +26,8 @@ struct LogRequest {
 // Of the options of an AttachRequest: "tailLines", "follow". BadRequest names the option.
 Result<LogRequest> LogRequestOf(std::string path, const iri::StringMap& options);
 
-// `is_over`: nothing more will be written. The pool outlives the stream.
+// `is_over`: nothing more will be written. Whoever follows a log and was overtaken by its end is
+// told in a frame of errors how many bytes are gone. The pool outlives the stream.
 rt::Task<Result<std::unique_ptr<iri::AttachStream>>> OpenLog(rt::BlockingPool* files,
                                                              LogRequest request,
                                                              std::function<bool()> is_over);

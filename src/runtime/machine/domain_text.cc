@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace berth::runtime {
 namespace {
@@ -33,6 +35,24 @@ void Collect(std::string_view xml,
   }
 }
 
+// All elements with this beginning and end.
+std::vector<std::string_view> Elements(std::string_view xml,
+                                       std::string_view begin,
+                                       std::string_view end) {
+  std::vector<std::string_view> found;
+  for (size_t at = xml.find(begin); at != std::string_view::npos; at = xml.find(begin, at)) {
+    const size_t to = xml.find(end, at);
+    if (to == std::string_view::npos) break;
+    found.push_back(xml.substr(at, to + end.size() - at));
+    at = to;
+  }
+  return found;
+}
+
+std::vector<std::string_view> Disks(std::string_view xml) {
+  return Elements(xml, "<disk ", "</disk>");
+}
+
 std::string PlainText(std::string_view xml) {
   constexpr std::array<std::pair<std::string_view, char>, 5> kNames = {
       {{"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&amp;", '&'}}};
@@ -54,24 +74,32 @@ std::string DomainNameIn(std::string_view xml) {
 
 std::string UuidIn(std::string_view xml) { return std::string(Between(xml, "<uuid>", "</uuid>")); }
 
-std::set<std::string> DevicesIn(std::string_view xml) {
-  std::set<std::string> found;
-  std::set<std::string> targets;
-  Collect(xml, "<target ", "dev=", targets);
-  for (const std::string& target : targets) {
-    if (target.starts_with("vd")) found.insert(target);
+DeviceElements DevicesIn(std::string_view xml) {
+  DeviceElements found;
+  for (const std::string_view disk : Disks(xml)) {
+    std::set<std::string> targets;
+    Collect(disk, "<target ", "dev=", targets);
+    for (const std::string& target : targets) {
+      if (target.starts_with("vd")) found.emplace(target, disk);
+    }
   }
-  Collect(xml, "<mac ", "address=", found);
+  for (const std::string_view interface : Elements(xml, "<interface ", "</interface>")) {
+    std::set<std::string> addresses;
+    Collect(interface, "<mac ", "address=", addresses);
+    for (const std::string& address : addresses) found.emplace(address, interface);
+  }
   return found;
 }
 
+bool IsOwnDevice(std::string_view element) {
+  if (element.starts_with("<disk ")) return element.find("<serial>") != std::string_view::npos;
+  std::set<std::string> managed;
+  Collect(element, "<target ", "managed=", managed);
+  return managed.contains("no");
+}
+
 std::string DeviceOfFile(std::string_view xml, std::string_view path) {
-  constexpr std::string_view kEnd = "</disk>";
-  for (size_t at = xml.find("<disk "); at != std::string_view::npos; at = xml.find("<disk ", at)) {
-    const size_t end = xml.find(kEnd, at);
-    if (end == std::string_view::npos) break;
-    const std::string_view disk = xml.substr(at, end - at);
-    at = end;
+  for (const std::string_view disk : Disks(xml)) {
     std::set<std::string> sources;
     Collect(disk, "<source ", "file=", sources);
     const bool is_it = std::ranges::any_of(

@@ -73,6 +73,22 @@ void WriteDisk(const DomainDisk& disk, Boots boots, XmlWriter& xml) {
   xml.Close();
 }
 
+// A drive that every guest knows, which virtio's are not.
+void WriteIso(const DomainPlan& plan, XmlWriter& xml) {
+  const auto is_writable = [](const DomainDisk& disk) {
+    return disk.access == DomainDisk::Access::kReadWrite;
+  };
+  xml.Open("disk").Attribute("type", "file").Attribute("device", "cdrom");
+  xml.Open("driver").Attribute("name", "qemu").Attribute("type", "raw").Close();
+  xml.Open("source").Attribute("file", plan.iso).Close();
+  xml.Open("target").Attribute("dev", "hda").Attribute("bus", "ide").Close();
+  xml.Open("readonly").Close();
+  // Behind the disk: what was installed there is what boots from then on.
+  const int order = std::ranges::any_of(plan.disks, is_writable) ? 2 : 1;
+  if (!plan.kernel.has_value()) xml.Open("boot").Attribute("order", order).Close();
+  xml.Close();
+}
+
 void WriteNic(const DomainNic& nic, XmlWriter& xml) {
   switch (nic.kind) {
     case DomainNic::Kind::kBridge:
@@ -106,6 +122,35 @@ void WriteConsole(const DomainPlan& plan, XmlWriter& xml) {
   xml.Close();
 }
 
+// The line that QEMU's guest agent listens to. Its own agent connection libvirt would keep for
+// itself, and loses with it whatever is longer than 3 MiB: to libvirt it is a line of another name.
+constexpr std::string_view kAgentPort = "org.qemu.guest_agent.0";
+constexpr std::string_view kAgentName = "dev.berth.agent.0";
+constexpr std::string_view kAgentAlias = "ua-agent";
+constexpr std::string_view kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1.0";
+
+void WriteAgent(const DomainPlan& plan, XmlWriter& xml) {
+  if (plan.agent_socket.empty()) return;
+  // In the last slot: the names of a guest's interfaces are those of their slots.
+  xml.Open("controller").Attribute("type", "virtio-serial").Attribute("index", 0);
+  xml.Open("address").Attribute("type", "pci").Attribute("bus", 0).Attribute("slot", 31).Close();
+  xml.Close();
+  xml.Open("channel").Attribute("type", "unix");
+  xml.Open("source").Attribute("mode", "bind").Attribute("path", plan.agent_socket).Close();
+  xml.Open("target").Attribute("type", "virtio").Attribute("name", kAgentName).Close();
+  xml.Open("alias").Attribute("name", kAgentAlias).Close();
+  xml.Close();
+}
+
+void WriteAgentName(const DomainPlan& plan, XmlWriter& xml) {
+  if (plan.agent_socket.empty()) return;
+  xml.Open("qemu:override").Attribute("xmlns:qemu", kQemuNamespace);
+  xml.Open("qemu:device").Attribute("alias", kAgentAlias).Open("qemu:frontend");
+  xml.Open("qemu:property").Attribute("name", "name").Attribute("type", "string");
+  xml.Attribute("value", kAgentPort).Close();
+  xml.Close().Close().Close();
+}
+
 void WriteDevices(const DomainPlan& plan, XmlWriter& xml) {
   xml.Open("devices");
   if (!plan.emulator.empty()) xml.Element("emulator", plan.emulator);
@@ -116,8 +161,10 @@ void WriteDevices(const DomainPlan& plan, XmlWriter& xml) {
     WriteDisk(disk, can_boot ? boots : Boots::kNo, xml);
     if (can_boot) boots = Boots::kNo;
   }
+  if (!plan.iso.empty()) WriteIso(plan, xml);
   for (const DomainNic& nic : plan.nics) WriteNic(nic, xml);
   WriteConsole(plan, xml);
+  WriteAgent(plan, xml);
   xml.Open("rng").Attribute("model", "virtio");
   xml.Open("backend").Attribute("model", "random").Text("/dev/urandom").Close().Close();
   xml.Open("memballoon").Attribute("model", "none").Close();
@@ -139,7 +186,8 @@ Status CheckOptionalPath(std::string_view field, std::string_view path) {
 
 Status CheckDisk(const DomainDisk& disk) {
   const std::string field = "disk " + Quote(disk.target);
-  if (disk.target.size() != 3 || !disk.target.starts_with("vd") || !IsPlainName(disk.target)) {
+  const bool is_short = disk.target.size() == 3 && disk.target.starts_with("vd");
+  if (disk.target != kSquashfsTarget && (!is_short || !IsPlainName(disk.target))) {
     return BadRequest(field + ": expected a target such as vda");
   }
   if (disk.serial.empty() || disk.serial.size() > kSerialBytesMax || !IsPlainName(disk.serial)) {
@@ -177,7 +225,7 @@ Status CheckNic(const DomainNic& nic) {
 }
 
 Status CheckDevices(const DomainPlan& plan) {
-  const auto is_own = [](const DomainDisk& disk) { return disk.target != kSeedTarget; };
+  const auto is_own = [](const DomainDisk& disk) { return !IsFixedTarget(disk.target); };
   const auto own = static_cast<size_t>(std::ranges::count_if(plan.disks, is_own));
   if (own > kDomainDisksMax) {
     return BadRequest(fmt::format("{} disks, at most {}", own, kDomainDisksMax));
@@ -221,7 +269,9 @@ Status CheckPlan(const DomainPlan& plan) {
   TRY_STATUS(CheckOptionalPath("emulator", plan.emulator));
   TRY_STATUS(CheckPath("console socket", plan.console_socket));
   TRY_STATUS(CheckOptionalPath("console log", plan.console_log));
+  TRY_STATUS(CheckOptionalPath("agent socket", plan.agent_socket));
   TRY_STATUS(CheckOptionalPath("ignition file", plan.ignition_file));
+  TRY_STATUS(CheckOptionalPath("CD image", plan.iso));
   if (plan.efi.has_value()) {
     TRY_STATUS(CheckPath("firmware", plan.efi->code));
     TRY_STATUS(CheckPath("template of EFI variables", plan.efi->variables_template));
@@ -256,6 +306,7 @@ std::string DomainXml(const DomainPlan& plan) {
   }
   WriteLife(xml);
   WriteDevices(plan, xml);
+  WriteAgentName(plan, xml);
   xml.Close();
   return xml.Take();
 }

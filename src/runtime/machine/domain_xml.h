@@ -2,7 +2,8 @@
 // A guest as libvirt is told about it. Pure: a plan in, XML out.
 //
 // Devices are few and named: virtio disks with a serial number, virtio interfaces, one serial line
-// on a unix socket, a source of randomness. The format of a disk is always told, never guessed.
+// on a unix socket, a line to the guest's agent, a source of randomness. The format of a disk is
+// always told, never guessed.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,13 @@ constexpr size_t kSerialBytesMax = 20;
 // Of the disk with a guest's first configuration: behind all that TargetOf gives.
 constexpr std::string_view kSeedTarget = "vdz";
 constexpr std::string_view kSeedSerial = "cidata";
+// And of the file system that a kernel mounts: /dev/disk/by-id/virtio-squashfs.
+constexpr std::string_view kSquashfsTarget = "vdaa";
+constexpr std::string_view kSquashfsSerial = "squashfs";
+// Both are there from a guest's start to its end.
+constexpr bool IsFixedTarget(std::string_view target) {
+  return target == kSeedTarget || target == kSquashfsTarget;
+}
 // The namespace of our element in <metadata>.
 constexpr std::string_view kMetadataNamespace = "https://berth.dev/xmlns/machine/1";
 constexpr std::string_view kMetadataPrefix = "berth";
@@ -76,10 +84,12 @@ struct DomainPlan {
   int64_t cpus = 1;
   int64_t memory_bytes = 0;
   std::optional<EfiFirmware> efi;    // else BIOS
-  std::optional<KernelBoot> kernel;  // else the first disk
+  std::optional<KernelBoot> kernel;  // else the first disk, else the CD
   std::vector<DomainDisk> disks;
+  std::string iso;  // in the CD drive, which boots when no disk does; "" for no drive
   std::vector<DomainNic> nics;
   std::string console_socket;
+  std::string agent_socket;  // "" for none
   std::string console_log;
   std::string ignition_file;  // shown to the guest as opt/com.coreos/config; "" for none
   std::string record;         // bytes that come back with the domain

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "rt/event.h"
 #include "rt/loop.h"
 #include "rt/sleep.h"
 #include "runtime/machine/domain_text.h"
@@ -20,10 +20,11 @@ class FakeHypervisor final : public Hypervisor {
  public:
   struct Guest {
     Domain domain;
-    std::string xml;                // of the next start
-    std::set<std::string> devices;  // of the running guest
+    std::string xml;         // of the next start
+    DeviceElements devices;  // of the running guest
     std::map<std::string, int64_t> sizes;
     int starts = 0;
+    int resumes = 0;
   };
 
   explicit FakeHypervisor(rt::Loop& loop) : loop_(loop) {}
@@ -67,6 +68,7 @@ class FakeHypervisor final : public Hypervisor {
     if (guest->domain.state != GuestState::kOff) co_return OkStatus();
     if (!start_failure.ok()) co_return start_failure;
     guest->domain.state = mode == StartMode::kHeld ? GuestState::kPaused : GuestState::kRunning;
+    guest->domain.pause_reason = PauseReason::kTold;
     guest->devices = DevicesIn(guest->xml);
     ++guest->starts;
     Tell(name, DomainEvent::Kind::kStarted);
@@ -74,8 +76,12 @@ class FakeHypervisor final : public Hypervisor {
   }
   rt::Task<Status> Resume(std::string name) override {
     CO_TRY(Guest* const guest, FindRunning(name));
+    ++guest->resumes;
+    if (guest->domain.state == GuestState::kRunning) co_return OkStatus();
+    if (guest->domain.pause_reason == PauseReason::kAsleep) co_return Conflict(name + " sleeps");
     guest->domain.state = GuestState::kRunning;
     Tell(name, DomainEvent::Kind::kResumed);
+    if (disk_is_full) Pause(name, PauseReason::kDiskFull);
     co_return OkStatus();
   }
   rt::Task<Status> PressPower(std::string name) override {
@@ -90,24 +96,27 @@ class FakeHypervisor final : public Hypervisor {
   }
   rt::Task<Status> AttachDevice(std::string name, std::string xml) override {
     CO_TRY(Guest* const guest, FindRunning(name));
+    if (!trouble_after_attach.empty()) trouble = trouble_after_attach;
     if (!attach_failure.ok()) co_return attach_failure;
-    for (const std::string& device : DevicesIn(xml)) {
-      if (!guest->devices.insert(device).second) co_return BadRequest(device + " is there");
+    for (const auto& [device, element] : DevicesIn(xml)) {
+      if (guest->devices.contains(device)) co_return BadRequest(device + " is there");
     }
-    co_return OkStatus();
+    Give(name, xml);
+    co_return attach_answer;
   }
   rt::Task<Status> DetachDevice(std::string name, std::string xml) override {
     CO_TRY(Guest* const guest, FindRunning(name));
-    for (const std::string& device : DevicesIn(xml)) {
+    for (const auto& [device, element] : DevicesIn(xml)) {
       if (!guest->devices.contains(device)) co_return NotFound(device + " is not there");
       if (lets_go) guest->devices.erase(device);
     }
     if (lets_go) Tell(name, DomainEvent::Kind::kDeviceRemoved);
     co_return OkStatus();
   }
-  rt::Task<Result<std::set<std::string>>> LiveDevices(std::string name) override {
+  rt::Task<Result<DeviceElements>> LiveDevices(std::string name) override {
     CO_TRY(Guest* const guest, FindRunning(name));
     if (!devices_failure.ok()) co_return devices_failure;
+    if (slow_devices == name) CO_TRY_STATUS(co_await devices_told.Wait());
     co_return guest->devices;
   }
   rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) override {
@@ -150,6 +159,28 @@ class FakeHypervisor final : public Hypervisor {
     guest.devices.clear();
     Tell(name, DomainEvent::Kind::kStopped, reason);
   }
+  // On the loop: the guest pauses; nothing if it does not run.
+  void Pause(const std::string& name, PauseReason reason) {
+    Guest& guest = guests.at(name);
+    if (guest.domain.state != GuestState::kRunning) return;
+    guest.domain.state = GuestState::kPaused;
+    guest.domain.pause_reason = reason;
+    DomainEvent event;
+    event.kind = DomainEvent::Kind::kPaused;
+    event.name = name;
+    event.pause = reason;
+    Tell(std::move(event));
+  }
+  // On the loop: the running guest has this device, whoever asked for it.
+  void Give(const std::string& name, const std::string& xml) {
+    guests.at(name).devices.merge(DevicesIn(xml));
+    Tell(name, DomainEvent::Kind::kDeviceAdded);
+  }
+  // On the loop: and now it has not.
+  void Take(const std::string& name, const std::string& device) {
+    guests.at(name).devices.erase(device);
+    Tell(name, DomainEvent::Kind::kDeviceRemoved);
+  }
   void Tell(const std::string& name,
             DomainEvent::Kind kind,
             OffReason reason = OffReason::kUnknown) {
@@ -170,8 +201,13 @@ class FakeHypervisor final : public Hypervisor {
   std::string trouble;
   Status start_failure;
   Status attach_failure;
-  Status devices_failure;  // of LiveDevices
+  Status attach_answer;              // to an attach that was done
+  std::string trouble_after_attach;  // from then on
+  Status devices_failure;            // of LiveDevices
+  std::string slow_devices;          // of this guest they are told when that is set
+  rt::Event devices_told;
   bool heeds_power_button = true;
+  bool disk_is_full = false;        // a guest that is resumed pauses again
   bool lets_go = true;              // of devices
   bool looks_after_define = false;  // the connection is opened again while it answers
 

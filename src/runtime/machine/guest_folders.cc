@@ -31,7 +31,6 @@ namespace fs = std::filesystem;
 // Others may pass through, and see nothing.
 constexpr mode_t kPassThrough = 0711;
 constexpr std::string_view kSecretsName = "/secrets.json";
-// A command line is a line.
 
 Status MakeFolder(const std::string& path) {
   std::error_code failed;
@@ -99,16 +98,18 @@ bool IsFile(const std::string& path) {
 
 }  // namespace
 
-GuestFolders::GuestFolders(Places places, int lock, rt::BlockingPool& pool)
-    : places_(std::move(places)), lock_(lock), pool_(pool) {}
+GuestFolders::GuestFolders(Places places, int lock, rt::BlockingPool& pool, rt::BlockingPool& large)
+    : places_(std::move(places)), lock_(lock), pool_(pool), large_(large) {}
 
 GuestFolders::~GuestFolders() { close(lock_); }
 
-Result<std::unique_ptr<GuestFolders>> GuestFolders::Open(Places places, rt::BlockingPool& pool) {
+Result<std::unique_ptr<GuestFolders>> GuestFolders::Open(Places places,
+                                                         rt::BlockingPool& pool,
+                                                         rt::BlockingPool& large) {
   TRY_STATUS(MakeFolder(places.folder));
   TRY_STATUS(MakeFolder(places.run_folder));
   TRY(const int lock, Lock(places.folder + "/lock"));
-  return std::unique_ptr<GuestFolders>(new GuestFolders(std::move(places), lock, pool));
+  return std::unique_ptr<GuestFolders>(new GuestFolders(std::move(places), lock, pool, large));
 }
 
 DiskFile GuestFolders::LocalDisk(std::string_view id, std::string_view volume) const {
@@ -205,6 +206,12 @@ rt::Task<Status> GuestFolders::Remove(std::string id) {
   co_return co_await pool_.Run("guests.remove", job);
 }
 
+rt::Task<Status> GuestFolders::RemoveLibvirtLog(std::string domain) {
+  const std::string path = LibvirtLog(domain);
+  if (path.empty()) co_return OkStatus();
+  co_return co_await RemoveFile(path);
+}
+
 rt::Task<Status> GuestFolders::PutKernel(std::string id, image::KernelFiles kernel) {
   const auto job = [this, &id, &kernel]() -> Status {
     const std::string whole = Stay(id) + std::string(kKernelName);
@@ -215,7 +222,7 @@ rt::Task<Status> GuestFolders::PutKernel(std::string id, image::KernelFiles kern
     TRY_STATUS(image::ReplaceFile(Stay(id) + std::string(kCommandLineName), kernel.command_line));
     return image::CopyFile(kernel.kernel, whole);
   };
-  co_return co_await pool_.Run("guests.put_kernel", job);
+  co_return co_await large_.Run("guests.put_kernel", job);
 }
 
 rt::Task<Result<std::optional<KernelBoot>>> GuestFolders::FindKernel(std::string id) {
@@ -230,6 +237,49 @@ rt::Task<Result<std::optional<KernelBoot>>> GuestFolders::FindKernel(std::string
     return std::optional(std::move(boot));
   };
   co_return co_await pool_.Run("guests.find_kernel", job);
+}
+
+rt::Task<Result<int64_t>> GuestFolders::KernelBytes(std::string id) {
+  std::vector<std::string> paths = {Stay(id) + std::string(kKernelName),
+                                    Stay(id) + std::string(kInitramfsName)};
+  return BytesOf(std::move(paths));
+}
+
+rt::Task<Result<int64_t>> GuestFolders::BytesOf(std::vector<std::string> paths) {
+  const auto job = [&paths]() -> Result<int64_t> {
+    int64_t bytes = 0;
+    for (const std::string& path : paths) {
+      struct stat status = {};
+      if (lstat(path.c_str(), &status) == 0) bytes += int64_t{status.st_size};
+    }
+    return bytes;
+  };
+  co_return co_await pool_.Run("guests.measure", job);
+}
+
+rt::Task<Status> GuestFolders::PutMedia(std::string id, Media media) {
+  const auto job = [this, &id, &media]() -> Status {
+    const std::pair<const std::string*, std::string_view> copies[] = {
+        {&media.iso, kIsoName}, {&media.squashfs, kSquashfsName}};
+    for (const auto& [from, name] : copies) {
+      const std::string whole = Stay(id) + std::string(name);
+      if (from->empty() || IsFile(whole)) continue;
+      TRY_STATUS(AsFullDisk(image::CopyFile(*from, whole)));
+    }
+    return OkStatus();
+  };
+  co_return co_await large_.Run("guests.put_media", job);
+}
+
+rt::Task<Result<GuestFolders::Media>> GuestFolders::FindMedia(std::string id) {
+  const auto job = [this, &id]() -> Result<Media> {
+    Media media{.iso = Stay(id) + std::string(kIsoName),
+                .squashfs = Stay(id) + std::string(kSquashfsName)};
+    if (!IsFile(media.iso)) media.iso.clear();
+    if (!IsFile(media.squashfs)) media.squashfs.clear();
+    return media;
+  };
+  co_return co_await pool_.Run("guests.find_media", job);
 }
 
 }  // namespace berth::runtime

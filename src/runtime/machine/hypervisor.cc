@@ -23,4 +23,15 @@ std::string_view OffReasonName(OffReason reason) {
   return "Unknown";
 }
 
+std::string_view PauseReasonText(PauseReason reason) {
+  switch (reason) {
+    case PauseReason::kTold: return "it was told to";
+    case PauseReason::kDiskFull: return "its disk cannot be written";
+    case PauseReason::kAsleep: return "it put itself to sleep";
+    case PauseReason::kWatchdog: return "its watchdog fired";
+    case PauseReason::kLibvirtFailed: return "an operation of libvirt failed";
+  }
+  return "nobody knows why";
+}
+
 }  // namespace berth::runtime

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +22,7 @@ namespace berth::runtime {
 enum class GuestState : uint8_t {
   kOff,
   kRunning,
-  kPaused,    // by us, or because its disk is full
+  kPaused,    // PauseReason says why
   kStopping,  // it was told to shut down, or does so by itself
 };
 std::string_view GuestStateName(GuestState state);  // "Running"
@@ -36,21 +36,34 @@ enum class OffReason : uint8_t {
 };
 std::string_view OffReasonName(OffReason reason);  // "ShutDown"
 
+// Why a guest is paused.
+enum class PauseReason : uint8_t {
+  kTold,           // by us or by somebody else
+  kDiskFull,       // a disk of it cannot be written; resumed, it tries that again
+  kAsleep,         // it put itself to sleep
+  kWatchdog,       // of the guest
+  kLibvirtFailed,  // in the middle of something
+};
+// For a person: "its disk cannot be written".
+std::string_view PauseReasonText(PauseReason reason);
+
 struct Domain {
   std::string name;
   std::string uuid;
   std::string record;  // of its metadata; "" if there is none of ours
   GuestState state = GuestState::kOff;
   OffReason off_reason = OffReason::kUnknown;
+  PauseReason pause_reason = PauseReason::kTold;
 };
 
 struct DomainEvent {
   enum class Kind : uint8_t {
     kDefined,  // for the first time
     kStarted,
-    kPaused,
-    kResumed,
+    kPaused,         // `pause` says why
+    kResumed,        // it was paused and runs
     kStopped,        // `reason` says how
+    kDeviceAdded,    // while the guest runs
     kDeviceRemoved,  // the guest let go of it
     kLost,           // the connection: events may be missed
     kConnected,      // again: list everything
@@ -58,6 +71,7 @@ struct DomainEvent {
   Kind kind = Kind::kStarted;
   std::string name;  // of the domain; "" for connections
   OffReason reason = OffReason::kUnknown;
+  PauseReason pause = PauseReason::kTold;
   std::string detail;  // for a person
 };
 
@@ -72,6 +86,10 @@ struct DomainStatistics {
   int64_t network_received_bytes = 0;
   int64_t network_sent_bytes = 0;
 };
+
+// Devices of a guest with the XML of each: disks by their targets ("vda"), interfaces by their
+// addresses.
+using DeviceElements = std::map<std::string, std::string>;
 
 enum class StartMode : uint8_t {
   kRun,
@@ -97,6 +115,7 @@ class Hypervisor {
 
   // Ok if it runs already. NotFound for an unknown name, also below.
   virtual rt::Task<Status> Start(std::string name, StartMode mode) = 0;
+  // Ok if it runs. Conflict if it is off or asleep.
   virtual rt::Task<Status> Resume(std::string name) = 0;
   // Presses its power button. Conflict if it does not run.
   virtual rt::Task<Status> PressPower(std::string name) = 0;
@@ -107,8 +126,8 @@ class Hypervisor {
   virtual rt::Task<Status> AttachDevice(std::string name, std::string xml) = 0;
   // Asks the guest to let go of it: done when LiveDevices no longer has it.
   virtual rt::Task<Status> DetachDevice(std::string name, std::string xml) = 0;
-  // Targets of disks ("vda") and addresses of interfaces of the running guest.
-  virtual rt::Task<Result<std::set<std::string>>> LiveDevices(std::string name) = 0;
+  // Of the running guest. Each element is fit for DetachDevice.
+  virtual rt::Task<Result<DeviceElements>> LiveDevices(std::string name) = 0;
   // Of the running guest; it sees the new size at once.
   virtual rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) = 0;
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/mutex.h"
+#include "runtime/machine/domain_text.h"
 #include "runtime/machine/fake_hypervisor.h"
 #include "runtime/machine/kvm_probe.h"
 #include "runtime/machine/libvirt_hypervisor.h"
@@ -205,11 +206,13 @@ void HoldsAGuestUntilItIsResumed(Bench& bench) {
   ASSERT_EQ(bench.Await(hypervisor.Define(DomainXml(bench.Plan("held")))), OkStatus());
   ASSERT_EQ(bench.Await(hypervisor.Start("held", StartMode::kHeld)), OkStatus());
   EXPECT_EQ(bench.Get("held").state, GuestState::kPaused);
+  EXPECT_EQ(bench.Get("held").pause_reason, PauseReason::kTold);
   EXPECT_EQ(bench.Await(hypervisor.Start("held", StartMode::kRun)), OkStatus());
   EXPECT_EQ(bench.Get("held").state, GuestState::kPaused) << "a second start changes nothing";
   EXPECT_EQ(bench.Await(hypervisor.Undefine("held")).reason(), Reason::kConflict);
   ASSERT_EQ(bench.Await(hypervisor.Resume("held")), OkStatus());
   EXPECT_EQ(bench.Get("held").state, GuestState::kRunning);
+  EXPECT_EQ(bench.Await(hypervisor.Resume("held")), OkStatus()) << "it runs";
   bench.AwaitEvent(Kind::kResumed, "held");
   ASSERT_EQ(bench.Await(hypervisor.Destroy("held")), OkStatus());
   bench.AwaitEvent(Kind::kStopped, "held", OffReason::kDestroyed);
@@ -246,13 +249,18 @@ void ChangesTheDisksOfARunningGuest(Bench& bench) {
 
   const DomainDisk second = bench.NewDisk("vdb");
   ASSERT_EQ(bench.Await(hypervisor.AttachDevice(name, DiskXml(second))), OkStatus());
-  EXPECT_TRUE(bench.Await(hypervisor.LiveDevices(name))->contains("vdb"));
+  bench.AwaitEvent(Kind::kDeviceAdded, name);
+  const DeviceElements live = *bench.Await(hypervisor.LiveDevices(name));
+  ASSERT_TRUE(live.contains("vdb"));
+  EXPECT_TRUE(IsOwnDevice(live.at("vdb"))) << live.at("vdb");
+  EXPECT_EQ(DeviceOfFile(live.at("vdb"), second.file.path), "vdb") << live.at("vdb");
   PrivateLibvirt::Wait([&] { return bench.BytesInside(name, "vdb") == kMiB; }, "the guest sees it");
   ASSERT_EQ(bench.Await(hypervisor.ResizeDisk(name, "vdb", 4 * kMiB)), OkStatus());
   PrivateLibvirt::Wait([&] { return bench.BytesInside(name, "vdb") == 4 * kMiB; }, "it grows");
   EXPECT_EQ(bench.Await(hypervisor.ResizeDisk(name, "vdx", kMiB)).reason(), Reason::kBadRequest);
 
-  ASSERT_EQ(bench.Await(hypervisor.DetachDevice(name, DiskXml(second))), OkStatus());
+  // As it looks now is as good as what it was attached with.
+  ASSERT_EQ(bench.Await(hypervisor.DetachDevice(name, live.at("vdb"))), OkStatus());
   PrivateLibvirt::Wait([&] { return !bench.Await(hypervisor.LiveDevices(name))->contains("vdb"); },
                        "the guest lets go of it");
   bench.AwaitEvent(Kind::kDeviceRemoved, name);

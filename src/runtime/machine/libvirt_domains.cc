@@ -14,32 +14,12 @@
 #include "runtime/machine/libvirt_handles.h"
 #include "runtime/machine/libvirt_hypervisor.h"
 #include "runtime/machine/libvirt_library.h"
+#include "runtime/machine/libvirt_states.h"
 
 namespace berth::runtime {
 namespace {
 
 bool LastErrorIs(int code) { return Libvirt().virGetLastErrorCode() == code; }
-
-GuestState StateOf(int state) {
-  switch (state) {
-    case VIR_DOMAIN_RUNNING:
-    case VIR_DOMAIN_BLOCKED: return GuestState::kRunning;
-    case VIR_DOMAIN_PAUSED:
-    case VIR_DOMAIN_PMSUSPENDED: return GuestState::kPaused;
-    case VIR_DOMAIN_SHUTDOWN: return GuestState::kStopping;
-    default: return GuestState::kOff;
-  }
-}
-
-OffReason OffBecause(int reason) {
-  switch (reason) {
-    case VIR_DOMAIN_SHUTOFF_SHUTDOWN: return OffReason::kShutDown;
-    case VIR_DOMAIN_SHUTOFF_DESTROYED: return OffReason::kDestroyed;
-    case VIR_DOMAIN_SHUTOFF_CRASHED:
-    case VIR_DOMAIN_SHUTOFF_FAILED: return OffReason::kFailed;
-    default: return OffReason::kUnknown;
-  }
-}
 
 // NotFound if it went away meanwhile.
 Result<Domain> Describe(virDomainPtr handle) {
@@ -51,8 +31,9 @@ Result<Domain> Describe(virDomainPtr handle) {
   int reason = 0;
   if (Libvirt().virDomainGetState(handle, &state, &reason, 0) < 0)
     return LibvirtFailure("look at a domain");
-  domain.state = StateOf(state);
-  if (domain.state == GuestState::kOff) domain.off_reason = OffBecause(reason);
+  domain.state = GuestStateOf(state);
+  if (domain.state == GuestState::kOff) domain.off_reason = OffReasonOf(reason);
+  if (domain.state == GuestState::kPaused) domain.pause_reason = PauseReasonOf(state, reason);
   const std::string uri(kMetadataNamespace);
   // What Define last said, also while the guest runs with what was there at its start.
   const TextHandle element(Libvirt().virDomainGetMetadata(
@@ -205,9 +186,9 @@ rt::Task<Status> LibvirtHypervisor::DetachDevice(std::string name, std::string x
   });
 }
 
-rt::Task<Result<std::set<std::string>>> LibvirtHypervisor::LiveDevices(std::string name) {
-  std::function<Result<std::set<std::string>>(virConnectPtr)> run =
-      [name](virConnectPtr connection) -> Result<std::set<std::string>> {
+rt::Task<Result<DeviceElements>> LibvirtHypervisor::LiveDevices(std::string name) {
+  std::function<Result<DeviceElements>(virConnectPtr)> run =
+      [name](virConnectPtr connection) -> Result<DeviceElements> {
     const std::string doing = "look at " + name;
     const DomainHandle domain(Libvirt().virDomainLookupByName(connection, name.c_str()));
     if (domain == nullptr) return LibvirtFailure(doing);
@@ -217,7 +198,7 @@ rt::Task<Result<std::set<std::string>>> LibvirtHypervisor::LiveDevices(std::stri
     if (xml == nullptr) return LibvirtFailure(doing);
     return DevicesIn(xml.get());
   };
-  return Call<Result<std::set<std::string>>>("libvirt.look", std::move(run));
+  return Call<Result<DeviceElements>>("libvirt.look", std::move(run));
 }
 
 rt::Task<Status> LibvirtHypervisor::ResizeDisk(std::string name,

@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t kTextMax = 400;
 
-Reason ReasonOf(int code, std::string_view text) {
+}  // namespace
+
+Reason ReasonOfLibvirt(int domain, int code, std::string_view text) {
   // Of a connection that ended while the call waited.
   if (text.find("client socket is closed") != std::string_view::npos) return Reason::kUnavailable;
   switch (code) {
@@ -31,21 +33,23 @@ Reason ReasonOf(int code, std::string_view text) {
     case VIR_ERR_ACCESS_DENIED: return Reason::kForbidden;
     case VIR_ERR_NO_CONNECT:
     case VIR_ERR_INVALID_CONN:
-    case VIR_ERR_SYSTEM_ERROR:
     case VIR_ERR_RPC: return Reason::kUnavailable;
+    case VIR_ERR_SYSTEM_ERROR: {
+      // Of the connection, or of something that libvirt tried for us.
+      const bool is_connection = domain == VIR_FROM_RPC || domain == VIR_FROM_REMOTE;
+      return is_connection ? Reason::kUnavailable : Reason::kInternal;
+    }
     case VIR_ERR_OPERATION_TIMEOUT:
     case VIR_ERR_AGENT_UNRESPONSIVE: return Reason::kTimeout;
     default: return Reason::kInternal;
   }
 }
 
-}  // namespace
-
 Status LibvirtFailure(std::string_view doing) {
   const virErrorPtr error = Libvirt().virGetLastError();
   if (error == nullptr) return Internal(fmt::format("{}: libvirt does not say why", doing));
   const std::string_view text = error->message == nullptr ? "" : error->message;
-  return {ReasonOf(error->code, text),
+  return {ReasonOfLibvirt(error->domain, error->code, text),
           fmt::format("{}: {}", doing, Printable(text.substr(0, kTextMax)))};
 }
 

@@ -11,6 +11,7 @@
 #include "rt/sleep.h"
 #include "runtime/machine/libvirt_error.h"
 #include "runtime/machine/libvirt_library.h"
+#include "runtime/machine/libvirt_states.h"
 
 namespace berth::runtime {
 namespace {
@@ -31,25 +32,6 @@ void IgnoreTimer(int /*timer*/, void* /*data*/) {}
 bool RegisterEvents() {
   Libvirt().virSetErrorFunc(nullptr, &IgnoreError);
   return Libvirt().virEventRegisterDefaultImpl() == 0;
-}
-
-OffReason StoppedBecause(int detail) {
-  switch (detail) {
-    case VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN: return OffReason::kShutDown;
-    case VIR_DOMAIN_EVENT_STOPPED_DESTROYED: return OffReason::kDestroyed;
-    case VIR_DOMAIN_EVENT_STOPPED_CRASHED:
-    case VIR_DOMAIN_EVENT_STOPPED_FAILED: return OffReason::kFailed;
-    default: return OffReason::kUnknown;
-  }
-}
-
-std::string PausedBecause(int detail) {
-  switch (detail) {
-    case VIR_DOMAIN_EVENT_SUSPENDED_IOERROR: return "its disk cannot be written";
-    case VIR_DOMAIN_EVENT_SUSPENDED_WATCHDOG: return "its watchdog fired";
-    case VIR_DOMAIN_EVENT_SUSPENDED_API_ERROR: return "an operation of libvirt failed";
-    default: return "it was told to";
-  }
 }
 
 }  // namespace
@@ -75,31 +57,16 @@ class LibvirtHypervisor::Bridge {
   }
 
   static int OnLife(virConnectPtr, virDomainPtr domain, int event, int detail, void* data) {
-    DomainEvent told;
-    told.name = Libvirt().virDomainGetName(domain);
-    switch (event) {
-      case VIR_DOMAIN_EVENT_DEFINED:
-        if (detail != VIR_DOMAIN_EVENT_DEFINED_ADDED) return 0;
-        told.kind = DomainEvent::Kind::kDefined;
-        break;
-      case VIR_DOMAIN_EVENT_STARTED: told.kind = DomainEvent::Kind::kStarted; break;
-      case VIR_DOMAIN_EVENT_RESUMED: told.kind = DomainEvent::Kind::kResumed; break;
-      case VIR_DOMAIN_EVENT_SUSPENDED:
-        told.kind = DomainEvent::Kind::kPaused;
-        told.detail = PausedBecause(detail);
-        break;
-      case VIR_DOMAIN_EVENT_STOPPED:
-        told.kind = DomainEvent::Kind::kStopped;
-        told.reason = StoppedBecause(detail);
-        break;
-      default: return 0;
-    }
-    Post(*static_cast<std::shared_ptr<Bridge>*>(data), std::move(told));
+    std::optional<DomainEvent> told = LifeEventOf(event, detail);
+    if (!told.has_value()) return 0;
+    told->name = Libvirt().virDomainGetName(domain);
+    Post(*static_cast<std::shared_ptr<Bridge>*>(data), *std::move(told));
     return 0;
   }
-  static void OnDeviceRemoved(virConnectPtr, virDomainPtr domain, const char* alias, void* data) {
+  template <DomainEvent::Kind kind>
+  static void OnDevice(virConnectPtr, virDomainPtr domain, const char* alias, void* data) {
     DomainEvent told;
-    told.kind = DomainEvent::Kind::kDeviceRemoved;
+    told.kind = kind;
     told.name = Libvirt().virDomainGetName(domain);
     told.detail = alias == nullptr ? "" : alias;
     Post(*static_cast<std::shared_ptr<Bridge>*>(data), std::move(told));
@@ -210,20 +177,16 @@ Result<LibvirtHypervisor::Connection> LibvirtHypervisor::Open() {
           connection.get(), &Bridge::OnClose, Bridge::Share(bridge_), &Bridge::Unshare) < 0) {
     return LibvirtFailure(doing + ": close callback");
   }
-  const int life = Libvirt().virConnectDomainEventRegisterAny(connection.get(),
-                                                              nullptr,
-                                                              VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-                                                              AsCallback(&Bridge::OnLife),
-                                                              Bridge::Share(bridge_),
-                                                              &Bridge::Unshare);
-  const int removed =
-      Libvirt().virConnectDomainEventRegisterAny(connection.get(),
-                                                 nullptr,
-                                                 VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
-                                                 AsCallback(&Bridge::OnDeviceRemoved),
-                                                 Bridge::Share(bridge_),
-                                                 &Bridge::Unshare);
-  if (life < 0 || removed < 0) return LibvirtFailure(doing + ": events");
+  using Kind = DomainEvent::Kind;
+  const std::pair<int, virConnectDomainEventGenericCallback> events[] = {
+      {VIR_DOMAIN_EVENT_ID_LIFECYCLE, AsCallback(&Bridge::OnLife)},
+      {VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, AsCallback(&Bridge::OnDevice<Kind::kDeviceAdded>)},
+      {VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, AsCallback(&Bridge::OnDevice<Kind::kDeviceRemoved>)}};
+  for (const auto& [event, callback] : events) {
+    const int registered = Libvirt().virConnectDomainEventRegisterAny(
+        connection.get(), nullptr, event, callback, Bridge::Share(bridge_), &Bridge::Unshare);
+    if (registered < 0) return LibvirtFailure(doing + ": events");
+  }
   return connection;
 }
 

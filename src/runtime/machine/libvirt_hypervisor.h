@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +63,7 @@ class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
   rt::Task<Status> Destroy(std::string name) override;
   rt::Task<Status> AttachDevice(std::string name, std::string xml) override;
   rt::Task<Status> DetachDevice(std::string name, std::string xml) override;
-  rt::Task<Result<std::set<std::string>>> LiveDevices(std::string name) override;
+  rt::Task<Result<DeviceElements>> LiveDevices(std::string name) override;
   rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) override;
   rt::Task<Status> SetSecret(std::string uuid, std::string description, std::string value) override;
   rt::Task<Status> RemoveSecret(std::string uuid) override;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/log.h"
 #include "base/strings.h"
 #include "iri/annotations.h"
 #include "iri/efi_variables.h"
@@ -30,11 +29,6 @@ auto PartNamed(Parts& parts, std::string_view name) {
   return std::ranges::find_if(parts, [&](const auto& part) { return part.name == name; });
 }
 
-int64_t StorageIn(const iri::ResourceVector& resources) {
-  const auto found = resources.find(iri::kStorage);
-  return found == resources.end() ? 0 : found->second;
-}
-
 bool IsEncrypted(const iri::MachineVolume& volume, const GuestFolders& folders) {
   const Result<DomainDisk> disk = DiskOf("", volume, folders);
   return disk.ok() && disk->file.format == DiskFormat::kLuks;
@@ -42,7 +36,7 @@ bool IsEncrypted(const iri::MachineVolume& volume, const GuestFolders& folders) 
 
 MachineState StateOf(const MachineRecord& record, const Observed& observed) {
   if (record.is_deleted()) return MachineState::kTerminating;
-  const bool held = MovesOnPoolLoss(record.object) && observed.state == GuestState::kPaused;
+  const bool held = IsHeld(record.object, observed);
   switch (observed.state) {
     case GuestState::kRunning:
     case GuestState::kStopping: return MachineState::kRunning;
@@ -94,6 +88,7 @@ Result<DomainPlan> MachineHost::Plan(const Entry& entry, const MachineRecord& re
   const auto* const offered = FindClass(options_.classes, record.object.spec.class_name);
   if (offered != nullptr) context.firmware = offered->firmware;
   context.kernel = entry.kernel;
+  context.media = entry.media;
   const std::string& data = entry.secrets.ignition_data;
   context.has_ignition = !data.empty() && !IsCloudInit(data);
   return PlanOf(record, context);
@@ -141,7 +136,8 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
   iri::Machine shown = entry.record.object;
   shown.spec = WithSecrets(std::move(shown.spec), entry.secrets);
   shown.status.observed_generation = shown.metadata.generation;
-  shown.status.state = StateOf(entry.record, entry.observed);
+  const Observed seen = SeenOf(entry);
+  shown.status.state = StateOf(entry.record, seen);
   const auto state_of = [&entry](const std::string& device) {
     const bool there = !entry.observed.alive() || entry.Shows(device);
     return there ? AttachmentState::kAttached : AttachmentState::kPending;
@@ -170,7 +166,7 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
                                        .message = entry.pull.text(),
                                        .last_transition = {}});
   } else if (!entry.image_problem.empty() ||
-             (!shown.status.image_ref.empty() && entry.observed.alive())) {
+             (!shown.status.image_ref.empty() && (entry.observed.alive() || entry.has_image))) {
     const bool is_there = entry.image_problem.empty();
     shown.status.conditions.push_back(
         {.type = std::string(iri::kImageReadyCondition),
@@ -183,13 +179,15 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
     shown.status.conditions.push_back({.type = "Running",
                                        .status = "False",
                                        .reason = "Paused",
-                                       .message = "the guest is paused: " + entry.paused.why,
-                                       .last_transition = entry.paused.since});
+                                       .message = PausedWords(seen.pause),
+                                       .last_transition = entry.paused_since});
   }
   const GuestEnd& end = entry.record.end;
   if (end.kind == GuestEnd::Kind::kFailed || !entry.error.empty()) {
     const bool failed = !entry.error.empty();
-    shown.status.conditions.push_back({.type = "Running",
+    // A guest that is alive may lack a device, or have one too many.
+    const bool is_alive = failed && entry.observed.alive();
+    shown.status.conditions.push_back({.type = is_alive ? "DevicesReady" : "Running",
                                        .status = "False",
                                        .reason = failed ? "Failed" : end.reason,
                                        .message = failed ? entry.error : end.message,
@@ -215,50 +213,6 @@ iri::ResourceVector MachineHost::Used(std::string_view for_uid) const {
     if (!own && !taken) AddTo(used, reservation.resources);
   }
   return used;
-}
-
-DiskShare MachineHost::ShareNow(int64_t images) const {
-  DiskShare share;
-  for (const auto& [id, entry] : machines_) share.promised += StorageIn(entry->record.resources);
-  share.promised += claimed_;
-  share.images = {{options_.images_folder, images}};
-  return share;
-}
-
-rt::Task<Status> MachineHost::ClaimDisk(int64_t more) {
-  if (deps_.budget == nullptr || more <= 0) co_return OkStatus();
-  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
-  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
-  claimed_ = more;
-  DiskShare mine = ShareNow(images);
-  const int64_t own = mine.promised - more;
-  const SharedBudget::Check check = [own, more, images](const OtherShares& others) {
-    const int64_t used = own + images + others.promised + others.images;
-    if (others.total == 0 || used + more <= others.total) return OkStatus();
-    return Status(Reason::kTooManyRequests,
-                  fmt::format("no room for local disks of {} bytes: {} of {} bytes are promised "
-                              "(local disks {}, volumes and snapshots {}, images {})",
-                              more,
-                              used,
-                              others.total,
-                              own,
-                              others.promised,
-                              images + others.images));
-  };
-  const Status taken = co_await deps_.budget->Claim(std::move(mine), check);
-  if (!taken.ok()) claimed_ = 0;
-  co_return taken;
-}
-
-rt::Task<Status> MachineHost::SettleBudget() {
-  if (deps_.budget == nullptr) co_return OkStatus();
-  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
-  CO_TRY(const rt::Gate::Permit turn, co_await telling_.Enter());
-  DiskShare mine = ShareNow(images);
-  const Status settled = co_await deps_.budget->Settle(std::move(mine));
-  if (settled.Is(Reason::kCancelled)) co_return settled;
-  if (!settled.ok()) LOG_WARNING("{}", settled.message());
-  co_return OkStatus();
 }
 
 Result<MachineRecord> MachineHost::NewRecord(iri::Machine machine) const {
@@ -290,7 +244,7 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
   const std::string uid(LabelOf(machine.metadata, iri::kMachineUidLabel));
   const Pointer there = OfUid(uid);
   if (there != nullptr) co_return Shown(*there);
-  auto entry = std::make_shared<Entry>(options_.retry);
+  auto entry = std::make_shared<Entry>(options_);
   entry->secrets = TakeSecrets(machine.spec);
   CO_TRY(MachineRecord record, NewRecord(std::move(machine)));
   for (const iri::MachineVolume& volume : record.object.spec.volumes) {
@@ -303,7 +257,7 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
   }
   CO_TRY_STATUS(CheckFits(record.resources, Used(uid), options_.total));
   const ClaimedRoom claimed(claimed_);
-  CO_TRY_STATUS(co_await ClaimDisk(StorageIn(record.resources)));
+  CO_TRY_STATUS(co_await ClaimMachine(record.resources));
   if (machines_.size() >= kMachinesMax) {
     co_return Status(Reason::kTooManyRequests,
                      fmt::format("{} machines are the most", kMachinesMax));

@@ -19,6 +19,11 @@ auto PartNamed(Parts& parts, std::string_view name) {
   return std::ranges::find_if(parts, [&](const auto& part) { return part.name == name; });
 }
 
+// Whether it was done or will be, nobody can say.
+bool IsUnknown(const Status& outcome) {
+  return outcome.Is(Reason::kTimeout) || outcome.Is(Reason::kUnavailable);
+}
+
 }  // namespace
 
 rt::Task<Status> MachineHost::SetKey(std::string machine_id, iri::MachineVolume volume) {
@@ -46,7 +51,7 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
   }
   iri::MachineSpec part;
   part.volumes = {volume};
-  const iri::MachineSpec secrets = TakeSecrets(part);
+  iri::MachineSpec secrets = TakeSecrets(part);
   next.object.spec.volumes.push_back(part.volumes[0]);
   CO_TRY_STATUS(CheckSpec(next.object.spec));
   // An image takes its time, which nobody else waits for.
@@ -69,21 +74,42 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
   }
   CO_TRY(const DomainDisk disk, DiskOf(id, volume, deps_.folders));
   CO_TRY_STATUS(co_await SetKey(id, volume));
+  // Before the record: whoever finds that has the key, too.
+  CO_TRY_STATUS(co_await KeepSecrets(entry, volume.name, std::move(secrets)));
   const MachineRecord before = entry->record;
   ++next.object.metadata.generation;
   CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
-  if (entry->observed.alive()) {
-    const Status attached = co_await deps_.hypervisor.AttachDevice(DomainNameOf(id), DiskXml(disk));
-    if (!attached.ok()) {
-      CO_TRY_STATUS(co_await SaveInside(entry, before));
-      co_return attached.Wrap("volume " + Quote(volume.name));
-    }
-    if (entry->live.has_value()) entry->live->insert(disk.target);
+  const Status attached = co_await PlugIn(entry, disk.target, DiskXml(disk));
+  if (!attached.ok()) Doubt(entry, Duration());  // (1)
+  if (!attached.ok() && !IsUnknown(attached)) {
+    CO_TRY_STATUS(co_await SaveInside(entry, before));
+    CO_TRY_STATUS(co_await KeepSecrets(entry, volume.name, iri::MachineSpec()));
   }
-  for (const iri::MachineVolume& secret : secrets.volumes) entry->secrets.volumes.push_back(secret);
-  CO_TRY_STATUS(co_await PutSecrets(entry));
   Changed(*entry, "volumes");
-  co_return OkStatus();
+  co_return attached.ok() ? attached : attached.Wrap("volume " + Quote(volume.name));
+}
+
+rt::Task<Status> MachineHost::KeepSecrets(Pointer entry,
+                                          std::string volume,
+                                          iri::MachineSpec secrets) {
+  std::vector<iri::MachineVolume>& kept = entry->secrets.volumes;
+  std::erase_if(kept, [&](const auto& part) { return part.name == volume; });
+  for (iri::MachineVolume& secret : secrets.volumes) kept.push_back(std::move(secret));
+  co_return co_await PutSecrets(std::move(entry));
+}
+
+// (1) The record names a device before the guest has it. Killed in between, and where the outcome
+// is unknown, the record stays and the machine's task gives the guest what it lacks: an attach that
+// libvirt comes to late finds its place, and is not in the way of the next. After a failure the
+// record is as it was, and if not even that can be done, the task tries again, too.
+rt::Task<Status> MachineHost::PlugIn(Pointer entry, std::string device, std::string xml) {
+  if (!entry->observed.alive()) co_return OkStatus();
+  const std::string name = DomainNameOf(entry->record.object.metadata.id);
+  const Status attached = co_await deps_.hypervisor.AttachDevice(name, xml);
+  if (attached.ok() && entry->live.has_value()) {
+    entry->live->insert_or_assign(std::move(device), std::move(xml));
+  }
+  co_return attached;
 }
 
 rt::Task<Status> MachineHost::Unplug(Pointer entry, std::string device, std::string xml) {
@@ -93,7 +119,7 @@ rt::Task<Status> MachineHost::Unplug(Pointer entry, std::string device, std::str
   for (;;) {
     entry->device_event.Reset();
     if (!entry->observed.alive()) co_return OkStatus();
-    const Result<std::set<std::string>> live = co_await deps_.hypervisor.LiveDevices(name);
+    const Result<DeviceElements> live = co_await deps_.hypervisor.LiveDevices(name);
     if (live.status().Is(Reason::kConflict)) co_return OkStatus();  // it has ended
     if (!live.ok()) co_return live.status();
     entry->live = *live;
@@ -129,14 +155,13 @@ rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
   }
   ++next.object.metadata.generation;
   CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
-  std::erase_if(entry->secrets.volumes, [&](const auto& part) { return part.name == name; });
   if (!disk.secret_uuid.empty()) {
     CO_TRY_STATUS(co_await deps_.hypervisor.RemoveSecret(disk.secret_uuid));
   }
   if (volume.local_disk.has_value()) {
     CO_TRY_STATUS(co_await deps_.folders.RemoveFile(disk.file.path));
   }
-  CO_TRY_STATUS(co_await PutSecrets(entry));
+  CO_TRY_STATUS(co_await KeepSecrets(entry, name, iri::MachineSpec()));
   Changed(*entry, "volumes");
   co_return OkStatus();
 }
@@ -212,18 +237,14 @@ rt::Task<Status> MachineHost::AttachNetworkInterface(std::string id, iri::Machin
     CO_TRY_STATUS(co_await deps_.networks.Unplug(id, nic));
     co_return saved;
   }
-  if (entry->observed.alive()) {
-    const Status attached =
-        co_await deps_.hypervisor.AttachDevice(DomainNameOf(id), NicXml(described));
-    if (!attached.ok()) {
-      CO_TRY_STATUS(co_await SaveInside(entry, before));
-      CO_TRY_STATUS(co_await deps_.networks.Unplug(id, nic));
-      co_return attached.Wrap("network interface " + Quote(nic.name));
-    }
-    if (entry->live.has_value()) entry->live->insert(described.mac);
+  const Status attached = co_await PlugIn(entry, described.mac, NicXml(described));
+  if (!attached.ok()) Doubt(entry, Duration());  // (1)
+  if (!attached.ok() && !IsUnknown(attached)) {
+    CO_TRY_STATUS(co_await SaveInside(entry, before));
+    CO_TRY_STATUS(co_await deps_.networks.Unplug(id, nic));
   }
   Changed(*entry, "network interfaces");
-  co_return OkStatus();
+  co_return attached.ok() ? attached : attached.Wrap("network interface " + Quote(nic.name));
 }
 
 rt::Task<Status> MachineHost::DetachNetworkInterface(std::string id, std::string name) {

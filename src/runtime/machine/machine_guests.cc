@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guests as processes, for whoever kills them at their deadline, and what they said.
+#include <fmt/core.h>
+
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "base/proc_file.h"
@@ -64,8 +67,7 @@ rt::Task<Result<std::vector<iri::GuestProcess>>> MachineHost::ListGuests() {
     guest.machine_uid = LabelOf(entry->record.object.metadata, iri::kMachineUidLabel);
     guest.pid = found->second.pid;
     guest.start_ticks = found->second.start_ticks;
-    guest.held =
-        MovesOnPoolLoss(entry->record.object) && entry->observed.state == GuestState::kPaused;
+    guest.held = IsHeld(entry->record.object, entry->observed);
     guests.push_back(std::move(guest));
   }
   co_return guests;
@@ -91,12 +93,7 @@ rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::Attach(
     co_return NotFound("no machine of uid " + Quote(request.machine_uid));
   }
   if (request.what == "console") co_return co_await AttachConsole(entry);
-  if (request.what == "exec") {
-    co_return Status(
-        Reason::kMethodNotSupported,
-        "this runtime offers no exec: it has nobody inside of its guests who could run "
-        "a command; their console is there");
-  }
+  if (request.what == "exec") co_return co_await AttachCommand(entry, std::move(request.options));
   if (request.what != "logs") {
     co_return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
   }
@@ -124,6 +121,37 @@ rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::AttachConsole(
 rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::AttachConsoleOf(std::string id) {
   CO_TRY(const Pointer entry, Find(id));
   co_return co_await AttachConsole(entry);
+}
+
+rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::AttachCommand(
+    Pointer entry, iri::StringMap options) {
+  const std::string id = entry->record.object.metadata.id;
+  const std::string subject = "machine " + Quote(id);
+  if (!entry->observed.alive()) co_return Conflict(subject + " is off");
+  if (entry->observed.state == GuestState::kPaused) co_return Conflict(subject + " is paused");
+  CO_TRY(WantedCommand wanted, WantedCommandOf(options));
+  std::optional<rt::Gate::Permit> permit = commands_.TryEnter();
+  if (!permit.has_value()) {
+    co_return Status(Reason::kTooManyRequests,
+                     fmt::format("{} commands run in guests of this host already, which are the "
+                                 "most: try again when one has ended",
+                                 kCommandsMax));
+  }
+  // One line for all commands of a guest.
+  std::shared_ptr<GuestAgent> agent = entry->agent.lock();
+  if (agent == nullptr) {
+    agent = std::make_shared<GuestAgent>(deps_.loop, deps_.lines, deps_.folders.AgentSocket(id));
+    entry->agent = agent;
+  }
+  const Status there = co_await agent->Greet();
+  if (!there.ok()) co_return there.Wrap(subject);
+  const auto command = std::make_shared<GuestCommand>(
+      GuestCommand::Deps{
+          .agent = std::move(agent), .loop = deps_.loop, .pool = deps_.files, .machine = id},
+      std::move(wanted));
+  std::unique_ptr<iri::AttachStream> stream = GuestCommand::Stream(command);
+  work_.Spawn("machines.exec", GuestCommand::Run(command, *std::move(permit)));
+  co_return stream;
 }
 
 rt::Task<Result<std::string>> MachineHost::Exec(std::string id) {

@@ -36,12 +36,14 @@ rt::Task<Result<std::unique_ptr<MachineHost>>> MachineHost::Start(Deps deps, Opt
   MachineHost* const raw = host.get();
   deps.hypervisor.Listen([raw](const DomainEvent& event) { raw->OnEvent(event); });
   Status found = co_await host->Resync();
+  if (found.ok()) host->is_taken_in_.Set();
   if (found.ok()) found = co_await host->AdoptNics();
   if (found.ok()) found = co_await host->SettleBudget();
   if (!found.ok()) {
     CO_TRY_STATUS(co_await host->Stop());
     co_return found;
   }
+  host->work_.Spawn("machines.logs", host->KeepLogsShort());
   co_return host;
 }
 
@@ -83,11 +85,9 @@ rt::Task<Status> MachineHost::Resync() {
       if (!taken.ok()) co_return taken;
       continue;
     }
-    if (known->looks <= before) {
-      const bool same = known->observed.state == domain.state;
-      Observe(*known, {.state = domain.state, .off_reason = domain.off_reason});
-      if (!same) Changed(*known, "state");
-    }
+    if (known->looks <= before) NoteLook(*known, domain);
+    // What was asked for while libvirt was away may have been done, or not.
+    Doubt(known, Duration());
     Tend(known);
   }
   for (const auto& [id, entry] : machines_) {
@@ -95,10 +95,26 @@ rt::Task<Status> MachineHost::Resync() {
       continue;
     }
     Observe(*entry, Observed());
+    ForgetLife(*entry);
     Changed(*entry, "state");
     Tend(entry);
   }
   co_return co_await RemoveStrays(std::move(there));
+}
+
+void MachineHost::NoteLook(Entry& entry, const Domain& domain) {
+  const Observed seen = {
+      .state = domain.state, .off_reason = domain.off_reason, .pause = domain.pause_reason};
+  const bool is_paused = seen.state == GuestState::kPaused;
+  const bool same =
+      entry.observed.state == seen.state && (!is_paused || entry.observed.pause == seen.pause);
+  if (is_paused && !same) {
+    NotePause(entry, seen.pause);
+    return;
+  }
+  Observe(entry, seen);
+  if (!seen.alive()) ForgetLife(entry);
+  if (!same) Changed(entry, "state");
 }
 
 rt::Task<Status> MachineHost::RemoveStrays(std::set<std::string> domains) {
@@ -127,20 +143,25 @@ rt::Task<Status> MachineHost::TakeIn(Domain domain) {
   if (record->owner != deps_.folders.folder() || domain.name != DomainNameOf(id)) {
     co_return OkStatus();
   }
-  auto entry = std::make_shared<Entry>(options_.retry);
+  auto entry = std::make_shared<Entry>(options_);
   entry->record = *std::move(record);
-  Observe(*entry, {.state = domain.state, .off_reason = domain.off_reason});
+  Observe(*entry,
+          {.state = domain.state, .off_reason = domain.off_reason, .pause = domain.pause_reason});
+  if (entry->observed.lacks_room()) ScheduleResume(*entry);
   CO_TRY(const std::optional<std::string> secrets, co_await deps_.folders.Secrets(id));
   if (secrets.has_value()) {
     Result<iri::Machine> kept = iri::MachineFromJson(*secrets);
     if (kept.ok()) entry->secrets = std::move(kept->spec);
   }
+  CO_TRY(entry->kernel_bytes, co_await deps_.folders.KernelBytes(id));
   if (entry->observed.alive()) {
-    Result<std::set<std::string>> live = co_await deps_.hypervisor.LiveDevices(domain.name);
+    Result<DeviceElements> live = co_await deps_.hypervisor.LiveDevices(domain.name);
     if (live.ok()) entry->live = *std::move(live);
   }
   if (machines_.contains(id)) co_return OkStatus();
   machines_.emplace(id, entry);
+  // Whoever looked after it before may have been killed in the middle of an attach.
+  Doubt(entry, Duration());
   Tend(entry);
   co_return OkStatus();
 }
@@ -174,22 +195,26 @@ void MachineHost::OnEvent(const DomainEvent& event) {
       // A held guest is paused from its first moment, and said to be so before this.
       if (!entry->observed.alive()) Observe(*entry, {.state = GuestState::kRunning});
       break;
-    case Kind::kResumed: Observe(*entry, {.state = GuestState::kRunning}); break;
+    case Kind::kResumed:
+      Observe(*entry, {.state = GuestState::kRunning});
+      entry->resume_at.reset();
+      if (!entry->trial_ends.has_value()) break;
+      Tend(entry);  // it is said to run when it has for a while
+      return;
     case Kind::kPaused:
-      Observe(*entry, {.state = GuestState::kPaused});
-      entry->paused = {.since = deps_.loop.WallNow(), .why = event.detail};
-      Say(entry->record.object.metadata,
-          iri::EventType::kWarning,
-          "Paused",
-          "Run",
-          "the guest is paused: " + event.detail);
-      break;
+      NotePause(*entry, event.pause);
+      Tend(entry);
+      return;
     case Kind::kStopped:
       Observe(*entry, {.state = GuestState::kOff, .off_reason = event.reason});
-      entry->live.reset();
+      ForgetLife(*entry);
       entry->device_event.Set();
       break;
-    case Kind::kDeviceRemoved: entry->device_event.Set(); return;
+    case Kind::kDeviceAdded: Doubt(entry, Duration()); return;
+    case Kind::kDeviceRemoved:
+      entry->device_event.Set();
+      Doubt(entry, options_.give_back_after);
+      return;
     case Kind::kDefined:
     case Kind::kLost:
     case Kind::kConnected: return;

@@ -31,9 +31,12 @@
 #include "runtime/changes/event_log.h"
 #include "runtime/machine/console.h"
 #include "runtime/machine/console_doors.h"
+#include "runtime/machine/console_log_cut.h"
+#include "runtime/machine/guest_command.h"
 #include "runtime/machine/machine_plan.h"
 #include "runtime/machine/serial_line.h"
 #include "runtime/machine/start_pace.h"
+#include "runtime/volume/arriving_images.h"
 #include "runtime/volume/disks.h"
 #include "runtime/volume/image_source.h"
 #include "runtime/volume/pull_progress.h"
@@ -73,10 +76,21 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     rt::BackoffOptions retry = {.initial = Duration::Seconds(1), .max = Duration::Minutes(1)};
     StartPace::Options start_pace;
     Duration pull_interval = kPullInterval;  // from word to word of an image on its way
+    // What the log of one console takes of the disk (console_log_cut.h), and how often they are
+    // looked at.
+    int64_t console_log_max = kConsoleLogMax;
+    Duration log_look = Duration::Seconds(1);
     // From the power button to the plug.
     Duration shutdown_grace = Duration::Seconds(30);
     // How long a guest may take to let go of a device.
     Duration detach_limit = Duration::Seconds(15);
+    // From a device that the guest let go of to its getting it back, if it is to have it: whoever
+    // wanted it away and was refused, because the guest took its time, asks again before.
+    Duration give_back_after = Duration::Minutes(2);
+    // Of a guest whose disk is full.
+    rt::BackoffOptions resume = {.initial = Duration::Seconds(2), .max = Duration::Minutes(1)};
+    // How long it must run to be said to run again.
+    Duration resume_trial = Duration::Seconds(2);
   };
 
   // Finds what is there and goes on with it.
@@ -115,25 +129,31 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Result<std::vector<iri::GuestProcess>>> ListGuests() override;
   rt::Task<Status> ResumeGuest(std::string machine_uid) override;
   // "console", and "logs": what it said. A console is for many at a time, and ends with its guest.
+  // "exec": a command of the guest's agent. Unavailable if it has none.
   rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Attach(iri::AttachRequest request) override;
 
  private:
   struct Entry {
-    explicit Entry(const rt::BackoffOptions& retry) : backoff(retry) {}
+    explicit Entry(const Options& options) : resumes(options.resume), backoff(options.retry) {}
     MachineRecord record;
     iri::MachineSpec secrets;
     std::optional<KernelBoot> kernel;  // found before each start
+    GuestFolders::Media media;         // the same
+    int64_t kernel_bytes = 0;          // of its copy, as far as that is counted
     Observed observed;
     uint64_t looks = 0;  // of the host, when that was observed
     // Devices of the running guest. Not asked for yet: those that it was started with, all of them.
-    std::optional<std::set<std::string>> live;
+    std::optional<DeviceElements> live;
     bool Shows(const std::string& device) const {
       return !live.has_value() || live->contains(device);
     }
-    struct {
-      WallTime since;
-      std::string why;
-    } paused;            // the last time
+    std::optional<Time> match_at;   // its devices may differ from then on
+    WallTime paused_since;          // the last time
+    std::optional<Time> resume_at;  // the next attempt
+    // It was resumed, and is said to run if it still does then.
+    std::optional<Time> trial_ends;
+    Time resumed;  // the last time
+    rt::Backoff resumes;
     rt::Gate saving{1};  // whoever changes the record or the guest's devices
     bool is_gone = false;
     bool is_tended = false;  // its task runs
@@ -141,9 +161,11 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     rt::Event device_event;  // the guest let go of something, or ended
     rt::Gate opening{1};     // whoever opens its console
     std::weak_ptr<Console> console;
-    std::string error;          // of the last attempt; "" if it was good
-    std::string image_problem;  // its reason, if it is the image's
-    PullProgress pull;          // of its image
+    std::weak_ptr<GuestAgent> agent;  // of those whose commands run
+    std::string error;                // of the last attempt; "" if it was good
+    std::string image_problem;        // its reason, if it is the image's
+    PullProgress pull;                // of its image
+    bool has_image = false;           // it came, and its disks are being made
     rt::Backoff backoff;
   };
   // Shared with the calls and the task that work on it.
@@ -157,6 +179,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // Tells the networks what machines have.
   rt::Task<Status> AdoptNics();
   void OnEvent(const DomainEvent& event);
+  // What a look at libvirt shows of a machine that is known.
+  void NoteLook(Entry& entry, const Domain& domain);
   Pointer OfDomain(std::string_view name) const;
   bool IsBeingCreated(std::string_view domain) const;
   void Observe(Entry& entry, Observed observed);
@@ -164,17 +188,43 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> RemoveStrays(std::set<std::string> domains);
   rt::Task<Result<std::unique_ptr<iri::AttachStream>>> AttachConsole(Pointer entry);
   rt::Task<Result<std::unique_ptr<iri::AttachStream>>> AttachConsoleOf(std::string id);
+  rt::Task<Result<std::unique_ptr<iri::AttachStream>>> AttachCommand(Pointer entry,
+                                                                     iri::StringMap options);
 
   // Calls.
   Result<Pointer> Find(std::string_view id) const;
   Pointer OfUid(std::string_view uid) const;
   iri::Machine Shown(const Entry& entry) const;
+  // What is said of its guest: one that was resumed to see whether it can go on does not run yet.
+  static Observed SeenOf(const Entry& entry);
   iri::ResourceVector Used(std::string_view for_uid) const;
+
+  // Room (machine_room.cc).
   // Takes that much of the host's disk. REQUIRES: admitted, with a ClaimedRoom until it is counted.
   rt::Task<Status> ClaimDisk(int64_t more);
+  // The same for a new machine, with what it has beside its disks.
+  rt::Task<Status> ClaimMachine(iri::ResourceVector resources);
+  rt::Task<Status> ClaimAdmitted(int64_t more, std::string what);
   // What is promised of the host's disk, told to others. A failure is logged: it is told again.
   rt::Task<Status> SettleBudget();
+  // Our turn to tell, once all machines are known: with half of them it would be too little.
+  rt::Task<Result<rt::Gate::Permit>> TellingTurn();
+  // What one machine has beside its disks and its kernel.
+  int64_t BesideOne() const;
   DiskShare ShareNow(int64_t images) const;
+  // Tells others what is promised now, if `more` bytes fit to what was `before`. REQUIRES: our
+  // turn.
+  rt::Task<Status> ClaimShare(DiskShare before, int64_t more, std::string what);
+  // Room for the guest's copy of a kernel, unless it has one.
+  rt::Task<Status> ClaimKernel(std::string machine_id,
+                               image::KernelFiles kernel,
+                               std::string image);
+  // An image, for which there is room before anything of it is written.
+  rt::Task<Result<image::ImageFiles>> FetchImage(ImageRequest request);
+  // `claimed` by the same fetch before has come by then; the pieces take its place.
+  rt::Task<Status> ClaimImage(ArrivingPieces* claimed, ArrivingPieces pieces);
+  rt::Task<Status> ReleaseImage(ArrivingPieces claimed);
+
   Result<MachineRecord> NewRecord(iri::Machine machine) const;
   Status CheckEfi(std::string_view class_name, std::string_view variables) const;
   Result<DomainPlan> Plan(const Entry& entry, const MachineRecord& record) const;
@@ -182,16 +232,36 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> SaveInside(Pointer entry, MachineRecord next);
   rt::Task<Status> PutSecrets(Pointer entry);
   rt::Task<Status> SetKey(std::string machine_id, iri::MachineVolume volume);
+  // Those of this volume, in place of those that there are.
+  rt::Task<Status> KeepSecrets(Pointer entry, std::string volume, iri::MachineSpec secrets);
   // Another key than before, for the next start.
   rt::Task<Status> TakeKey(Pointer entry, iri::MachineVolume volume);
+  // Gives it to the running guest, if there is one.
+  rt::Task<Status> PlugIn(Pointer entry, std::string device, std::string xml);
   // Takes the device from the running guest and waits until it has let go.
   rt::Task<Status> Unplug(Pointer entry, std::string device, std::string xml);
 
   // Tasks.
+  rt::Task<Status> KeepLogsShort();
   void Tend(const Pointer& entry);
   rt::Task<Status> TendMachine(Pointer entry);
   rt::Task<Status> Perform(Pointer entry, MachineStep step);
   rt::Task<Status> NoteEnd(Pointer entry);
+  MachineStep Next(const Entry& entry) const;
+  // Until something is due; nullopt: nothing will be.
+  std::optional<Duration> UntilDue(const Entry& entry) const;
+  // From then on its devices may be others than those of its record.
+  void Doubt(const Pointer& entry, Duration after);
+  rt::Task<Status> MatchDevices(Pointer entry);
+  rt::Task<Status> MatchInside(Pointer entry);
+  rt::Task<Status> GiveMissing(Pointer entry, DeviceDrift drift);
+  void NotePause(Entry& entry, PauseReason why);
+  void ScheduleResume(Entry& entry);
+  // Whether it stays as it is, if it was resumed to see.
+  void EndTrial(Entry& entry);
+  rt::Task<Status> ResumeStopped(Pointer entry);
+  // It is off: nothing of its life is left.
+  static void ForgetLife(Entry& entry);
   rt::Task<Status> StartGuest(Pointer entry);
   // Its firmware gets the variables that the machine has, if those are not what it got before.
   rt::Task<Status> PutEfiVariables(std::string id, MachineRecord* record);
@@ -210,9 +280,24 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Result<ImageDisk>> LookAtImageDisk(std::string machine_id,
                                               ImageRequest request,
                                               iri::MachineVolume volume);
+  // `starting` is the machine if this is for its start, whose saving is entered: then it gets all
+  // of its image.
   rt::Task<Status> MakeDisk(std::string machine_id,
                             ImageRequest request,
-                            iri::MachineVolume volume);
+                            iri::MachineVolume volume,
+                            Pointer starting = nullptr);
+  // Counts and refuses what an image has beside a disk. BadRequest if this machine cannot boot it.
+  rt::Task<Status> AdmitMedia(Pointer starting,
+                              std::string machine_id,
+                              image::ImageFiles* files,
+                              std::string image);
+  // All that it has beside disks and its kernel counts as so many bytes from now on.
+  rt::Task<Status> CountMedia(Pointer starting, int64_t bytes);
+  static void SetMediaBytes(MachineRecord& record, int64_t bytes);
+  // What the guest has copies of, counted as what is there; how many bytes its media have.
+  rt::Task<Result<int64_t>> FindBootFiles(Pointer entry);
+  // Its image is there: told if it was told before that it is on its way.
+  void NoteImage(Entry& entry);
   // A disk of `wanted`, from the image's if it has one, in the file `part`.
   rt::Task<Status> MakePart(image::ImageFiles files, iri::LocalDisk wanted, DiskFile part);
   rt::Task<Status> FillFromImage(image::RootDisk disk, iri::LocalDisk wanted, DiskFile part);
@@ -232,8 +317,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // One at a time checks for room and takes it. Entered last, inside of a machine's `saving`:
   // whoever changes a machine may wait for long.
   rt::Gate admission_{1};
-  rt::Gate telling_{1};  // whoever tells others what is promised
-  int64_t claimed_ = 0;  // of the host's disk, by whoever is admitted and not counted yet
+  rt::Gate telling_{1};    // whoever tells others what is promised
+  rt::Event is_taken_in_;  // all that libvirt had at the start is in the table
+  int64_t claimed_ = 0;    // of the host's disk, by whoever is admitted and not counted yet
+  ArrivingImages arriving_;
   std::map<std::string, Pointer, std::less<>> machines_;
   std::set<std::string> creating_;  // they have folders, and perhaps no domain yet
   std::vector<iri::Reservation> reservations_;
@@ -241,6 +328,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   uint64_t looks_ = 0;
   ChangeLog changes_;
   EventLog events_;
+  rt::Gate commands_{kCommandsMax};  // in guests
   rt::TaskScope work_;
 };
 

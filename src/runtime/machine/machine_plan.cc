@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/strings.h"
 #include "iri/labels.h"
 #include "iri/local_disk.h"
+#include "runtime/machine/domain_text.h"
 #include "runtime/volume/plan.h"
 
 namespace berth::runtime {
@@ -54,13 +56,27 @@ Status CheckVolume(const iri::MachineVolume& volume) {
   return OkStatus();
 }
 
+DomainDisk SquashfsOf(const std::string& path) {
+  DomainDisk disk;
+  disk.target = kSquashfsTarget;
+  disk.serial = kSquashfsSerial;
+  disk.file = {.path = path, .format = DiskFormat::kRaw};
+  disk.access = DomainDisk::Access::kReadOnly;
+  return disk;
+}
+
 }  // namespace
 
-MachineStep NextStep(const MachineRecord& record, const Observed& observed) {
+MachineStep NextStep(const MachineRecord& record, const Observed& observed, Due due) {
   if (record.is_deleted()) return MachineStep::kRemove;
   const bool on = record.object.spec.power == iri::Power::kOn;
   if (!on) return observed.alive() ? MachineStep::kStop : MachineStep::kNone;
-  if (observed.alive() || record.end.kind != GuestEnd::Kind::kNone) return MachineStep::kNone;
+  if (observed.alive()) {
+    // First, because a guest that stands still lets go of nothing.
+    if (due.resume && observed.lacks_room()) return MachineStep::kResume;
+    return due.match ? MachineStep::kMatch : MachineStep::kNone;
+  }
+  if (record.end.kind != GuestEnd::Kind::kNone) return MachineStep::kNone;
   return record.started_in.empty() ? MachineStep::kStart : MachineStep::kNote;
 }
 
@@ -97,6 +113,17 @@ GuestEnd EndOf(const MachineRecord& record, const Observed& observed, std::strin
 bool MovesOnPoolLoss(const iri::Machine& machine) {
   const auto policy = machine.metadata.annotations.find(iri::kOnPoolLossAnnotation);
   return policy != machine.metadata.annotations.end() && policy->second == iri::kOnPoolLossMove;
+}
+
+bool IsHeld(const iri::Machine& machine, const Observed& observed) {
+  return MovesOnPoolLoss(machine) && observed.state == GuestState::kPaused &&
+         observed.pause == PauseReason::kTold;
+}
+
+std::string PausedWords(PauseReason why) {
+  std::string words = "the guest is paused: " + std::string(PauseReasonText(why));
+  if (why == PauseReason::kDiskFull) words += "; it goes on when there is room again";
+  return words;
 }
 
 Status CheckSpec(const iri::MachineSpec& spec) {
@@ -159,6 +186,23 @@ Result<DomainDisk> DiskOf(std::string_view machine_id,
   return disk;
 }
 
+Status ChooseBoot(image::ImageFiles& files,
+                  OfferedMachineClass::Firmware firmware,
+                  std::string_view class_name) {
+  if (!files.uki.has_value()) return OkStatus();
+  if (firmware == OfferedMachineClass::Firmware::kEfi) {
+    files.kernel = std::exchange(files.uki, std::nullopt);
+    return OkStatus();
+  }
+  files.uki.reset();
+  files.squashfs.clear();  // it is for the kernel in it
+  if (files.disk.has_value() || !files.iso.empty()) return OkStatus();
+  return BadRequest("its layer of type " + std::string(image::MediaTypeOf(image::Part::kUki)) +
+                    " boots under EFI firmware, which machines of class " + Quote(class_name) +
+                    " do not have here (firmware: efi in the file of classes), and it has no "
+                    "kernel, disk or CD");
+}
+
 DomainDisk SeedOf(std::string_view machine_id, const GuestFolders& folders) {
   DomainDisk seed;
   seed.target = kSeedTarget;
@@ -206,16 +250,47 @@ Result<DomainPlan> PlanOf(const MachineRecord& record, const PlanContext& contex
   // The guest boots the first of them, by its device.
   std::ranges::sort(plan.disks, {}, &DomainDisk::target);
   plan.disks.push_back(SeedOf(id, context.folders));
+  if (!context.media.squashfs.empty()) plan.disks.push_back(SquashfsOf(context.media.squashfs));
+  plan.iso = context.media.iso;
   for (const iri::MachineNic& nic : machine.spec.nics) {
     TRY(DomainNic described, context.networks.Describe(id, nic));
     plan.nics.push_back(std::move(described));
   }
   plan.console_socket = context.folders.ConsoleSocket(id);
+  plan.agent_socket = context.folders.AgentSocket(id);
   plan.console_log = context.folders.ConsoleLog(id);
   if (context.has_ignition) plan.ignition_file = context.folders.IgnitionFile(id);
   plan.record = ToText(record);
   TRY_STATUS(CheckPlan(plan));
   return plan;
+}
+
+DeviceDrift DriftOf(const DomainPlan& plan, const DeviceElements& live) {
+  DeviceDrift drift;
+  std::set<std::string> as_planned;
+  for (const DomainDisk& disk : plan.disks) {
+    const auto found = live.find(disk.target);
+    const bool is_it =
+        found != live.end() && DeviceOfFile(found->second, disk.file.path) == disk.target;
+    // It has its seed from the start, or does without.
+    if (is_it || IsFixedTarget(disk.target)) {
+      as_planned.insert(disk.target);
+    } else {
+      drift.disks.push_back(disk);
+    }
+  }
+  for (const DomainNic& nic : plan.nics) {
+    if (live.contains(nic.mac)) {
+      as_planned.insert(nic.mac);
+    } else {
+      drift.nics.push_back(nic);
+    }
+  }
+  for (const auto& [device, element] : live) {
+    if (as_planned.contains(device) || IsFixedTarget(device)) continue;
+    if (IsOwnDevice(element)) drift.extra.emplace(device, element);
+  }
+  return drift;
 }
 
 }  // namespace berth::runtime

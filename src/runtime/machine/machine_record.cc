@@ -91,6 +91,7 @@ std::string ToText(const MachineRecord& record) {
   root.Set("machine", *object);
   root.Set("resources", AmountsValue(record.resources));
   if (!record.image_sized.empty()) root.Set("imageSized", AmountsValue(record.image_sized));
+  if (record.media_bytes > 0) root.Set("mediaBytes", record.media_bytes);
   root.Set("startedIn", record.started_in);
   if (!record.efi_written.empty()) root.Set("efiWritten", record.efi_written);
   root.Set("end", EndValue(record.end));
@@ -112,6 +113,10 @@ Result<MachineRecord> MachineRecordOf(std::string_view text) {
   TRY(record.resources, AmountsOf<iri::ResourceVector>(root, "resources"));
   if (root.Find("imageSized") != nullptr) {
     TRY(record.image_sized, (AmountsOf<std::map<std::string, int64_t>>(root, "imageSized")));
+  }
+  if (const Value* const media = root.Find("mediaBytes"); media != nullptr) {
+    if (!media->is_int() || media->as_int() < 0) return BadRequest("mediaBytes is no amount");
+    record.media_bytes = media->as_int();
   }
   record.started_in = root.GetString({"startedIn"});
   record.efi_written = root.GetString({"efiWritten"});

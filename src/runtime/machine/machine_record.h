@@ -33,6 +33,7 @@ struct MachineRecord {
   iri::ResourceVector resources;  // of its class when it was created: what it takes of the host
   // Of that, local disks that ask for no size and have their image's, by volume.
   std::map<std::string, int64_t> image_sized;
+  int64_t media_bytes = 0;  // and what its image has beside a disk, of which it has a copy
   // The boot of the host in which its guest was last started; "" if it was not since it was
   // switched on.
   std::string started_in;

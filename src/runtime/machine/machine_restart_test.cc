@@ -89,12 +89,18 @@ TEST(MachineHost, DeletionLeavesNothing) {
   ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
   EXPECT_EQ(world.networks.plugged.size(), 1U);
   EXPECT_TRUE(std::filesystem::exists(world.root + "/machines/" + id));
+  std::filesystem::create_directories(world.root + "/logs");
+  for (const std::string& name : {DomainNameOf(id), std::string("somebody-elses")}) {
+    std::ofstream(world.root + "/logs/" + name + ".log") << "starting up";
+  }
   ASSERT_EQ(world.Await(world.host().DeleteMachine(id)), OkStatus());
   EXPECT_TRUE(iri::Eventually(world, [&] { return !iri::GetMachine(world, id).has_value(); }));
   EXPECT_TRUE(world.hypervisor.guests.empty());
   EXPECT_TRUE(world.networks.plugged.empty());
   EXPECT_FALSE(std::filesystem::exists(world.root + "/machines/" + id));
   EXPECT_FALSE(std::filesystem::exists(world.root + "/run/" + id));
+  EXPECT_FALSE(std::filesystem::exists(world.root + "/logs/" + DomainNameOf(id) + ".log"));
+  EXPECT_TRUE(std::filesystem::exists(world.root + "/logs/somebody-elses.log"));
 }
 
 TEST(MachineHost, AfterARestartTheNetworksAreToldWhatMachinesHave) {

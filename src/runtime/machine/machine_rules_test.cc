@@ -149,6 +149,23 @@ TEST(DomainXml, NamesFirmwareProcessorMemoryConsoleAndIgnition) {
   EXPECT_TRUE(Has(DomainXml(plan), "<domain type=\"qemu\">"));
 }
 
+TEST(DomainXml, AnAgentHasALineThatLibvirtDoesNotTake) {
+  DomainPlan plan = Plan();
+  EXPECT_FALSE(Has(DomainXml(plan), "virtio-serial"));
+  plan.agent_socket = "/run/m-1/agent.sock";
+  ASSERT_TRUE(CheckPlan(plan).ok());
+  const std::string xml = DomainXml(plan);
+  for (const std::string_view part :
+       {"<controller type=\"virtio-serial\" index=\"0\"><address type=\"pci\" bus=\"0\" "
+        "slot=\"31\"/></controller>",
+        "<channel type=\"unix\"><source mode=\"bind\" path=\"/run/m-1/agent.sock\"/>"
+        "<target type=\"virtio\" name=\"dev.berth.agent.0\"/><alias name=\"ua-agent\"/></channel>",
+        "<qemu:device alias=\"ua-agent\"><qemu:frontend><qemu:property name=\"name\" "
+        "type=\"string\" value=\"org.qemu.guest_agent.0\"/></qemu:frontend></qemu:device>"}) {
+    EXPECT_TRUE(Has(xml, part)) << part << "\n" << xml;
+  }
+}
+
 TEST(DomainXml, HostileNamesStayText) {
   DomainPlan plan = Plan();
   plan.title = "a</title><devices>\n\x1b[2J";
@@ -170,6 +187,7 @@ TEST(DomainXml, WhatWouldBeTakenForSomethingElseIsRefused) {
       {"cpus 0", [](DomainPlan& p) { p.cpus = 0; }},
       {"memory 0", [](DomainPlan& p) { p.memory_bytes = 0; }},
       {"console socket", [](DomainPlan& p) { p.console_socket = "relative"; }},
+      {"agent socket", [](DomainPlan& p) { p.agent_socket = "relative"; }},
       {"kernel",
        [](DomainPlan& p) {
          p.kernel = KernelBoot{.kernel = "k", .initramfs = {}, .command_line = {}};

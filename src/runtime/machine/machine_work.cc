@@ -26,6 +26,8 @@ std::string_view ActionOf(MachineStep step) {
     case MachineStep::kStart: return "Start";
     case MachineStep::kStop: return "Stop";
     case MachineStep::kRemove: return "Remove";
+    case MachineStep::kMatch: return "Attach";
+    case MachineStep::kResume: return "Resume";
     case MachineStep::kNote:
     case MachineStep::kNone: break;
   }
@@ -45,8 +47,16 @@ rt::Task<Status> MachineHost::TendMachine(Pointer entry) {
   rt::Context& context = co_await rt::CurrentContext();
   for (;;) {
     entry->nudge.Reset();  // whatever it was about is looked at now
-    const MachineStep step = NextStep(entry->record, entry->observed);
-    if (entry->is_gone || step == MachineStep::kNone) break;
+    EndTrial(*entry);
+    const MachineStep step = Next(*entry);
+    if (entry->is_gone) break;
+    if (step == MachineStep::kNone) {
+      const std::optional<Duration> pause = UntilDue(*entry);
+      if (!pause.has_value()) break;
+      const Status waited = co_await rt::WithDeadline(entry->nudge.Wait(), *pause);
+      if (waited.Is(Reason::kCancelled)) co_return waited;
+      continue;
+    }
     if (step == MachineStep::kStart) {
       if (const std::optional<Duration> early = pace_.Take(deps_.loop.Now())) {
         const Status waited = co_await rt::WithDeadline(entry->nudge.Wait(), *early);
@@ -82,6 +92,8 @@ rt::Task<Status> MachineHost::Perform(Pointer entry, MachineStep step) {
     case MachineStep::kNote: return NoteEnd(std::move(entry));
     case MachineStep::kStart: return StartGuest(std::move(entry));
     case MachineStep::kStop: return StopGuest(std::move(entry));
+    case MachineStep::kMatch: return MatchDevices(std::move(entry));
+    case MachineStep::kResume: return ResumeStopped(std::move(entry));
     default: return RemoveMachine(std::move(entry));
   }
 }
@@ -112,8 +124,11 @@ ImageRequest MachineHost::ImageRequestOf(const Entry& entry) {
 ImageRequest MachineHost::ToldImageRequestOf(Pointer entry) {
   ImageRequest request = ImageRequestOf(*entry);
   entry->pull = PullProgress(deps_.loop.Now(), options_.pull_interval);
-  request.progress = [this, entry = std::move(entry)](int64_t bytes, int64_t of) {
+  request.progress = [this, entry](int64_t bytes, int64_t of) {
     if (entry->pull.Note(bytes, of, deps_.loop.Now())) Changed(*entry, "image");
+  };
+  request.unpacking = [this, entry](int64_t bytes, int64_t of) {
+    if (entry->pull.NoteUnpacked(bytes, of, deps_.loop.Now())) Changed(*entry, "image");
   };
   return request;
 }
@@ -168,7 +183,7 @@ rt::Task<Result<MachineHost::ImageDisk>> MachineHost::LookAtImageDisk(std::strin
   }
   const std::string image = volume.local_disk->image;
   request.reference = image;
-  const Result<image::ImageFiles> files = co_await deps_.images.Fetch(std::move(request));
+  const Result<image::ImageFiles> files = co_await FetchImage(std::move(request));
   if (!files.ok()) co_return OfImage(files.status(), image);
   disk.bytes = kSectorBytes;  // what an empty one has at least
   if (!files->disk.has_value()) co_return disk;
@@ -211,7 +226,8 @@ rt::Task<Status> MachineHost::CountImageDisks(Pointer entry) {
 // too: a disk that is there needs no image any more.
 rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
                                        ImageRequest request,
-                                       iri::MachineVolume volume) {
+                                       iri::MachineVolume volume,
+                                       Pointer starting) {
   const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
   CO_TRY(const bool there, co_await deps_.folders.Exists(whole.path));
   if (there) co_return OkStatus();
@@ -221,17 +237,28 @@ rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
   if (!volume.local_disk->image.empty()) {
     request.reference = volume.local_disk->image;
     if (bytes > 0) request.disk_bytes_max = bytes;
-    Result<image::ImageFiles> fetched = co_await deps_.images.Fetch(std::move(request));
+    Result<image::ImageFiles> fetched = co_await FetchImage(std::move(request));
     if (!fetched.ok()) co_return OfImage(fetched.status(), volume.local_disk->image);
     files = *std::move(fetched);
+    if (starting != nullptr) NoteImage(*starting);
+    CO_TRY_STATUS(co_await AdmitMedia(starting, machine_id, &files, volume.local_disk->image));
+    if (files.kernel.has_value()) {
+      CO_TRY_STATUS(co_await ClaimKernel(machine_id, *files.kernel, volume.local_disk->image));
+    }
   }
+  // Nobody removes a blob before all of them are copied.
+  const std::optional<image::LayoutHold> hold = std::exchange(files.hold, std::nullopt);
   // The kernel is written while qemu-img works on the disk.
-  std::vector<rt::Task<Status>> both;
+  std::vector<rt::Task<Status>> all;
   if (files.kernel.has_value()) {
-    both.push_back(deps_.folders.PutKernel(machine_id, *files.kernel));
+    all.push_back(deps_.folders.PutKernel(machine_id, *files.kernel));
   }
-  both.push_back(MakePart(std::move(files), *volume.local_disk, part));
-  const std::vector<Status> ends = co_await rt::JoinAll(std::move(both));
+  if (!files.iso.empty() || !files.squashfs.empty()) {
+    GuestFolders::Media media{.iso = files.iso, .squashfs = files.squashfs};
+    all.push_back(deps_.folders.PutMedia(machine_id, std::move(media)));
+  }
+  all.push_back(MakePart(std::move(files), *volume.local_disk, part));
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(all));
   for (const Status& end : ends) {
     if (end.ok()) continue;
     // Nothing of a failed attempt takes room until the next.
@@ -268,7 +295,8 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
       const auto sized = entry->record.image_sized.find(volume.name);
       // What was counted, even if the image is another one by now.
       if (sized != entry->record.image_sized.end()) wanted.local_disk->size_bytes = sized->second;
-      const Status made = co_await MakeDisk(id, ToldImageRequestOf(entry), std::move(wanted));
+      const Status made =
+          co_await MakeDisk(id, ToldImageRequestOf(entry), std::move(wanted), entry);
       entry->pull.End();
       CO_TRY_STATUS(made);
     }
@@ -277,12 +305,13 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   // It has its images now.
   const std::string uid = ImageRequestOf(*entry).uid;
   deps_.images.SetPullSecret(uid, std::string());
-  CO_TRY(entry->kernel, co_await deps_.folders.FindKernel(id));
+  CO_TRY(const int64_t media_bytes, co_await FindBootFiles(entry));
   for (const iri::MachineNic& nic : spec.nics) {
     CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
   }
   MachineRecord next = entry->record;
   next.started_in = options_.boot_id;
+  SetMediaBytes(next, media_bytes);
   CO_TRY_STATUS(co_await PutEfiVariables(id, &next));
   CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
   const StartMode mode = MovesOnPoolLoss(entry->record.object) ? StartMode::kHeld : StartMode::kRun;
@@ -296,8 +325,8 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
     co_return started;
   }
   Observe(*entry, {.state = mode == StartMode::kHeld ? GuestState::kPaused : GuestState::kRunning});
-  const Result<std::set<std::string>> live =
-      co_await deps_.hypervisor.LiveDevices(DomainNameOf(id));
+  entry->has_image = false;
+  const Result<DeviceElements> live = co_await deps_.hypervisor.LiveDevices(DomainNameOf(id));
   if (live.ok()) entry->live = *live;
   const bool held = mode == StartMode::kHeld;
   Say(entry->record.object.metadata,
@@ -328,7 +357,7 @@ rt::Task<Status> MachineHost::StopGuest(Pointer entry) {
   }
   CO_TRY_STATUS(co_await deps_.hypervisor.Destroy(name));
   Observe(*entry, {.state = GuestState::kOff, .off_reason = OffReason::kDestroyed});
-  entry->live.reset();
+  ForgetLife(*entry);
   Changed(*entry, "state");
   co_return OkStatus();
 }
@@ -350,6 +379,7 @@ rt::Task<Status> MachineHost::RemoveMachine(Pointer entry) {
   }
   // With its EFI variables, which are in the folder.
   CO_TRY_STATUS(co_await deps_.folders.Remove(metadata.id));
+  CO_TRY_STATUS(co_await deps_.folders.RemoveLibvirtLog(name));
   CO_TRY_STATUS(co_await deps_.hypervisor.Undefine(name));
   entry->is_gone = true;
   machines_.erase(metadata.id);

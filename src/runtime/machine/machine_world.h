@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -32,7 +33,8 @@ class FakeNetworks final : public HostNetworks {
   Result<DomainNic> Describe(std::string_view machine_id,
                              const iri::MachineNic& nic) const override {
     DomainNic described;
-    described.source = "br0";
+    described.kind = DomainNic::Kind::kTap;
+    described.device = "tap0";
     described.mac = MacOf(std::string(machine_id) + nic.name);
     return described;
   }
@@ -89,6 +91,9 @@ class MachineWorld final : public iri::RuntimeUnderTest {
     options.retry = {.initial = Duration::Millis(5), .max = Duration::Millis(20)};
     options.shutdown_grace = Duration::Millis(50);
     options.detach_limit = Duration::Millis(50);
+    options.give_back_after = Duration::Millis(50);
+    options.resume = options.retry;
+    options.resume_trial = Duration::Millis(20);
     std::filesystem::create_directories(root + "/images");
     std::ofstream(root + "/volume.raw") << "disk";
     Start();
@@ -109,7 +114,8 @@ class MachineWorld final : public iri::RuntimeUnderTest {
     GuestFolders::Places places;
     places.folder = root + "/machines";
     places.run_folder = root + "/run";
-    auto folders = GuestFolders::Open(places, files_);
+    places.libvirt_logs = root + "/logs";
+    auto folders = GuestFolders::Open(places, files_, files_);
     CHECK(folders.ok()) << folders.status();
     folders_ = *std::move(folders);
     const MachineHost::Deps deps = {.loop = loop_.loop(),
@@ -118,9 +124,10 @@ class MachineWorld final : public iri::RuntimeUnderTest {
                                     .disks = disks,
                                     .images = other_images != nullptr ? *other_images : images_,
                                     .networks = networks,
-                                    .lines = lines,
+                                    .lines = other_lines != nullptr ? *other_lines : lines,
                                     .doors = doors,
-                                    .files = files_};
+                                    .files = files_,
+                                    .budget = budget};
     auto host = loop_.Await(Begin(deps, options));
     CHECK(host.ok()) << host.status();
     host_ = *std::move(host);
@@ -177,6 +184,14 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   void End(const std::string& id, OffReason reason) {
     CHECK(Run(Ending(DomainNameOf(id), reason)).ok());
   }
+  // On the loop, so that nothing else happens meanwhile.
+  void OnLoop(std::function<void()> job) { CHECK(Run(Doing(std::move(job))).ok()); }
+  // Whether the guest of this machine has the device.
+  bool Has(const std::string& id, const std::string& device) {
+    bool has = false;
+    OnLoop([&] { has = Guest(id).devices.contains(device); });
+    return has;
+  }
   const FakeHypervisor::Guest& Guest(const std::string& id) {
     return hypervisor.guests.at(DomainNameOf(id));
   }
@@ -193,6 +208,10 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   }
 
  private:
+  static rt::Task<Status> Doing(std::function<void()> job) {
+    job();
+    co_return OkStatus();
+  }
   static rt::Task<Result<std::unique_ptr<MachineHost>>> Begin(MachineHost::Deps deps,
                                                               MachineHost::Options options) {
     return MachineHost::Start(deps, std::move(options));
@@ -216,7 +235,9 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   FakeNetworks networks;
   FakeSerialLines lines;
   FakeDoors doors;
+  SerialLines* other_lines = nullptr;   // the same as with other_images
   ImageSource* other_images = nullptr;  // from the next start on; outlives this
+  SharedBudget* budget = nullptr;       // the same
 
  private:
   LocalImages images_{root + "/images", files_};

@@ -204,8 +204,9 @@ class PrivateLibvirt {
         "b=/bin/busybox\n"
         "$b mount -t devtmpfs dev /dev\n$b mount -t proc proc /proc\n"
         "$b mount -t sysfs sys /sys\n"
-        "for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci "
-        "virtio_blk; do $b insmod /$m.ko; done\n"
+        // Which of the first two needs the other depends on the kernel.
+        "for m in virtio virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci "
+        "virtio_blk; do $b insmod /$m.ko 2>/dev/null; done\n"
         "$b stty -F /dev/ttyS0 -echo\n"
         "echo guest is up\n"
         "while read line; do case $line in\n"
