@@ -5,38 +5,30 @@ demo_berth() {
   KUBECONFIG=$kubeconfig "$binary" "$@"
 }
 
-# show_boot STATE SECONDS TIMEOUT: one line that changes on a terminal, a line per state elsewhere.
-boot_shown=''
-show_boot() {
-  local state=$1 seconds=$2 timeout=$3 width=20 filled
-  if [[ -t 1 ]]; then
-    filled=$((seconds * width / timeout))
-    printf '\r\e[K%-13s [%-*s] %s, %d s' boot "$width" "$(printf '%*s' "$filled" '' | tr ' ' '#')" "$state" "$seconds"
-  elif [[ $state != "$boot_shown" ]]; then
-    printf '%-13s %s\n' boot "$state"
-  fi
-  boot_shown=$state
+# Whether somebody asked for a server alone, now or when it was started.
+wants_no_host() {
+  [[ "${BERTH_UP_HOST:-}" == none || $1 == 'none was asked for' ]]
 }
 
-# boot_demo SECONDS: makes the machine `hello` if it is not there, and prints what the guest says. Where there is no host
-# there is nothing to boot.
+# boot_demo SECONDS: makes the machine `hello` if it is not there, shows how far its image and its boot are, and prints what
+# the guest says. Ends the script if there is nothing to boot, unless that was asked for.
 boot_demo() {
-  local timeout=$1 state='' said='' start=$SECONDS
-  read -r state _ <"$data_dir/up.progress"
-  [[ $state == ready ]] || return 0
-  if [[ ! -d $host_dir/images/demo ]]; then
-    say "there is no demo image to boot; $host_dir/log/demo-image.log says why"
-    return 0
+  local timeout=$1 deadline=$((SECONDS + $1)) state='' why='' status
+  read -r state _ _ _ why <"$data_dir/up.progress"
+  if [[ $state != ready ]]; then
+    wants_no_host "$why" && return 0
+    die "the server runs, but this machine is no host and boots no guest: $why (BERTH_UP_HOST=none starts a server alone)"
   fi
+  [[ -d $host_dir/images/demo ]] || die "there is no demo image to boot; $host_dir/log/demo-image.log says why"
   demo_berth apply -f "$root/examples/hello.yaml" >/dev/null || die "the machine hello cannot be made"
-  until said=$(demo_berth logs hello 2>/dev/null | tr -d '\r' | grep -a '^Hello from Berth! '); do
-    if ((SECONDS - start >= timeout)); then
-      demo_berth describe machine hello >&2
-      die "the guest did not say hello within $timeout s"
-    fi
-    show_boot "$(demo_berth get machine hello -o 'jsonpath={.status.state}')" "$((SECONDS - start))" "$timeout"
-    sleep 0.5
+  # 5: its host is not reached. That may have just come up.
+  status=5
+  while ((status == 5 && SECONDS < deadline)); do
+    status=0
+    demo_berth start hello --wait --console 'Hello from Berth! ' --timeout="$((deadline - SECONDS))s" || status=$?
+    ((status != 5)) || sleep 1
   done
-  [[ ! -t 1 ]] || printf '\r\e[K'
-  printf '%-13s %s\n' console "$(tail -n 1 <<<"$said")"
+  ((status != 0)) || return 0
+  demo_berth describe machine hello >&2 || true
+  die "the guest did not say hello within $timeout s"
 }

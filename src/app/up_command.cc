@@ -157,12 +157,21 @@ class UpCompanion final : public Companion {
     if (!written.ok()) LOG_WARNING("{}", written.message());
   }
 
+  void Show(const HostProgress& progress) {
+    Tell(progress);
+    bar_.Turn(progress.what);
+    bar_.Show(progress.done, progress.of, progress.text);
+  }
+
   rt::Task<Status> Bring() {
     const auto told = [this](size_t done, size_t of, std::string_view step) {
-      Tell({.done = done, .of = of, .text = std::string(step)});
-      bar_.Show(done, of, step);
+      Show({.done = done, .of = of, .text = std::string(step)});
     };
-    const Status brought = co_await host_->Bring(told);
+    const auto image_told = [this](size_t bytes, size_t of, std::string_view text) {
+      Show({.what = "image", .done = bytes, .of = of, .text = std::string(text)});
+    };
+    const Status brought = co_await host_->Bring(told, image_told);
+    bar_.Turn("host");
     if (brought.Is(Reason::kCancelled)) co_return brought;
     if (!brought.ok()) {
       const std::string why(brought.message());
@@ -196,6 +205,7 @@ Status FollowInstance(Session& session, const std::string& data_dir) {
   rt::AsioLoop loop("follow");
   while (true) {
     const auto progress = ReadProgress(data_dir);
+    if (progress.ok()) bar.Turn(progress->what);
     if (progress.ok() && progress->state == HostProgress::State::kReady) {
       bar.End(progress->text + " is ready");
       return OkStatus();

@@ -171,6 +171,7 @@ PartCommand HostLayout::MachineRuntime() const {
                              "machine",
                              "--socket=" + machine_socket(),
                              "--libvirt=qemu+unix:///session?socket=" + libvirt_socket(),
+                             "--libvirt-logs=" + Path("cache/libvirt/qemu/log"),
                              "--dir=" + Path("machines"),
                              "--run-dir=" + options_.run_folder + "/guests",
                              "--classes=" + Path("machine-classes.yaml"),
@@ -217,7 +218,10 @@ PartCommand HostLayout::Poollet() const {
 }
 
 PartCommand HostLayout::DemoImage() const {
-  return Own("demo-image", {"", "image", "build", "demo", "--images=" + images()});
+  PartCommand command =
+      Own("demo-image", {"", "image", "build", "demo", "--progress", "--images=" + images()});
+  command.output = demo_progress();
+  return command;
 }
 
 PartCommand HostLayout::Client(std::string name, std::vector<std::string> words) const {

@@ -41,6 +41,8 @@ class HostLayout {
   std::string volume_pool() const { return options_.name + "-disks"; }
   std::string images() const { return Path("images"); }
   std::string demo_image() const { return Path("images/demo"); }
+  // How far that is while it is made.
+  std::string demo_progress() const { return Path("log/demo-image.progress"); }
   std::string token() const { return Path("token"); }
   // There once the host has joined.
   std::string identity() const { return Path("poollet/identity"); }

@@ -82,6 +82,15 @@ TEST_F(HostLayoutTest, PartsMeetAtTheirSockets) {
   EXPECT_TRUE(has(layout_->Poollet(), "--volume-pool=h1-disks"));
 }
 
+TEST_F(HostLayoutTest, LogsOfLibvirtAreWhereTheRuntimeLooksForThem) {
+  const PartCommand libvirtd = layout_->Libvirtd();
+  const std::string cache = "XDG_CACHE_HOME=" + folder_ + "/host/cache";
+  EXPECT_NE(std::ranges::find(libvirtd.variables, cache), libvirtd.variables.end());
+  const PartCommand runtime = layout_->MachineRuntime();
+  const std::string logs = "--libvirt-logs=" + folder_ + "/host/cache/libvirt/qemu/log";
+  EXPECT_NE(std::ranges::find(runtime.words, logs), runtime.words.end());
+}
+
 TEST_F(HostLayoutTest, AFolderThatTheGuestsCannotEnterIsNamed) {
   const ProcessUser stranger{.uid = 4'000'000'000, .gid = 4'000'000'000};
   const std::string inside = folder_ + "/host";

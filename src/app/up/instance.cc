@@ -66,7 +66,8 @@ Result<std::optional<pid_t>> FindInstance(const std::string& data_dir) {
 Status WriteProgress(const std::string& data_dir, const HostProgress& progress) {
   const std::string_view state = kStates.at(static_cast<size_t>(progress.state));
   return pki::WritePrivateFile(ProgressPath(data_dir),
-                               std::string(state) + " " + std::to_string(progress.done) + " " +
+                               std::string(state) + " " + progress.what + " " +
+                                   std::to_string(progress.done) + " " +
                                    std::to_string(progress.of) + " " + progress.text + "\n");
 }
 
@@ -75,7 +76,7 @@ Result<HostProgress> ReadProgress(const std::string& data_dir) {
   std::istringstream words(text);
   std::string state;
   HostProgress progress;
-  words >> state >> progress.done >> progress.of;
+  words >> state >> progress.what >> progress.done >> progress.of;
   words.get();
   std::getline(words, progress.text);
   for (size_t i = 0; i < kStates.size(); ++i) {

@@ -34,6 +34,7 @@ Result<std::optional<pid_t>> FindInstance(const std::string& data_dir);
 struct HostProgress {
   enum class State : uint8_t { kStarting, kReady, kNone };
   State state = State::kStarting;
+  std::string what = "host";  // or "image": whose steps, or bytes, are counted. One word
   size_t done = 0;
   size_t of = 0;
   std::string text;  // the step, the host's name, or why there is none

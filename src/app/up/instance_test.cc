@@ -42,6 +42,9 @@ TEST_F(InstanceTest, ProgressIsReadAsItWasWritten) {
   const HostProgress progress = {.done = 2, .of = 6, .text = "machine runtime, with KVM"};
   ASSERT_TRUE(WriteProgress(folder_, progress).ok());
   EXPECT_EQ(*ReadProgress(folder_), progress);
+  const HostProgress image = {.what = "image", .done = 20, .of = 600, .text = "20 of 600 B"};
+  ASSERT_TRUE(WriteProgress(folder_, image).ok());
+  EXPECT_EQ(*ReadProgress(folder_), image);
   const HostProgress none = {.state = HostProgress::State::kNone, .text = "no QEMU"};
   ASSERT_TRUE(WriteProgress(folder_, none).ok());
   EXPECT_EQ(*ReadProgress(folder_), none);

@@ -9,10 +9,12 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "rt/join_all.h"
 #include "rt/sleep.h"
 
 namespace berth::app {
@@ -128,9 +130,54 @@ rt::Task<Status> LocalHost::Join() {
   co_return layout_.GiveToken();
 }
 
-rt::Task<Status> LocalHost::MakeDemoImage() {
+std::optional<WrittenBytes> LastProgress(const std::string& path) {
+  constexpr size_t kLinesMax = 1000;  // a hundred, and a little more
+  std::ifstream file(path);
+  std::string line;
+  std::optional<WrittenBytes> last;
+  for (size_t i = 0; i < kLinesMax && std::getline(file, line) && !file.eof(); ++i) {
+    std::istringstream words(line);
+    std::string what;
+    WrittenBytes now;
+    char slash = 0;
+    words >> what >> now.bytes >> slash >> now.of;
+    if (!words || what != "image" || slash != '/') continue;
+    words.get();
+    std::getline(words, now.text);
+    last = std::move(now);
+  }
+  return last;
+}
+
+rt::Task<Status> LocalHost::RunToEnd(PartCommand command, bool* is_over) {
+  const Status ended = co_await RunOnce(std::move(command));
+  *is_over = true;
+  co_return ended;
+}
+
+// Until somebody says that it is over, with a last look then.
+static rt::Task<Status> FollowBuild(std::string path, LocalHost::ImageTold told, bool* is_over) {
+  std::string shown;
+  for (;;) {
+    const bool was_over = *is_over;
+    const auto now = LastProgress(path);
+    if (told != nullptr && now.has_value() && now->text != shown) {
+      shown = now->text;
+      told(now->bytes, now->of, now->text);
+    }
+    if (was_over) co_return OkStatus();
+    CO_TRY_STATUS(co_await rt::Sleep(kLook));
+  }
+}
+
+rt::Task<Status> LocalHost::MakeDemoImage(ImageTold told) {
   if (std::filesystem::exists(layout_.demo_image())) co_return OkStatus();
-  const Status made = co_await RunOnce(layout_.DemoImage());
+  bool is_over = false;
+  std::vector<rt::Task<Status>> both;
+  both.push_back(RunToEnd(layout_.DemoImage(), &is_over));
+  both.push_back(FollowBuild(layout_.demo_progress(), std::move(told), &is_over));
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(both));
+  const Status& made = ends.front();
   if (made.Is(Reason::kCancelled)) co_return made;
   // A host without it is a host.
   if (!made.ok()) LOG_WARNING("there is no demo image: {}", made.message());
@@ -146,14 +193,14 @@ rt::Task<Status> LocalHost::AwaitPool(std::string pool) {
   co_return OkStatus();
 }
 
-rt::Task<Status> LocalHost::Bring(Told told) {
+rt::Task<Status> LocalHost::Bring(Told told, ImageTold image_told) {
   constexpr size_t kSteps = 7;
   told(0, kSteps, "libvirtd");
   CO_TRY_STATUS(layout_.Prepare());
   Keep(layout_.Libvirtd());
   CO_TRY_STATUS(co_await AwaitFile(layout_.libvirt_socket()));
   told(1, kSteps, "demo image");
-  CO_TRY_STATUS(co_await MakeDemoImage());
+  CO_TRY_STATUS(co_await MakeDemoImage(std::move(image_told)));
   told(2, kSteps, "volume runtime");
   Keep(layout_.VolumeRuntime());
   CO_TRY_STATUS(co_await AwaitFile(layout_.volume_socket()));

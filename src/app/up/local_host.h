@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/up/host_layout.h"
@@ -27,24 +29,37 @@ Result<std::optional<ProcessUser>> GuestUserOfThisMachine();
 // "+net_admin,+net_raw" if we have both, else "".
 std::string NetworkRights();
 
+// The last whole line that `berth image build --progress` wrote to this file; nullopt if there is
+// none.
+struct WrittenBytes {
+  size_t bytes = 0;
+  size_t of = 0;
+  std::string text;
+};
+std::optional<WrittenBytes> LastProgress(const std::string& path);
+
 class LocalHost {
  public:
   // Told before each step: how many are done, of how many, and what comes now.
   using Told = std::function<void(size_t done, size_t of, std::string_view step)>;
+
+  // Told how many bytes of the demo image are written, and of how many.
+  using ImageTold = std::function<void(size_t bytes, size_t of, std::string_view text)>;
 
   // The loop outlives it.
   LocalHost(rt::Loop& loop, HostOptions options);
 
   // Brings everything up and returns when both pools are ready. Parts that fail are started again
   // until then and afterwards; an error is something that will not mend itself.
-  rt::Task<Status> Bring(Told told);
+  rt::Task<Status> Bring(Told told, ImageTold image_told = {});
   // Ends the parts, last first. Guests run on.
   rt::Task<Status> Stop();
 
  private:
   void Keep(PartCommand command);
   rt::Task<Status> RunOnce(PartCommand command);
-  rt::Task<Status> MakeDemoImage();
+  rt::Task<Status> MakeDemoImage(ImageTold told);
+  rt::Task<Status> RunToEnd(PartCommand command, bool* is_over);
   rt::Task<Status> Join();
   rt::Task<Status> AwaitPool(std::string pool);
 

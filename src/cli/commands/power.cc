@@ -4,12 +4,14 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/strings.h"
 #include "cli/arguments.h"
+#include "cli/commands/first_words.h"
 #include "cli/commands/start_progress.h"
 #include "cli/commands/table.h"
 #include "cli/failure.h"
@@ -55,9 +57,13 @@ class PowerSwitch {
       : session_(session), api_(api), address_(std::move(address)), patience_(patience) {}
 
   enum class Waiting : bool { kNo, kYes };
+  // Whoever waits for a start waits for this line of its console, too.
+  void ListenFor(std::string beginning) { console_.emplace(api_, address_, std::move(beginning)); }
 
   Status Start(Waiting waiting) {
     TRY(const Value now, Look());
+    // What a guest that is off has said, it said before.
+    if (console_.has_value() && (IsDown(now) || !IsOn(now))) console_->NoteBefore();
     // One that ended by itself is still switched on: only switching it off and on starts it.
     const bool has_ended = IsOn(now) && IsDown(now);
     if (has_ended) TRY_STATUS(TurnOff());
@@ -89,6 +95,7 @@ class PowerSwitch {
                     "berth why machine/" + address_.name);
     }
     TRY_STATUS(TurnOff());
+    if (console_.has_value()) console_->NoteBefore();
     TRY_STATUS(Turn(kOn));
     if (waiting == Waiting::kYes) return AwaitRunning();
     Say("restarts");
@@ -139,14 +146,20 @@ class PowerSwitch {
   }
 
   Status AwaitRunning() {
-    StartProgress progress(session_.environment(), label());
+    using Lines = StartProgress::Lines;
+    StartProgress progress(
+        session_.environment(), label(), console_.has_value() ? Lines::kSteps : Lines::kImage);
     const Status awaited = Await("the start", [&progress](const Value& machine) {
       progress.Show(machine);
       return IsAboutNow(machine) && machine.GetString({"status", "state"}) == "Running";
     });
+    Result<std::string> line = std::string();
+    if (awaited.ok() && console_.has_value()) line = console_->Await(patience_);
     progress.End();
     TRY_STATUS(awaited);
+    if (!line.ok()) return line.status();
     Say("runs");
+    if (console_.has_value()) session_.out() << "console       " << *line << '\n' << std::flush;
     return OkStatus();
   }
 
@@ -162,6 +175,7 @@ class PowerSwitch {
   Api& api_;
   const ObjectAddress address_;
   const Patience& patience_;
+  std::optional<FirstWords> console_;
 };
 
 Status ForEachMachine(Session& session,
@@ -174,10 +188,15 @@ Status ForEachMachine(Session& session,
   const Patience patience(session.environment(), arguments.Span("timeout"));
   const auto waiting =
       arguments.Switch("wait") ? PowerSwitch::Waiting::kYes : PowerSwitch::Waiting::kNo;
+  const bool listens = arguments.Declares("console") && arguments.Given("console");
+  if (listens && waiting == PowerSwitch::Waiting::kNo) {
+    return Advise(BadRequest("--console is about what is waited for"), "add --wait");
+  }
   Failures failures(session.environment());
   for (const Target& machine : machines) {
     ObjectAddress address{.resource = machine.resource, .namespace_ = space, .name = machine.name};
     PowerSwitch power(session, *api, std::move(address), patience);
+    if (listens) power.ListenFor(arguments.Text("console"));
     failures.Add((power.*turn)(waiting));
   }
   return failures.Outcome();
@@ -202,6 +221,16 @@ constexpr std::array kFlags = {
          .fallback = "2m"},
 };
 
+constexpr std::array kStartFlags = {
+    kFlags[0],
+    kFlags[1],
+    Flag{.name = "console",
+         .kind = FlagKind::kText,
+         .value_name = "TEXT",
+         .help = "With --wait: return when a line of the guest's console begins with this, and "
+                 "show the line; \"\" is any line. Needs the right to get machines/log."},
+};
+
 constexpr std::string_view kUsage = "MACHINE...";
 
 }  // namespace
@@ -214,8 +243,10 @@ Command StartCommand() {
           .details =
               "Sets spec.power to On. A machine whose guest has ended by itself is switched off "
               "first, which is what makes its host start it again.",
-          .examples = "berth start web\nberth start web db -n shop --wait --timeout=5m",
-          .flags = kFlags,
+          .examples =
+              "berth start web\nberth start web db -n shop --wait --timeout=5m\n"
+              "berth start web --wait --console 'Welcome to'",
+          .flags = kStartFlags,
           .words = Completion::kKindAndNames,
           .run = &RunStart};
 }
@@ -244,7 +275,7 @@ Command RestartCommand() {
               "--timeout counts for the end, too. Interrupted in between the machine stays off, "
               "and berth start goes on.",
           .examples = "berth restart web\nberth restart web db --wait",
-          .flags = kFlags,
+          .flags = kStartFlags,
           .words = Completion::kKindAndNames,
           .run = &RunRestart};
 }

@@ -118,24 +118,80 @@ TEST_F(PowerTest, StartShowsHowFarTheImageIs) {
                                             Pulling("5 % of 9.0 MiB"),
                                             Pulling("38 % of 9.0 MiB"),
                                             Pulling("\\u001b[31mhostile"),
-                                            Pulling("100 % of 9.0 MiB, unpacking") + running};
+                                            Pulling("100 % of 9.0 MiB, unpacking"),
+                                            Pulling("7 % of 9.0 MiB unpacked"),
+                                            Pulling("8 % of 9.0 MiB unpacked") + running};
   auto ended = Run({"start", "web", "--wait"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, kLabel + " runs\n");
   EXPECT_EQ(ended.err,
             kLabel + ": image 4 % of 9.0 MiB\n" + kLabel + ": image 38 % of 9.0 MiB\n" + kLabel +
-                ": image 100 % of 9.0 MiB, unpacking\n");
+                ": image 100 % of 9.0 MiB, unpacking\n" + kLabel +
+                ": image 7 % of 9.0 MiB unpacked\n");
   program_.environment.terminal.out_is_terminal = true;
   ended = Run({"start", "web", "--wait"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.err, "");
-  EXPECT_NE(ended.out.find("boot          [##########          ] on its host"), std::string::npos)
+  EXPECT_NE(ended.out.find("boot          [####                ] on its host: looks for image"),
+            std::string::npos)
       << ended.out;
   EXPECT_NE(ended.out.find("image         [#######             ] 38 % of 9.0 MiB"),
             std::string::npos)
       << ended.out;
   EXPECT_EQ(ended.out.find("\x1b[31m"), std::string::npos) << ended.out;
   EXPECT_TRUE(ended.out.ends_with("\r\x1b[K" + kLabel + " runs\n")) << ended.out;
+}
+
+std::string With(const std::string& type, const std::string& status, const std::string& message) {
+  return R"({"type":"MODIFIED","object":{"apiVersion":"compute.ironcore.dev/v1alpha1","kind":)"
+         R"("Machine","metadata":{"name":"web","namespace":"default","uid":"m-1","generation":2,)"
+         R"("resourceVersion":"10"},"spec":{"power":"On"},"status":{"state":"Pending",)"
+         R"("observedGeneration":2,"placement":{"poolUID":"u-1"},"conditions":[{"type":")" +
+         type + R"(","status":")" + status + R"(","reason":"R","message":")" + message +
+         R"("}]}}})" + "\n";
+}
+
+TEST_F(PowerTest, StartShowsEachStepUntilTheConsoleSpeaks) {
+  const std::string log = kWeb + "/log";
+  program_.server.On(kLook, Machine({.power = "Off", .state = "Shutdown"}));
+  program_.server.On("GET " + log, "Hello from the boot before\r\n");
+  program_.server.On(kList, List({.state = "Pending", .pool_uid = ""}));
+  program_.server.watches[kWatch].chunks = {
+      With("PrerequisitesMet", "False", "data: volume data is Pending"),
+      With("ImageReady", "True", ""),
+      R"({"type":"MODIFIED","object":)" + Machine({}) + "}\n"};
+  program_.server.watches[log + "?follow=true"].chunks = {
+      "Hello from the ", "boot before\r\n\x1b[2Jnoise\n", "Hello from\x1b[31m red\r\n"};
+  auto ended = Run({"start", "web", "--wait", "--console", "Hello from"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_TRUE(ended.out.starts_with(kLabel + " runs\nconsole       Hello from")) << ended.out;
+  EXPECT_TRUE(ended.out.ends_with(" red\n")) << ended.out;
+  EXPECT_EQ(ended.out.find('\x1b'), std::string::npos) << "a guest does not write on our terminal";
+  EXPECT_EQ(ended.err,
+            kLabel + ": waits for a host\n" + kLabel +
+                ": on its host, waits for data: volume data is Pending\n" + kLabel +
+                ": its image is there, its disks are made\n" + kLabel +
+                ": started, its console is silent yet\n");
+  program_.environment.terminal.out_is_terminal = true;
+  ended = Run({"start", "web", "--wait", "--console", "Hello from"});
+  for (const std::string bar : {"[                    ] waits for a host",
+                                "[####                ] on its host, waits for data",
+                                "[########            ] its image is there",
+                                "[################    ] started"}) {
+    EXPECT_NE(ended.out.find("boot          " + bar), std::string::npos) << ended.out;
+  }
+}
+
+TEST_F(PowerTest, AConsoleThatStaysSilentIsNotWaitedForForever) {
+  program_.server.On(kLook, Machine({}));
+  Becomes({{}});
+  program_.server.watches[kWeb + "/log?follow=true"].chunks = {"something else\n"};
+  const auto ended = Run({"start", "web", "--wait", "--console", "Hello", "--timeout=1s"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.err.find("timed out waiting for the console of web to say \"Hello\""),
+            std::string::npos)
+      << ended.err;
+  EXPECT_EQ(Run({"start", "web", "--console", "Hello"}).code, 2) << "there is no waiting";
 }
 
 TEST_F(PowerTest, AMachineThatRunsIsLeftAlone) {

@@ -69,5 +69,44 @@ TEST(ServerLoad, IsReadFromMetrics) {
   EXPECT_TRUE(JudgeLoad("nothing").empty());
 }
 
+struct ControllerCase {
+  std::string_view metrics;
+  Verdict verdict;
+  std::string_view text;
+};
+
+TEST(ServerLoad, ControllersThatDoNotKeepUpAreNamed) {
+  const ControllerCase cases[] = {
+      {"berth_controller_failing_seconds{controller=\"quota\"} 59\n"
+       "berth_controller_queue_oldest_seconds{controller=\"quota\"} 59\n"
+       "berth_controller_follow_failing_seconds{controller=\"gateway\"} 29\n"
+       "berth_controller_follow_failing_seconds{controller=\"quota\"} 0\n",
+       Verdict::kOk,
+       "all 2 keep up"},
+      {"berth_controller_failing_keys{controller=\"machine sets\"} 3\n"
+       "berth_controller_failing_seconds{controller=\"machine sets\"} 60\n",
+       Verdict::kWarn,
+       "machine sets: 3 keep failing, the first for 60s"},
+      {"berth_controller_queue_keys{controller=\"ipam\"} 7\n"
+       "berth_controller_queue_oldest_seconds{controller=\"ipam\"} 60\n",
+       Verdict::kWarn,
+       "ipam: 7 wait, the first for 60s"},
+      {"berth_controller_follow_failing_seconds{controller=\"gateway\"} 30.5\n",
+       Verdict::kWarn,
+       "gateway: has not been able to follow objects for 30s"},
+      {"berth_controller_follow_failing_seconds{controller=\"gateway\"} 300\n",
+       Verdict::kFail,
+       "gateway: has not been able to follow objects for 5m"},
+  };
+  for (const ControllerCase& one : cases) {
+    const auto findings = JudgeLoad(one.metrics);
+    ASSERT_EQ(findings.size(), 1U) << one.metrics;
+    EXPECT_EQ(findings[0].verdict, one.verdict) << one.metrics;
+    EXPECT_EQ(findings[0].title, "controllers");
+    EXPECT_EQ(findings[0].text, one.text);
+    EXPECT_EQ(findings[0].next_step.empty(), one.verdict == Verdict::kOk);
+  }
+}
+
 }  // namespace
 }  // namespace berth::cli

@@ -42,12 +42,41 @@ Status EndOf(const Result<int>& code) {
   return *code == 0 ? OkStatus() : EndWith(static_cast<uint8_t>(*code));
 }
 
+// Whether a console that ends is waited for.
+enum class Lasts : uint8_t { kOnTerminals, kAlways, kNever };
+
+Status TalkToConsole(Session& session,
+                     const std::string& machine,
+                     const std::string& subresource,
+                     Lasts lasts) {
+  TRY(const auto link, GuestLink::Make(session, machine));
+  TRY(const auto input, Input::Of(STDIN_FILENO));
+  const bool is_terminal = session.environment().terminal.in_is_terminal;
+  if (is_terminal) session.err() << "Ctrl-] leaves the console.\n" << std::flush;
+  const auto raw = is_terminal ? RawTerminal::On(STDIN_FILENO) : nullptr;
+  const TerminalTalk::Ends ends{.out = session.out(),
+                                .err = session.err(),
+                                .input = input.get(),
+                                .terminal = is_terminal ? STDIN_FILENO : -1,
+                                .escape = TerminalTalk::Ends::Escape::kLeaves};
+  if (lasts == Lasts::kNever || (lasts == Lasts::kOnTerminals && !is_terminal)) {
+    return EndOf(rt::RunTask(link->loop(), TalkTo(link.get(), subresource, {}, ends)));
+  }
+  const LastingTalk::Open open = [&link, &subresource] { return link->Open(subresource, {}); };
+  const auto begin =
+      lasts == Lasts::kAlways ? LastingTalk::Begin::kWaits : LastingTalk::Begin::kAtOnce;
+  LastingTalk talk(link->loop(), open, ends, begin);
+  return EndOf(rt::RunTask(link->loop(), talk.Run()));
+}
+
 Status RunExec(Session& session, const Arguments& arguments) {
   const std::vector<std::string>& words = arguments.words();
-  if (words.size() < 2) {
+  if (words.empty()) {
     return Advise(BadRequest("name a machine and a command"),
                   "berth exec web -- ls /etc; everything behind -- is the command's");
   }
+  // As IronCore's exec, which knows no commands.
+  if (words.size() == 1) return TalkToConsole(session, words[0], "exec", Lasts::kOnTerminals);
   const bool is_tty = arguments.Switch("tty");
   const bool has_input = arguments.Switch("stdin") || is_tty;
   if (is_tty && !session.environment().terminal.in_is_terminal) {
@@ -84,24 +113,9 @@ Status RunConsole(Session& session, const Arguments& arguments) {
   if (reconnects && arguments.Switch("once")) {
     return Advise(BadRequest("--reconnect and --once are opposites"), "leave out one of them");
   }
-  TRY(const auto link, GuestLink::Make(session, arguments.words().front()));
-  TRY(const auto input, Input::Of(STDIN_FILENO));
-  const bool is_terminal = session.environment().terminal.in_is_terminal;
-  if (is_terminal) session.err() << "Ctrl-] leaves the console.\n" << std::flush;
-  const auto raw = is_terminal ? RawTerminal::On(STDIN_FILENO) : nullptr;
-  const TerminalTalk::Ends ends{.out = session.out(),
-                                .err = session.err(),
-                                .input = input.get(),
-                                .terminal = is_terminal ? STDIN_FILENO : -1,
-                                .escape = TerminalTalk::Ends::Escape::kLeaves};
-  const bool is_lasting = reconnects || (is_terminal && !arguments.Switch("once"));
-  if (!is_lasting) {
-    return EndOf(rt::RunTask(link->loop(), TalkTo(link.get(), "console", {}, ends)));
-  }
-  const LastingTalk::Open open = [&link] { return link->Open("console", {}); };
-  const auto begin = reconnects ? LastingTalk::Begin::kWaits : LastingTalk::Begin::kAtOnce;
-  LastingTalk talk(link->loop(), open, ends, begin);
-  return EndOf(rt::RunTask(link->loop(), talk.Run()));
+  Lasts lasts = reconnects ? Lasts::kAlways : Lasts::kOnTerminals;
+  if (arguments.Switch("once")) lasts = Lasts::kNever;
+  return TalkToConsole(session, arguments.words().front(), "console", lasts);
 }
 
 rt::Task<Status> Forward(Session* session,
@@ -168,17 +182,19 @@ Command ExecCommand() {
   return {
       .name = "exec",
       .group = "Look",
-      .usage = "MACHINE -- COMMAND [ARGUMENT...]",
+      .usage = "MACHINE [-- COMMAND [ARGUMENT...]]",
       .summary = "Run a command in a machine",
       .details =
-          "The command's output comes here, and its exit status is that of berth. What a "
-          "machine can run is up to its runtime: guests of berth runtime machine have nobody "
-          "inside who would run it, and say so (berth console talks with them). Needs the right "
-          "to create machines/exec.",
+          "The command's output comes here, and its exit status is that of berth. Guests of berth "
+          "runtime machine run it by their agent, the package qemu-guest-agent: no shell reads it, "
+          "it gets its input before it starts (1 MiB at most) and no terminal, and its output is "
+          "here when it has ended (2 MiB at most). Without a command it is the machine's console. "
+          "Needs the right to create machines/exec.",
       .examples =
           "berth exec web -- uname -a\n"
-          "berth exec -it web -- sh\n"
-          "tar c site | berth exec -i web -- tar x -C /srv",
+          "berth exec web -- sh -c 'df -h | grep vda'\n"
+          "tar c site | berth exec -i web -- tar x -C /srv\n"
+          "berth exec web",
       .flags = kExecFlags,
       .words = Completion::kKindAndNames,
       .run = &RunExec};

@@ -15,6 +15,12 @@ constexpr size_t kWhatWidth = 13;  // as the lines of `berth up` are aligned
 
 }  // namespace
 
+void ProgressBar::Turn(std::string_view what) {
+  if (what == what_) return;
+  Wipe();
+  what_ = what;
+}
+
 void ProgressBar::Show(size_t done, size_t of, std::string_view text) {
   const bool is_terminal = environment_.terminal.out_is_terminal;
   const size_t filled = of == 0 ? 0 : std::min(kWidth, done * kWidth / of);

@@ -21,6 +21,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  // What it is about from now on.
+  void Turn(std::string_view what);
   // Elsewhere than on a terminal the same words are said once.
   void Show(size_t done, size_t of, std::string_view text);
   // The last word, which stays.
@@ -30,7 +32,7 @@ class ProgressBar {
 
  private:
   Environment& environment_;
-  const std::string what_;
+  std::string what_;
   std::string last_;
 };
 
