@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the newest kubectl can do beyond everyday use."""
+"""The newest kubectl: all of test/integration's sessions with kubectl, and what it can do beyond everyday use."""
 
 import json
 import os
@@ -12,9 +12,13 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'integration'))
 import berth_fixture  # noqa: E402  (the path is set above)
+import certificates_test  # noqa: E402
+import kubectl_test  # noqa: E402  (that of test/integration)
+import server_side_apply_test  # noqa: E402
 
 
 class Kubectl(berth_fixture.ServerTestCase):
+    """What older ones cannot."""
 
     def kubectl(self, *arguments, **options):
         return self.server.kubectl(*arguments, **options)
@@ -52,5 +56,16 @@ class Kubectl(berth_fixture.ServerTestCase):
         self.assertEqual(self.kubectl('get', 'configmap', 'c', '-o', 'jsonpath={.data.k}').stdout, '2')
 
 
+def load_tests(loader, standard_tests, pattern):
+    """With the sessions of test/integration; Debian's kubectl has had its turn there."""
+    version = berth_fixture.newest_kubectl()
+    suite = unittest.TestSuite([standard_tests])
+    for sessions in (kubectl_test.Sessions, server_side_apply_test.Kubectls):
+        named = type(f'{sessions.__name__}_{version.replace(".", "_")}', (sessions,), {'version': version})
+        suite.addTests(loader.loadTestsFromTestCase(named))
+    suite.addTest(certificates_test.Certificates('test_kubectl_decides_and_learns_who_it_is'))
+    return suite
+
+
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)
