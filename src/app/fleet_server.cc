@@ -7,6 +7,7 @@
 
 #include "app/fleet/fleet_parts.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "client/records/cluster_record.h"
 #include "net/h2/h2_server.h"
 #include "net/relay/threaded_server.h"
@@ -35,6 +36,8 @@ struct FleetServer::Parts {
   Deps deps;
   const FleetServerOptions options;
   std::string address;
+  std::vector<std::string> own;     // "host:port" where hosts reach this server
+  std::vector<std::string> others;  // and where they reach the other ones
   std::unique_ptr<FleetParts> fleet;
   std::unique_ptr<rt::LoopLag> lag;  // of the server's thread
   std::unique_ptr<net::ThreadedServer> server;
@@ -98,12 +101,11 @@ rt::Task<Status> FleetServer::Parts::StartAll(client::ClusterIdentity cluster) {
   lag = std::make_unique<rt::LoopLag>(server->loop(), "hosts", deps.metrics);
   const std::string host = options.names.empty() ? options.host : options.names.front();
   address = net::FormatHostPort(host, server->port());
-  std::vector<std::string> servers;
   for (const std::string& name : options.names) {
-    servers.push_back(net::FormatHostPort(name, server->port()));
+    own.push_back(net::FormatHostPort(name, server->port()));
   }
-  if (servers.empty()) servers.push_back(address);
-  fleet->gateway().SetServers(std::move(servers));
+  if (own.empty()) own.push_back(address);
+  fleet->gateway().SetServers(own);
   scope.Spawn("fleet.doors", OpenDoors());
   co_return OkStatus();
 }
@@ -154,7 +156,14 @@ const std::string& FleetServer::address() const { return parts_->address; }
 rt::Event& FleetServer::placing() { return parts_->placing; }
 fleet::Fleet& FleetServer::fleet() { return parts_->fleet->gateway(); }
 void FleetServer::SetServers(std::vector<std::string> servers) {
-  parts_->fleet->gateway().SetServers(std::move(servers));
+  std::vector<std::string> others = servers;
+  std::erase_if(others, [this](const std::string& server) {
+    return std::ranges::find(parts_->own, server) != parts_->own.end();
+  });
+  if (others != std::exchange(parts_->others, others) && !others.empty()) {
+    LOG_INFO("hosts are told of these servers, too: {}", Join(others, ", "));
+  }
+  parts_->fleet->gateway().SetServers(std::move(servers), std::move(others));
 }
 std::vector<client::HeldCertificate> FleetServer::Certificates() const {
   return parts_->fleet->gateway().Certificates();
@@ -168,5 +177,6 @@ Status FleetServer::OnAuthority(const pki::Credentials& credentials) {
 client::BulkCreator& FleetServer::bulk() { return parts_->fleet->scheduler().bulk(); }
 client::PlacementAdvice& FleetServer::advice() { return parts_->fleet->scheduler().advice(); }
 const client::PoolRooms& FleetServer::rooms() const { return parts_->fleet->scheduler().rooms(); }
+void FleetServer::Report(client::HealthReport& report) const { parts_->fleet->Report(report); }
 
 }  // namespace berth::app

@@ -17,6 +17,7 @@
 #include "client/advice/placement_advice.h"
 #include "client/advice/pool_rooms.h"
 #include "client/bulk_creator.h"
+#include "client/cache/health_report.h"
 #include "client/cluster.h"
 #include "client/records/host_record.h"
 #include "fleet/fleet.h"
@@ -79,6 +80,8 @@ class FleetServer {
   client::BulkCreator& bulk();
   client::PlacementAdvice& advice();
   const client::PoolRooms& rooms() const;
+  // How well each part keeps up.
+  void Report(client::HealthReport& report) const;
 
  private:
   struct Parts;

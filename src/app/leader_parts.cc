@@ -9,6 +9,7 @@
 #include "apiserver/registry/loopback_client.h"
 #include "apiserver/registry/store_registry.h"
 #include "base/log.h"
+#include "client/cache/health_report.h"
 #include "client/certificates/signers.h"
 #include "controller/builtin/builtin_controllers.h"
 #include "controller/certificates/certificate_signer.h"
@@ -155,6 +156,13 @@ Status LeaderParts::OnAuthority(const pki::Credentials& credentials) {
 }
 void LeaderParts::SetServers(std::vector<std::string> servers) {
   parts_->fleet->SetServers(std::move(servers));
+}
+void LeaderParts::Measure() {
+  client::HealthReport report;
+  parts_->controllers->Report(report);
+  parts_->signer->Report(report);
+  parts_->fleet->Report(report);
+  client::ShowHealth(report, parts_->deps.metrics);
 }
 apiserver::Hosts LeaderParts::hosts() {
   return {.advice = &parts_->fleet->advice(),

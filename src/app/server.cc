@@ -242,6 +242,8 @@ rt::Task<Status> Server::Parts::OpenStore() {
 
 rt::Task<Status> Server::Parts::StartRegistry() {
   apiserver::WatchCacheOptions cache_options;
+  cache_options.unreadable = &metrics.GetGauge(
+      "berth_unreadable_objects", "Objects in the store that cannot be read and are passed over.");
   CO_TRY(cache,
          co_await apiserver::WatchCache::Start(
              loop, store->handle(), StoredKinds(scheme), cache_options));
@@ -439,7 +441,11 @@ Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
       .gate = gate,
       .audit = *audit,
       .metrics = metrics,
-      .measure = [this] { MeasureProcess(metrics); },
+      .measure =
+          [this] {
+            MeasureProcess(metrics);
+            if (leader != nullptr) leader->Measure();
+          },
       .readiness = [this] { return store->health(); },
       .hosts = std::move(hosts),
       .connect = [this](const std::string& peer) { return ConnectPeer(peer); }});

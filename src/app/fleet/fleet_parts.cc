@@ -67,6 +67,13 @@ rt::Task<Status> FleetParts::RunPoolLoss(rt::Loop& loop) {
   co_return co_await pool_loss_->Run();
 }
 
+void FleetParts::Report(client::HealthReport& report) const {
+  gateway_.Report(report);
+  scheduler_->Report(report);
+  pool_loss_->Report(report);
+  reservations_->Report(report);
+}
+
 net::RpcRoutes FleetParts::routes() {
   net::RpcRoutes routes;
   gateway_.AddRoutes(routes);

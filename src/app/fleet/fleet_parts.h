@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/result.h"
 #include "client/binder.h"
+#include "client/cache/health_report.h"
 #include "client/client.h"
 #include "client/cluster.h"
 #include "client/rewound.h"
@@ -67,6 +68,8 @@ class FleetParts {
   net::RpcRoutes routes();
   gateway::Gateway& gateway() { return gateway_; }
   scheduler::Scheduler& scheduler() { return *scheduler_; }
+  // How well each part keeps up.
+  void Report(client::HealthReport& report) const;
 
   rt::Task<Status> StopPlacing() { return scope_.Close(); }
   rt::Task<Status> StopSessions() { return gateway_.Close(); }

@@ -12,13 +12,14 @@ namespace berth::app {
 
 Result<std::unique_ptr<MetricsPage>> MetricsPage::Start(rt::AsioLoop& loop,
                                                         const std::string& listen,
-                                                        poollet::Poollet& poollet) {
+                                                        poollet::Poollet& poollet,
+                                                        metrics::Registry& registry) {
   const size_t colon = listen.rfind(':');
   const auto port = colon == std::string::npos ? std::nullopt : ParseInt(listen.substr(colon + 1));
   if (!port.has_value() || *port < 0 || *port > std::numeric_limits<uint16_t>::max()) {
     return BadRequest("metrics address " + Quote(listen) + ": want ADDR:PORT");
   }
-  std::unique_ptr<MetricsPage> page(new MetricsPage(poollet));
+  std::unique_ptr<MetricsPage> page(new MetricsPage(poollet, registry));
   net::HttpServerOptions options;
   options.address = listen.substr(0, colon);
   options.port = static_cast<uint16_t>(*port);

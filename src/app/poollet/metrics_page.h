@@ -17,19 +17,22 @@ namespace berth::app {
 
 class MetricsPage {
  public:
-  // Serves GET /metrics and /livez at "ADDR:PORT". The poollet outlives the page.
+  // Serves GET /metrics and /livez at "ADDR:PORT": what is in `registry`, and the poollet's own
+  // figures. Both outlive the page.
   static Result<std::unique_ptr<MetricsPage>> Start(rt::AsioLoop& loop,
                                                     const std::string& listen,
-                                                    poollet::Poollet& poollet);
+                                                    poollet::Poollet& poollet,
+                                                    metrics::Registry& registry);
   rt::Task<Status> Stop();
 
  private:
-  explicit MetricsPage(poollet::Poollet& poollet) : poollet_(poollet) {}
+  MetricsPage(poollet::Poollet& poollet, metrics::Registry& registry)
+      : poollet_(poollet), registry_(registry) {}
   rt::Task<net::HttpResponse> Handle(net::HttpRequest request);
   void Measure();
 
   poollet::Poollet& poollet_;
-  metrics::Registry registry_;
+  metrics::Registry& registry_;
   std::unique_ptr<net::HttpServer> server_;
 };
 

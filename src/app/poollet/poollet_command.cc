@@ -27,6 +27,7 @@ using cli::FlagKind;
 using cli::Session;
 
 constexpr std::array<std::string_view, 2> kOnStop = {"keep", "drain"};
+constexpr Duration kDrainLimitMin = Duration::Seconds(1);
 
 constexpr std::array kFlags = {
     Flag{.name = "token-file",
@@ -83,9 +84,14 @@ constexpr std::array kFlags = {
          .kind = FlagKind::kText,
          .value_name = "WHAT",
          .help = "(host) On SIGTERM: keep leaves everything running, drain waits until the server "
-                 "has taken everything away.",
+                 "has sent everything elsewhere that can be elsewhere.",
          .fallback = "keep",
          .values = kOnStop},
+    Flag{.name = "drain-timeout",
+         .kind = FlagKind::kDuration,
+         .value_name = "TIME",
+         .help = "(host) How long --on-stop drain waits; what is here then stays, as with keep.",
+         .fallback = "5m"},
     Flag{.name = "yes",
          .help = "(host) Obey deletions of more than a tenth of what runs here even if the "
                  "server's history was rewound."},
@@ -156,6 +162,11 @@ Result<PoolletRunOptions> ReadOptions(const Arguments& arguments, cli::Environme
     return BadRequest("--poll-interval and --statistics-interval must be at least 100ms");
   }
   if (arguments.Text("on-stop") == "drain") options.on_stop = poollet::LeaveMode::kDrain;
+  options.drain_limit = arguments.Span("drain-timeout");
+  if (options.drain_limit < kDrainLimitMin) {
+    return BadRequest("--drain-timeout " + FormatDuration(options.drain_limit) +
+                      " must be at least " + FormatDuration(kDrainLimitMin));
+  }
   if (arguments.Switch("yes")) {
     options.mass_deletion = poollet::HostOptions::MassDeletion::kAllowed;
   }

@@ -14,6 +14,7 @@
 #include "app/process/span_log.h"
 #include "app/process/start_pages.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/version.h"
 #include "cli/failure.h"
 #include "iri/grpc/client.h"
@@ -28,6 +29,7 @@
 #include "rt/backoff.h"
 #include "rt/child_context.h"
 #include "rt/event.h"
+#include "rt/loop_lag.h"
 #include "rt/sleep.h"
 #include "rt/thread_pool.h"
 
@@ -40,6 +42,7 @@ class PoolletProcess {
   PoolletProcess(rt::AsioLoop& loop, PoolletRunOptions options)
       : loop_(loop),
         options_(std::move(options)),
+        lag_(loop, "main", registry_),
         pool_({.threads = 1, .queue_max = 1024, .name = "disk"}),
         disk_(options_.data_dir, pool_),
         dialer_(loop) {}
@@ -226,6 +229,7 @@ class PoolletProcess {
     options.host.statistics_interval = options_.statistics_interval;
     options.host.watch.poll_interval = options_.poll_interval;
     options.host.mass_deletion = options_.mass_deletion;
+    options.session.drain_limit = options_.drain_limit;
     if (!options_.trace.empty()) {
       CO_TRY(spans_, SpanLog::Open(loop_, options_.trace));
       options.host.trace = [spans = spans_.get()](std::string_view step) {
@@ -234,13 +238,15 @@ class PoolletProcess {
     }
     CO_TRY(poollet_, co_await poollet::Poollet::Start(deps, std::move(options)));
     if (!options_.metrics.empty()) {
-      CO_TRY(metrics_, MetricsPage::Start(loop_, options_.metrics, *poollet_));
+      CO_TRY(metrics_, MetricsPage::Start(loop_, options_.metrics, *poollet_, registry_));
     }
     co_return OkStatus();
   }
 
   rt::AsioLoop& loop_;
   const PoolletRunOptions options_;
+  metrics::Registry registry_;
+  rt::LoopLag lag_;
   rt::ThreadPool pool_;
   poollet::FileDisk disk_;
   net::H2Dialer dialer_;

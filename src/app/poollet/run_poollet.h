@@ -31,6 +31,7 @@ struct PoolletRunOptions {
   PoolRuntime volume;
   PoolRuntime bucket;
   poollet::LeaveMode on_stop = poollet::LeaveMode::kKeep;
+  Duration drain_limit = poollet::kDrainLimit;
   Duration poll_interval = Duration::Seconds(5);
   Duration statistics_interval = Duration::Seconds(15);
   poollet::HostOptions::MassDeletion mass_deletion =
