@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a server keeps: Secrets are unreadable in its files, keys change under kill -9, a backup of a live server comes back in
-either store, and a broken one changes nothing."""
+either store, a broken one changes nothing, and who was revoked since is not let in again."""
 
 import base64
 import os
@@ -11,12 +11,15 @@ import unittest
 
 import berth_fixture
 import etcd_test
+import fleet_fixture
 
 DEADLINE_S = 60
 SECRETS = '/api/v1/namespaces/default/secrets'
 MAPS = etcd_test.MAPS
 COUNT = 40
 PASSPHRASE = 'correct horse battery staple'
+REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+WHOAMI = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 
 
 def plain(number):
@@ -80,6 +83,32 @@ class VaultTestCase(unittest.TestCase):
     def restore(self, server, path, data_dir, *arguments, **options):
         return server.berth('restore', path, '--data-dir', data_dir, '--passphrase-file', self.passphrase(server), '--yes',
                             *arguments, **options)
+
+    def write(self, server, name, text):
+        path = os.path.join(server.home, name)
+        pathlib.Path(path).write_text(text)
+        return path
+
+    def certificate(self, server, user):
+        """(certificate file, key file) of a user."""
+        key, request, path = (os.path.join(server.home, f'{user}.{what}') for what in ('key', 'csr', 'crt'))
+        berth_fixture.run(['openssl', 'req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
+                           '-subj', f'/CN={user}', '-keyout', key, '-out', request])
+        client = server.client()
+        made = client.post(REQUESTS, {'metadata': {'name': user}, 'spec': {
+            'request': base64.b64encode(pathlib.Path(request).read_bytes()).decode(),
+            'signerName': 'kubernetes.io/kube-apiserver-client', 'usages': ['client auth']}})
+        self.assertEqual(made.status, 201, made)
+        server.berth('certificate', 'approve', user)
+        pem = berth_fixture.eventually(
+            DEADLINE_S, lambda: client.get(f'{REQUESTS}/{user}').json().get('status', {}).get('certificate'), 'a certificate')
+        pathlib.Path(path).write_bytes(base64.b64decode(pem))
+        return path, key
+
+    def answer(self, server, **credentials):
+        """What the very first request of this connection is answered with."""
+        with server.client(**credentials) as client:
+            return client.post(WHOAMI, {}).status
 
 
 class AtRest(VaultTestCase):
@@ -188,11 +217,15 @@ class Backup(VaultTestCase):
         etcd = etcd_test.Etcd().start()
         self.addCleanup(etcd.close)
         third = self.make_server('--store', etcd.url, data_dir=os.path.join(server.home, 'third'))
-        self.restore(third, path, third.data_dir, '--store', etcd.url)
+        revoked = self.write(third, 'revoked', 'user jane always\nhost gone 2026-01-01T00:00:00Z\n')
+        self.assertIn('revoked       2 of the list', self.restore(
+            third, path, third.data_dir, '--store', etcd.url, '--revoked', revoked).stdout)
         refused = self.restore(third, path, third.data_dir, '--store', etcd.url, check=False)
         self.assertIn('the store is not empty', refused.stderr)
         third.start()
         self.check(third, 5)
+        listed = third.berth('certificate', 'revocations').stdout.splitlines()
+        self.assertEqual(listed[1:], ['host gone 2026-01-01T00:00:00Z', 'user jane always'])
         self.assertEqual({item['metadata']['name'] for item in third.client().get(MAPS).json()['items']}, names)
         self.expired(third, revision)
         self.assertEqual(third.client().post(MAPS, etcd_test.config_map('in-etcd', 1)).status, 201)
@@ -269,10 +302,79 @@ class Backup(VaultTestCase):
                             check=False)
         self.assertIn('--yes', done.stderr)
         self.assertEqual(snapshot(server.data_dir), before)
+        # Nor does a list of revocations that is not good.
+        listed = os.path.join(server.home, 'listed')
+        for content, text in ((b'host a\nhots b\n', 'line 2: unknown kind "hots"'), (b'user\n', 'line 1: has 1 words'),
+                              (b'# x\n\nuser jane soon\n', 'line 3: time "soon"'), (b'user \x00\xff', 'line 1: user "'),
+                              (b'#' * (1 << 20) + b'\n', 'has more than 1048576 bytes')):
+            with open(listed, 'wb') as out:
+                out.write(content)
+            done = self.restore(server, path, server.data_dir, '--revoked', listed, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f'revocations {listed}: {text}', done.stderr)
+            self.assertEqual(snapshot(server.data_dir), before)
+        for missing in (listed + '-none', server.home):
+            done = self.restore(server, path, server.data_dir, '--revoked', missing, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f'revocations {missing}: ', done.stderr)
+            self.assertEqual(snapshot(server.data_dir), before)
         stranger = self.make_server().start()
         stranger.stop()
         done = self.restore(stranger, path, stranger.data_dir, check=False)
         self.assertIn('is another authority than the backup', done.stderr)
+
+
+class Revoked(VaultTestCase):
+
+    def host_says(self, host, words):
+        """Starts the host's poollet anew and waits until it has said one of the words; gives it back."""
+        host.poollet.kill()
+        begin = os.path.getsize(host.poollet.log_path) if os.path.exists(host.poollet.log_path) else 0
+
+        def said():
+            with open(host.poollet.log_path, errors='replace') as log:
+                log.seek(begin)
+                text = log.read()
+            return next((word for word in words if word in text), None)
+
+        host.poollet.start()
+        return berth_fixture.eventually(DEADLINE_S, said, f'{host.name} says one of {words}')
+
+    def test_who_was_revoked_after_the_backup_stays_out(self):
+        server = self.make_server().start()
+        jane, joe = self.certificate(server, 'jane'), self.certificate(server, 'joe')
+        alpha, late = fleet_fixture.Host(server, 'alpha'), fleet_fixture.Host(server, 'late')
+        self.addCleanup(alpha.close)
+        self.addCleanup(late.close)
+        alpha.start()
+        berth_fixture.eventually(DEADLINE_S, alpha.is_ready, 'the pool is ready')
+        path, _ = self.backup(server)
+        server.berth('certificate', 'revoke', 'jane')
+        server.berth('pool', 'isolate', 'alpha', '--yes', timeout=90)
+        text = server.berth('certificate', 'revocations').stdout
+        self.assertRegex(text, r'(?m)^host alpha \S+Z$')
+        self.assertRegex(text, r'(?m)^user jane \S+Z$')
+        revoked = self.write(server, 'revoked', text)
+        server.kill()
+
+        # Without the list both come back: nobody has told.
+        said = self.restore(server, path, server.data_dir).stdout
+        self.assertIn('revoke again what was revoked since the copy', said)
+        server.start()
+        self.assertEqual(self.answer(server, certificate=jane), 201)
+        self.assertEqual(self.host_says(alpha, ('in contact', 'was revoked')), 'in contact')
+        server.kill()
+
+        said = self.restore(server, path, server.data_dir, '--revoked', revoked).stdout
+        self.assertIn('revoked       2 of the list', said)
+        server.start()
+        self.assertEqual(self.answer(server, certificate=jane), 401)
+        self.assertEqual(self.answer(server, certificate=joe), 201)
+        self.assertEqual(self.host_says(alpha, ('in contact', 'was revoked')), 'was revoked')
+        # A token that nobody has used yet: made before, void after.
+        late.start()
+        self.assertEqual(self.host_says(late, ('joined as', 'join token: ')), 'join token: ')
+        server.stop()
 
 
 class Folder(VaultTestCase):
@@ -293,6 +395,32 @@ class Folder(VaultTestCase):
         server.berth('restore', '--from', copy, '--data-dir', server.data_dir, '--yes')
         server.start()
         self.check(server, 3)
+        server.stop()
+
+    def test_tokens_of_a_copy_are_void_and_so_is_who_is_on_the_list(self):
+        server = self.make_server().start()
+        jane, joe = self.certificate(server, 'jane'), self.certificate(server, 'joe')
+        token = server.berth('token', 'create', 'eve').stdout.strip()
+        late = fleet_fixture.Host(server, 'late')
+        self.addCleanup(late.close)
+        self.assertEqual(self.answer(server, token=token), 201)
+        server.stop()
+        copy = os.path.join(server.home, 'copy')
+        shutil.copytree(server.data_dir, copy)
+        wrong = self.write(server, 'wrong', 'user jane\nuser jane doe today\n')
+        before = snapshot(server.data_dir)
+        done = server.berth('restore', '--from', copy, '--data-dir', server.data_dir, '--yes', '--revoked', wrong, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(f'revocations {wrong}: line 2: ', done.stderr)
+        self.assertEqual(snapshot(server.data_dir), before)
+        revoked = self.write(server, 'revoked', 'user jane\n')  # until now
+        server.berth('restore', '--from', copy, '--data-dir', server.data_dir, '--yes', '--revoked', revoked)
+        server.start()
+        self.assertEqual(self.answer(server, token=token), 401)
+        self.assertEqual(self.answer(server, certificate=jane), 401)
+        self.assertEqual(self.answer(server, certificate=joe), 201)
+        late.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: 'join token: ' in late.poollet.log_tail(), 'the token is void')
         server.stop()
 
 

@@ -221,7 +221,11 @@ class BadInput(guest_fixture.RealHostTestCase):
         self.apply(INTERFACE.format(name='second') + '---' +
                    MACHINE.format(name='addressless', machine_class='tiny', image='demo') +
                    '  networkInterfaces: [{name: primary, networkInterfaceRef: {name: second}}]\n')
-        self.says('machine', 'addressless', 'NetworkInterfacesReady', 'NetworkInterfaceNotReady', 'primary')
+        self.says('machine', 'addressless', 'NetworkInterfacesReady', 'NetworkInterfaceNotReady', 'primary',
+                  'network interface second has no addresses: Prefix narrow (10.9.0.1/32) has no free /32',
+                  'nothing of it is free')
+        self.says('machine', 'addressless', 'PrerequisitesMet', 'PrerequisiteMissing', 'Prefix narrow')
+        self.says('networkinterface', 'second', 'AddressesReady', 'PrefixExhausted', 'Prefix narrow')
         self.assertEqual('False', self.condition('machine', 'addressless', 'Ready')['status'])
         events = self.server.kubectl('get', 'events', '--field-selector', 'involvedObject.name=second').stdout
         self.assertIn('PrefixExhausted', events)
@@ -229,6 +233,7 @@ class BadInput(guest_fixture.RealHostTestCase):
         self.assertEqual([], self.host.leftovers())
         self.server.kubectl('delete', 'networkinterface', 'first', '--timeout=60s', timeout=90)
         berth_fixture.eventually(DEADLINE_S, lambda: addresses('second') == ['10.9.0.1'], 'it is given on')
+        self.assertEqual({}, self.condition('networkinterface', 'second', 'AddressesReady'))
         self.until('machine', 'addressless', lambda: 'no address' not in
                    self.condition('machine', 'addressless', 'NetworkInterfacesReady').get('message', ''), 'it goes on')
         self.server.kubectl('delete', 'machine', 'addressless', '--timeout=100s', timeout=120)

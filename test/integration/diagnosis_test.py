@@ -4,13 +4,16 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import tarfile
 import tempfile
 import unittest
+import urllib.request
 
 import berth_fixture
+import fleet_fixture
 
 
 class Diagnosis(unittest.TestCase):
@@ -31,6 +34,7 @@ class Diagnosis(unittest.TestCase):
         found = {line['check']: line for line in json.loads(self.server.berth('doctor', '-o', 'json').stdout)['items']}
         for check in ['loops', "server's files", "server's memory"]:
             self.assertIn(check, found)
+        self.assertRegex(found['controllers']['text'], r'^all \d+ keep up$')
 
         path = os.path.join(tempfile.mkdtemp(prefix='berth-test-'), 'bundle.tar.gz')
         said = self.server.berth('support-bundle', '-f', path, '--data-dir', self.server.data_dir)
@@ -44,11 +48,42 @@ class Diagnosis(unittest.TestCase):
                      'objects/secrets.jsonl', 'host/data-dir.txt', 'host/store-log.txt']:
             self.assertIn(name, contents)
         self.assertIn('berth_loop_lag_max_seconds{loop="hosts"}', contents['server/metrics.txt'])
+        for controller in ['garbage collector', 'quota', 'certificate signer', 'gateway', 'scheduler', 'pool loss']:
+            for figure in ['follow_unsynced', 'follow_failing_seconds']:
+                self.assertIn(f'berth_controller_{figure}{{controller="{controller}"}}', contents['server/metrics.txt'])
+        self.assertIn('berth_controller_failing_keys{controller="quota"} 0', contents['server/metrics.txt'])
         names = [json.loads(line)['metadata']['name'] for line in contents['objects/secrets.jsonl'].splitlines()]
         self.assertIn('db', names)
         everything = '\n'.join(contents.values())
         for hidden in ['hunter2', 'aHVudGVyMg', token.split('_')[-1], 'PRIVATE KEY']:
             self.assertNotIn(hidden, everything)
+
+    def test_controllers_follow_everything_soon(self):
+        self.server.start()
+
+        def followed():
+            text = self.server.client().get('/metrics').text
+            unsynced = re.findall(r'(?m)^berth_controller_follow_unsynced\{controller="(.*)"\} (\d+)$', text)
+            self.assertGreaterEqual(len(unsynced), 14)
+            return all(count == '0' for _, count in unsynced)
+
+        berth_fixture.eventually(60, followed, 'every controller has read what it follows')
+
+    def test_a_poollet_says_how_late_its_loop_is(self):
+        self.server.start()
+        host = fleet_fixture.Host(self.server, 'alpha', poollet=('--metrics', '127.0.0.1:0'))
+        self.addCleanup(host.close)
+        host.start()
+        address = berth_fixture.eventually(
+            60, lambda: re.search(r'metrics at (http://\S+)', host.poollet.log_tail(200)), 'the page').group(1)
+
+        def measured():
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                text = answer.read().decode()
+            self.assertIn('berth_poollet_in_contact', text)
+            return 'berth_loop_lag_max_seconds{loop="main"}' in text
+
+        berth_fixture.eventually(30, measured, 'the lag of its loop')
 
     def test_too_few_files_are_told_at_the_start(self):
         def few_files():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A class with EFI firmware: a real guest boots with it, keeps its variables while it is off, and takes them along."""
+"""A class with EFI firmware: a real guest boots with it, keeps its variables while it is off, and takes them along. And what
+boots without a kernel and a disk of its own: a unified kernel image under that firmware, a CD under a BIOS."""
 
 import json
 import os
@@ -9,6 +10,7 @@ import tempfile
 import unittest
 
 import berth_fixture
+import boot_media
 import fleet_fixture
 import guest_fixture
 from guest_fixture import DEADLINE_S
@@ -19,6 +21,8 @@ classes:
 - name: efi
   capabilities: {cpu: 1, memory: 192Mi}
   firmware: efi
+- name: bios
+  capabilities: {cpu: 1, memory: 64Mi}
 '''
 
 
@@ -97,6 +101,45 @@ class Efi(unittest.TestCase):
             self.assertFalse(os.path.exists(self.path(folder, machine_id)))
         left = [name for _, _, names in os.walk(self.path('config')) for name in names if 'm-' in name]
         self.assertEqual([], left)
+
+    # What an image is beside a kernel and a disk
+
+    def build(self, name, flag, content):
+        path = self.path(f'{name}.part')
+        with open(path, 'wb') as file:
+            file.write(content)
+        berth_fixture.run([*self.berth, 'image', 'build', name, flag, path, '--images', self.path('images')])
+
+    def boot(self, uid, machine_class, image):
+        root = {'name': 'root', 'device': 'oda', 'localDisk': {'sizeBytes': str(MI), 'image': {'image': image}}}
+        self.iri('create', '-f', '-', input=json.dumps({
+            'kind': 'Machine', 'metadata': {'labels': {fleet_fixture.MACHINE_UID_LABEL: uid}},
+            'spec': {'class': machine_class, 'volumes': [root]}}))
+        return self.machine()['metadata']['id']
+
+    def end(self, machine_id):
+        self.iri('delete', machine_id)
+        berth_fixture.eventually(DEADLINE_S, lambda: self.machine() is None, f'it is gone; {self.iri("events").stdout}')
+        for folder in ('machines', 'guests'):
+            self.assertFalse(os.path.exists(self.path(folder, machine_id)))
+
+    def test_a_cd_boots_while_the_disk_does_not(self):
+        self.build('installer', '--iso', boot_media.cd('hello from the CD'))
+        machine_id = self.boot('u-cd', 'bios', 'installer')
+        self.says(machine_id, 'hello from the CD')
+        self.end(machine_id)
+
+    def test_a_unified_kernel_image_boots_under_efi_and_is_refused_by_name_under_a_bios(self):
+        self.build('unified', '--uki', boot_media.efi_program('hello from the firmware'))
+        machine_id = self.boot('u-uki', 'efi', 'unified')
+        self.says(machine_id, 'hello from the firmware')
+        self.end(machine_id)
+        machine_id = self.boot('u-bios', 'bios', 'unified')
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: 'its layer of type application/vnd.ironcore.image.uki' in self.iri('events').stdout,
+            'it says why')
+        self.assertIn('machines of class "bios"', json.dumps(self.machine()['status']).replace('\\"', '"'))
+        self.end(machine_id)
 
 
 if __name__ == '__main__':

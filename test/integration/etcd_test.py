@@ -17,10 +17,12 @@ import unittest
 import berth_fixture
 import fleet_fixture
 import fleet_test
+import guest_fixture
 import registry_test
 
 DEADLINE_S = 60
 MAPS = '/api/v1/namespaces/default/configmaps'
+POOLS = '/apis/compute.ironcore.dev/v1alpha1/machinepools'
 LOST = (OSError, http.client.HTTPException)
 
 
@@ -138,10 +140,10 @@ class Watcher(threading.Thread):
 
 class EtcdTestCase(unittest.TestCase):
 
-    def start(self, *, etcd_arguments=(), scheme='http', server_arguments=()):
+    def start(self, *, etcd_arguments=(), scheme='http', server=berth_fixture.Server, server_arguments=()):
         self.etcd = Etcd(*etcd_arguments, scheme=scheme).start()
         self.addCleanup(self.etcd.close)
-        self.server = berth_fixture.Server('--store', self.etcd.url, *server_arguments)
+        self.server = server('--store', self.etcd.url, *server_arguments)
         self.addCleanup(self.server.close)
         return self.server
 
@@ -176,32 +178,91 @@ class EverydayTest(EtcdTestCase):
         self.assertEqual(server.client().get(f'{MAPS}/two').status, 200)
         server.stop()
 
-    def test_machines_are_placed_while_etcd_and_the_server_are_killed(self):
-        server = self.start().start()
-        server.kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
-        host = fleet_fixture.Host(server, 'alpha').start()
-        self.addCleanup(host.close)
-        berth_fixture.eventually(DEADLINE_S, host.is_ready, 'the host')
 
-        def runs(name):
-            listed = server.kubectl('get', 'machine', name, '-o', 'jsonpath={.status.state}', check=False)
+class PlacingTest(EtcdTestCase):
+
+    def setUp(self):
+        self.start().start()
+        self.server.kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
+        self.host = fleet_fixture.Host(self.server, 'alpha').start()
+        self.addCleanup(self.host.close)
+        berth_fixture.eventually(DEADLINE_S, self.host.is_ready, 'the host')
+
+    def create(self, name):
+        """A machine that runs."""
+        manifest = fleet_test.MACHINE.format(name=name)
+
+        def applied():
+            return self.server.kubectl('apply', '-f', '-', input=manifest, check=False).returncode == 0
+
+        def runs():
+            listed = self.server.kubectl('get', 'machine', name, '-o', 'jsonpath={.status.state}', check=False)
             return listed.stdout == 'Running'
 
-        def create(name):
-            def applied():
-                return server.kubectl('apply', '-f', '-', input=fleet_test.MACHINE.format(name=name), check=False).returncode == 0
-            berth_fixture.eventually(DEADLINE_S, applied, f'machine {name} in the store')
-            berth_fixture.eventually(DEADLINE_S, lambda: runs(name), f'machine {name}\n{host.logs()}')
+        berth_fixture.eventually(DEADLINE_S, applied, f'machine {name} in the store')
+        berth_fixture.eventually(DEADLINE_S, runs, f'machine {name}\n{self.host.logs()}')
 
-        create('before')
+    def test_machines_are_placed_while_etcd_and_the_server_are_killed(self):
+        self.create('before')
         self.etcd.kill()
         self.etcd.start()
-        create('after-etcd')
-        server.kill()
+        self.create('after-etcd')
+        self.server.kill()
+        self.server.start()
+        self.create('after-server')
+        self.assertEqual(len(self.host.machine_uids()), 3)
+        self.server.stop()
+
+    def test_what_somebody_else_wrote_stops_nothing(self):
+        self.create('before')
+        keys = self.etcd.control('get', '--prefix', '--keys-only', '/registry/').stdout.split()
+        folders = {key.rpartition('/')[0] for key in keys}
+        self.assertGreater(len(folders), 10)
+        for folder in folders:
+            self.etcd.control('put', f'{folder}/noise', 'no object')
+        self.create('beside-it')
+        self.server.kill()
+        self.server.start()
+        self.create('after-server')
+        self.assertEqual(len(self.host.machine_uids()), 3)
+        listed = self.server.kubectl('get', 'machines')
+        self.assertIn('machines "default/noise" cannot be read', listed.stderr)
+        self.assertEqual(len(listed.stdout.splitlines()), 4)
+        self.assertNotEqual(self.server.kubectl('delete', 'machine', 'noise', check=False).returncode, 0)
+        self.server.berth('delete', 'machine', 'noise', '--force')
+        self.assertNotIn('noise', self.server.kubectl('get', 'machines').stderr)
+        self.server.stop()
+
+
+class UpTest(EtcdTestCase):
+    """`berth up` as people use it: this machine is a host, and `berth down` ends it."""
+
+    def down(self):
+        self.assertRegex(self.server.berth('down', '--data-dir', self.server.data_dir).stdout, r'Berth +stopped')
+        process, self.server.process = self.server.process, None
+        self.assertEqual(process.wait(berth_fixture.STOP_DEADLINE_S), 0, self.server.log_tail())
+
+    def pool(self):
+        """(UID, whether it is ready) of the host's pool of machines."""
+        found = self.server.client().get(f'{POOLS}/alpha').json()
+        conditions = found['status'].get('conditions', [])
+        return found['metadata']['uid'], any(c['type'] == 'Ready' and c['status'] == 'True' for c in conditions)
+
+    def test_down_and_up_again_find_everything_in_etcd(self):
+        server = self.start(server=guest_fixture.HostedServer).start()  # and its host is ready
+        made = server.client().post(MAPS, config_map('kept', 1))
+        self.assertEqual(made.status, 201, made)
+        uid, is_ready = self.pool()
+        self.assertTrue(is_ready)
+        self.down()
+        self.assertFalse(os.path.exists(os.path.join(server.data_dir, 'store')))
+        self.assertIn('kept', self.etcd.control('get', '--prefix', '', '--keys-only').stdout)
         server.start()
-        create('after-server')
-        self.assertEqual(len(host.machine_uids()), 3)
-        server.stop()
+        found = server.client().get(f'{MAPS}/kept').json()
+        self.assertEqual((found['metadata']['uid'], found['data']), (made.json()['metadata']['uid'], {'value': '1'}))
+        self.assertEqual(self.pool(), (uid, True), server.logs())
+        self.assertEqual(server.client().post(MAPS, config_map('more', 2)).status, 201)
+        self.down()
 
 
 class KillTest(EtcdTestCase):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two real hosts join a server with tokens; machines and volumes are placed, run, move and survive."""
 
+import glob
 import json
 import os
 import re
@@ -13,6 +14,8 @@ import unittest
 import berth_fixture
 import fleet_fixture
 import web_socket
+
+SAMPLES = sorted(glob.glob(os.path.join(berth_fixture.ROOT, 'test/integration/manifests/seed-*.yaml')))
 
 CLASSES = '''
 apiVersion: compute.ironcore.dev/v1alpha1
@@ -32,6 +35,11 @@ kind: Machine
 metadata: {{name: {name}, namespace: default}}
 spec:
   machineClassRef: {{name: small}}
+'''
+
+TIED = '''  placement: {onPoolLoss: Move}
+  volumes:
+  - {name: scratch, device: oda, localDisk: {sizeLimit: 1Mi}}
 '''
 
 WITH_VOLUME = '''
@@ -88,7 +96,8 @@ class Fleet(berth_fixture.ServerTestCase):
         cls.server.kubectl('apply', '-f', '-', input=CLASSES)
         cls.hosts = {}
         for name in ('alpha', 'beta'):
-            host = fleet_fixture.Host(cls.server, name, labels=(f'zone={name}',))
+            host = fleet_fixture.Host(cls.server, name, labels=(f'zone={name}',),
+                                      poollet=('--on-stop', 'drain', '--drain-timeout', '5m'))
             cls.addClassCleanup(host.close)
             cls.hosts[name] = host.start()
 
@@ -229,6 +238,9 @@ class Fleet(berth_fixture.ServerTestCase):
             uid = self.get('machine', 'guest')['metadata']['uid']
             self.assertEqual(self.server.berth('console', 'guest', input='help').stdout,
                              f'console of {uid}\nhelp')
+        with self.subTest('exec without a command is the console, as it is with IronCore'):
+            self.assertEqual(self.server.berth('exec', 'guest', input='help').stdout, f'console of {uid}\nhelp')
+            self.assertIn('name a machine and a command', self.server.berth('exec', check=False).stderr)
         with self.subTest('port-forward'):
             self.assertEqual(self.forwarded('guest', b'ping' * 50_000), b'ping' * 50_000)
         with self.subTest('a client of another make, in the protocol of Kubernetes\' own'):
@@ -395,6 +407,110 @@ class Fleet(berth_fixture.ServerTestCase):
 
         berth_fixture.eventually(60, is_over, 'its time is over and its host has let go')
         self.server.kubectl('delete', 'reservation', 'kept', '--timeout=60s', timeout=90)
+
+    def condition_of(self, kind, name, wanted):
+        """(status, reason, message) of a condition; None if there is none of that type."""
+        conditions = self.get(kind, name).get('status', {}).get('conditions', [])
+        return next(((c['status'], c['reason'], c['message']) for c in conditions if c['type'] == wanted), None)
+
+    def takes_new_ones(self, pool):
+        found = self.get('machinepool', pool)
+        marks = [name for name in found['metadata'].get('annotations', {}) if name.startswith('berth.dev/drain')]
+        return not found['spec'].get('unschedulable') and not marks
+
+    def test_c19_c21_a_host_that_leaves_with_a_drain_sends_its_machines_elsewhere_and_ends(self):
+        self.create('leaver')
+        berth_fixture.eventually(60, self.runs('leaver'), 'leaver runs')
+        first = self.pool_of('leaver')
+        host, uid = self.hosts[first], self.get('machine', 'leaver')['metadata']['uid']
+        host.poollet.stop()
+        try:
+            self.assertNotEqual(self.pool_of('leaver'), first)
+            self.assertNotIn(uid, host.machines())
+            self.assertTrue(self.get('machinepool', first)['spec']['unschedulable'])
+            self.assertEqual(self.condition_of('machinepool', first, 'Drained')[:2], ('True', 'Empty'))
+            berth_fixture.eventually(60, self.runs('leaver'), 'leaver runs again')
+            self.assertIn(uid, self.hosts[self.pool_of('leaver')].machines())
+        finally:
+            host.poollet.start()
+        berth_fixture.eventually(60, lambda: self.takes_new_ones(first), 'the host is back and takes new ones')
+        self.assertIsNone(self.condition_of('machinepool', first, 'Drained'))
+        self.delete('leaver')
+
+    def test_c19_c21_r3_2_what_is_tied_to_a_leaving_host_stays_and_the_host_ends(self):
+        self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='tied') + TIED)
+        berth_fixture.eventually(60, self.runs('tied'), 'tied runs')
+        first = self.pool_of('tied')
+        host, uid = self.hosts[first], self.get('machine', 'tied')['metadata']['uid']
+        berth_fixture.eventually(30, lambda: self.condition_of('machine', 'tied', 'Movable'), 'its Move is refused')
+        status, reason, message = self.condition_of('machine', 'tied', 'Movable')
+        self.assertEqual((status, reason), ('False', 'HostLocalState'))
+        self.assertIn('its disk scratch is on this host only', message)
+        host.poollet.stop()
+        try:
+            self.assertEqual(self.pool_of('tied'), first)
+            self.assertIn(uid, host.machines())
+            status, reason, message = self.condition_of('machinepool', first, 'Drained')
+            self.assertEqual((status, reason), ('False', 'SomeStay'))
+            self.assertIn('machine default/tied, its disk scratch is on this host only', message)
+            self.assertEqual(self.condition_of('machine', 'tied', 'Released')[:2], ('False', 'Stays'))
+        finally:
+            host.poollet.start()
+        berth_fixture.eventually(60, lambda: self.takes_new_ones(first), 'the host is back and takes new ones')
+        self.assertEqual((self.pool_of('tied'), self.get('machine', 'tied')['status']['placement']['epoch']), (first, 1))
+        self.delete('tied')
+
+
+class PoolOfTheManifests(berth_fixture.ServerTestCase):
+    """A pool and a class that were applied before a host announces them, as upstream's documentation shows them."""
+
+    def apply_manifests(self):
+        for path in SAMPLES:
+            self.server.kubectl('apply', '-f', path)
+
+    def get(self, kind, name):
+        return json.loads(self.server.kubectl('get', kind, name, '-o', 'json').stdout)
+
+    def test_a_host_announces_the_pool_of_the_manifests_and_runs_what_is_placed_there(self):
+        self.assertEqual(len(SAMPLES), 6)
+        self.apply_manifests()
+        before = self.get('machinepool', 'machinepool-sample')
+        self.assertEqual(before['spec'], {'providerID': 'ironcore://shared'})
+        volume_class = CLASSES.split('---')[1]
+        self.server.kubectl('apply', '-f', '-', input=volume_class)
+        host = fleet_fixture.Host(self.server, 'machinepool-sample', runtime=('--classes', 'machineclass-sample:4:16Gi'))
+        self.addCleanup(host.close)
+        host.start()
+        berth_fixture.eventually(60, host.is_ready, 'the pool is ready')
+        self.check_pool(before['metadata']['uid'])
+
+        self.server.kubectl('apply', '-f', '-', input=WITH_VOLUME.replace('small', 'machineclass-sample'))
+        berth_fixture.eventually(60, lambda: self.get('machine', 'db').get('status', {}).get('state') == 'Running', 'db runs')
+        machine, volume = self.get('machine', 'db'), self.get('volume', 'data')
+        self.assertEqual(machine['spec']['machinePoolRef'], {'name': 'machinepool-sample'})
+        self.assertEqual(volume['spec']['volumePoolRef'], {'name': 'machinepool-sample-disks'})
+        self.assertEqual(volume['status']['state'], 'Available')
+        self.assertEqual(host.machine_uids(), [machine['metadata']['uid']])
+
+        with self.subTest('the manifests again: the pool stays its host\'s, and what runs there runs on'):
+            for path in SAMPLES:
+                with open(path) as manifest:
+                    is_other = 'OpenKCM://' in manifest.read()  # a providerID stays once a host has announced the pool
+                applied = self.server.kubectl('apply', '-f', path, check=False)
+                self.assertEqual(applied.returncode != 0, is_other, applied.stderr)
+            self.check_pool(before['metadata']['uid'])
+            again = self.get('machine', 'db')
+            self.assertEqual((again['status']['state'], again['status']['placement']['epoch']), ('Running', 1))
+        self.server.kubectl('delete', 'machine', 'db', '--timeout=60s', timeout=90)
+        self.server.kubectl('delete', 'volume', 'data', '--timeout=60s', timeout=90)
+        self.assertEqual(host.machine_uids(), [])
+
+    def check_pool(self, uid):
+        pool = self.get('machinepool', 'machinepool-sample')
+        self.assertEqual(pool['metadata']['uid'], uid)
+        self.assertEqual(pool['spec']['providerID'], 'ironcore://shared')
+        self.assertEqual(pool['spec']['hostRef'], {'name': 'machinepool-sample'})
+        self.assertEqual(pool['status']['availableMachineClasses'], [{'name': 'machineclass-sample'}])
 
 
 if __name__ == '__main__':

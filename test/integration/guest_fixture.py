@@ -24,11 +24,14 @@ GUEST_USER = 'libvirt-qemu'
 # What a machine runtime needs beside its user's rights to make bridges, for setpriv.
 NETWORK_RIGHTS = ['--inh-caps=+net_admin,+net_raw', '--ambient-caps=+net_admin,+net_raw'] if os.geteuid() == 0 else []
 DEADLINE_S = 120  # nothing is fast without KVM
+LIBVIRT_LOGS = 'cache/libvirt/qemu/log'  # of a libvirtd of our own
 
 INIT = '''#!/bin/busybox sh
 b=/bin/busybox
 $b mount -t devtmpfs dev /dev; $b mount -t proc proc /proc; $b mount -t sysfs sys /sys
-for m in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk cdrom isofs; do $b insmod /$m.ko; done
+# Which of the first two needs the other depends on the kernel.
+for m in virtio virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk cdrom isofs; do
+$b insmod /$m.ko 2>/dev/null; done
 $b stty -F /dev/ttyS0 -echo
 echo hello from the guest
 while read word rest; do case $word in
@@ -79,8 +82,9 @@ def processes():
             yield int(pid), read(f'/proc/{pid}/cmdline').split(b'\0')
 
 
-def make_image(folder):
-    """A kernel and a memory disk, of nothing but Debian's packages."""
+def make_image(folder, init=INIT, add=lambda archive, modules: None):
+    """A kernel and a memory disk, of nothing but Debian's packages. `add` puts more into the disk's archive; it is given the
+    folder of the kernel's modules, too."""
     kernels = sorted(glob.glob('/boot/vmlinuz-*-cloud-amd64'))
     if not kernels:
         raise berth_fixture.Failure('no cloud kernel: install the packages of scripts/packages.txt')
@@ -94,7 +98,8 @@ def make_image(folder):
                  'drivers/virtio/virtio_pci_legacy_dev', 'drivers/virtio/virtio_pci', 'drivers/block/virtio_blk',
                  'drivers/cdrom/cdrom', 'fs/isofs/isofs', 'fs/efivarfs/efivarfs', 'drivers/firmware/qemu_fw_cfg'):
         archive.add(os.path.basename(name) + '.ko', stat.S_IFREG | 0o644, read(f'{modules}/{name}.ko'))
-    archive.add('init', stat.S_IFREG | 0o755, INIT.encode())
+    archive.add('init', stat.S_IFREG | 0o755, init.encode())
+    add(archive, modules)
     os.makedirs(folder)
     shutil.copy(kernels[-1], os.path.join(folder, 'vmlinuz'))
     with open(os.path.join(folder, 'initramfs'), 'wb') as file:
@@ -159,9 +164,9 @@ def typed(console_socket, line):
 class Terminal:
     """Somebody at `berth console NAME`."""
 
-    def __init__(self, server, name, *words):
+    def __init__(self, server, name, *words, command='console'):
         self.name = name
-        self.process = subprocess.Popen([server.binary, 'console', name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([server.binary, command, name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, env=server.environment(), cwd=server.home)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.said = ''
@@ -352,6 +357,8 @@ class RealHost:
     pools NAME and NAME-disks and the images `demo` and `tiny.raw`. Some hosts have only machines, some only volumes; runtimes
     may get more arguments."""
 
+    LIBVIRT_FOLDERS = 'config/libvirt/qemu/lib/domain-*'  # of guests that run
+
     def __init__(self, server, name, *, labels=(), has=('machines', 'volumes'), machine_classes=MACHINE_CLASSES,
                  machine_runtime=(), volume_runtime=(), networks=False, image=None):
         """`networks`: in a namespace of network_fixture, where the runtime may make bridges. `image` makes `demo`."""
@@ -370,7 +377,7 @@ class RealHost:
         self.volume_socket = self.path('sockets', 'volume.sock')
         self.machine_runtime = self._process(
             'machine-runtime', 'runtime', 'machine', '--socket', self.machine_socket, '--libvirt', self.libvirt.uri,
-            '--dir', self.path('machines'), '--run-dir', self.path('guests'), '--classes',
+            '--libvirt-logs', self.path(LIBVIRT_LOGS), '--dir', self.path('machines'), '--run-dir', self.path('guests'), '--classes',
             self.path('machine-classes.yaml'), '--images', self.path('images'), '--local-disk', '64Mi',
             '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
             '--networks', 'bridge' if networks else 'none', *machine_runtime)
@@ -476,7 +483,8 @@ class RealHost:
 
     def leftovers(self):
         """Whatever is there although no machine and no volume is."""
-        domains = glob.glob(self.path('config/libvirt/qemu/*.xml')) + glob.glob(self.path('run/libvirt/qemu/run/*.xml'))
+        domains = [path for pattern in ('config/libvirt/qemu/*.xml', 'run/libvirt/qemu/run/*.xml', f'{LIBVIRT_LOGS}/berth-*',
+                                        self.LIBVIRT_FOLDERS) for path in glob.glob(self.path(pattern))]
         files = [path for folder in ('machines', 'guests', 'disks/volumes', 'disks/snapshots')
                  for path in glob.glob(self.path(folder, '*')) if os.path.basename(path) != 'lock']
         return [*domains, *files, *self.libvirt.guests()]

@@ -12,6 +12,7 @@ import threading
 
 TYPE = 'application/vnd.ironcore.image.'
 MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json'
+STALL_S = 300  # at most
 
 
 def sha256(content):
@@ -66,6 +67,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             registry.shut()
             return
+        if self.path == registry.stalls_at:
+            middle = (begin + len(body)) // 2
+            self.wfile.write(body[begin:middle])
+            self.wfile.flush()
+            registry.goes_on.wait(STALL_S)
+            begin = middle
         self.wfile.write(body[begin:])
 
 
@@ -85,6 +92,8 @@ class LyingRegistry:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(os.path.join(home, 'server.pem'), os.path.join(home, 'server.key'))
         self.items, self.seen, self.breaks_at, self._server, self.port = {}, [], None, None, 0
+        # Of this, half of what is asked for comes until it goes on.
+        self.stalls_at, self.goes_on = None, threading.Event()
         self.start()
         self.host = f'127.0.0.1:{self.port}'
 

@@ -3,9 +3,11 @@
 """`berth runtime machine` as a real process, on a libvirtd of the test's own, with real guests: Debian's kernel and
 busybox, without KVM. Everything that is not root here runs as the user of libvirt's guests, as QEMU does on a host."""
 
+import contextlib
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -30,6 +32,8 @@ classes:
 class RuntimeTest(unittest.TestCase):
     """One libvirtd for all tests: it takes its time to learn what QEMU can do."""
 
+    OWNS_LIBVIRT = True
+
     @classmethod
     def make_libvirt(cls):
         """Who runs the guests, and the words that run berth as somebody who may ask for it. Its socket is for that user
@@ -51,12 +55,17 @@ class RuntimeTest(unittest.TestCase):
         cls.socket = os.path.join(cls.home, 'sockets', 'machine.sock')
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.socket, '--libvirt', cls.libvirt.uri,
+            *(('--libvirt-logs', cls.libvirt_logs()) if cls.OWNS_LIBVIRT else ()),
             '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
             os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
             '--reserve-memory', '64Mi', '--overcommit-cpu', '4', '--acceleration', 'tcg', '--shutdown-grace', '2s',
             '--qemu', '/usr/bin/qemu-system-x86_64', command=cls.berth)
         cls.addClassCleanup(cls.runtime.kill)
         cls.start()
+
+    @classmethod
+    def libvirt_logs(cls):
+        return os.path.join(cls.home, guest_fixture.LIBVIRT_LOGS)
 
     @classmethod
     def start(cls):
@@ -110,10 +119,11 @@ class RuntimeTest(unittest.TestCase):
         berth_fixture.eventually(DEADLINE_S, lambda: self.machine(uid) is None, f'{uid} is gone')
         for folder in ('machines', 'guests'):
             self.assertFalse(os.path.exists(os.path.join(self.home, folder, machine_id)))
+        self.assertFalse(os.path.exists(os.path.join(self.libvirt_logs(), f'berth-{machine_id}.log')))
         berth_fixture.eventually(DEADLINE_S, lambda: not self.libvirt.guests(), 'no guest is left')
 
-    def data_volume(self):
-        path = os.path.join(self.home, 'data.qcow2')
+    def data_volume(self, name='data.qcow2'):
+        path = os.path.join(self.home, name)
         if not os.path.exists(path):
             as_berth = self.berth[:-1]
             subprocess.run([*as_berth, 'qemu-img', 'create', '-q', '-f', 'qcow2', path, '8M'], check=True, timeout=60)
@@ -170,6 +180,7 @@ class MachineRuntimeTest(RuntimeTest):
         before = self.machine('u-1')
         guests = self.libvirt.guests()
         self.assertEqual(len(guests), 1)
+        self.assertTrue(os.path.exists(os.path.join(self.libvirt_logs(), f'berth-{first}.log')))
         self.runtime.kill()
         self.start()
         self.assertEqual(self.machine('u-1'), before)
@@ -202,6 +213,66 @@ class MachineRuntimeTest(RuntimeTest):
         self.assertEqual(self.libvirt.guests(), [])
         self.delete('u-2')
 
+    def test_devices_that_differ_from_the_record_are_put_right(self):
+        first = self.create('u-1')
+        self.says(first, 'hello from the guest')
+        self.iri('attach', first, '--volume', 'scratch', '--device', 'odb', '--size', '4Mi')
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: f' {4 * MI // 512} scratch' in self.ask(first, 'disks', 'that is all'), 'the guest has it')
+
+        # The guest loses one, and gets one that the runtime might have attached and one of a person's own.
+        domain = f'berth-{first}'
+        self.runtime.kill()
+        self.libvirt.virsh('detach-disk', domain, 'vdb', '--live')
+        berth_fixture.eventually(DEADLINE_S, lambda: 'vdb' not in self.targets(domain), 'the guest lets it go')
+        self.virsh_attach(domain, 'vdc', '<serial>late</serial>')
+        self.virsh_attach(domain, 'vdd', '')
+        self.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: self.targets(domain) == {'vdb', 'vdd', 'vdx', 'vdz'},
+                                 f'it has its own again: {self.targets(domain)}; {self.runtime.log_tail()}')
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: f' {4 * MI // 512} scratch' in self.ask(first, 'disks', 'that is all'), 'the guest has it')
+        volumes = self.machine('u-1')['status']['volumes']
+        self.assertEqual(['VOLUME_ATTACHED'] * 2, [volume.get('state') for volume in volumes], volumes)
+        self.delete('u-1')
+
+    def targets(self, domain):
+        return set(re.findall(r"<target dev='(vd.)'", self.libvirt.virsh('dumpxml', domain)))
+
+    def virsh_attach(self, domain, target, more):
+        path = os.path.join(self.home, f'{target}.raw')
+        subprocess.run([*self.berth[:-1], 'qemu-img', 'create', '-q', '-f', 'raw', path, '1M'], check=True, timeout=60)
+        device = os.path.join(self.home, f'{target}.xml')
+        with open(device, 'w', encoding='utf-8') as file:
+            file.write(f"<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{path}'/>"
+                       f"<target dev='{target}' bus='virtio'/>{more}</disk>")
+        self.libvirt.virsh('attach-device', domain, device, '--live')
+
+    @unittest.skipUnless(os.geteuid() == 0, 'mounting a small disk needs root')
+    def test_a_guest_whose_disk_is_full_goes_on_when_there_is_room(self):
+        folder = os.path.join(self.home, 'small')
+        os.makedirs(folder)
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=2m,mode=777', 'berth-test', folder], check=True)
+        self.addCleanup(subprocess.run, ['umount', '-l', folder], check=False)
+        volume = self.data_volume('small/data.qcow2')
+        first = self.create('u-1', [volume])
+        self.says(first, 'hello from the guest')
+        filler = os.path.join(folder, 'filler')
+        with open(filler, 'wb', buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        with guest_fixture.typed(os.path.join(self.home, 'guests', first, 'console.sock'), 'put something-to-keep'):
+            self.becomes('u-1', 'MACHINE_SUSPENDED')
+            conditions = {each['type']: each for each in self.machine('u-1')['status']['machineConditions']}
+            condition = conditions['Running']
+            self.assertEqual(('False', 'Paused'), (condition['status'], condition['reason']))
+            self.assertIn('its disk cannot be written; it goes on when there is room again', condition['message'])
+            os.unlink(filler)
+            self.says(first, 'written')
+        self.becomes('u-1', 'MACHINE_RUNNING')
+        self.ask(first, 'get', 'read something-to-keep end')
+        self.delete('u-1')
+
     def test_D7_what_is_off_never_boots_and_nonsense_is_refused_by_name(self):
         off = self.create('u-off', power='POWER_OFF')
         self.becomes('u-off', 'MACHINE_STOPPED')
@@ -229,6 +300,8 @@ class MachineRuntimeTest(RuntimeTest):
 @unittest.skipUnless(os.geteuid() == 0, 'a libvirtd of a system is root')
 class SystemLibvirtTest(RuntimeTest):
     """qemu:///system, which is what the runtime takes if not told."""
+
+    OWNS_LIBVIRT = False
 
     @classmethod
     def make_libvirt(cls):

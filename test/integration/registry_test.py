@@ -5,6 +5,7 @@ volume is made of on behalf of a namespace."""
 
 import base64
 import crypt
+import glob
 import gzip
 import http.client
 import json
@@ -19,10 +20,11 @@ import unittest
 import berth_fixture
 import guest_fixture
 import volume_runtime_test
-from lying_registry import MANIFEST_TYPE, TYPE, make_certificate, sha256
+from lying_registry import MANIFEST_TYPE, TYPE, LyingRegistry, make_certificate, sha256
 
 USER, PASSWORD = 'anna', 'correct horse'
 DEADLINE_S = 60
+MI = 1 << 20
 
 CONFIG = '''
 version: 0.1
@@ -227,6 +229,74 @@ class RegistryTest(unittest.TestCase):
     def event(self, runtime, text):
         berth_fixture.eventually(DEADLINE_S, lambda: text in runtime.iri('events', '-o', 'json').stdout,
                                  f'an event with {text!r}; {runtime.iri("events").stdout}')
+
+
+class RoomForImages(unittest.TestCase):
+    """P6.6: an image is promised of the host's disk before it comes."""
+
+    def setUp(self):
+        self.home = tempfile.mkdtemp(prefix='berth-registry-')
+        self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
+        self.registry = LyingRegistry(self.home)
+        self.addCleanup(self.registry.shut)
+        self.addCleanup(self.registry.goes_on.set)
+        self.disk = b'.' * (8 * MI)
+        self.registry.push('os/demo', '1', {'rootfs': self.disk})
+        self.image = f'{self.registry.host}/os/demo:1'
+        self.digest = sha256(self.disk).removeprefix('sha256:')
+
+    def runtime(self, capacity):
+        runtime = volume_runtime_test.VolumeRuntime(
+            self.home, '--capacity', capacity, '--registry', self.registry.host, '--registry-ca', self.registry.ca,
+            '--disk-budget', os.path.join(self.home, 'budget'))
+        self.addCleanup(runtime.process.kill)
+        return runtime.start()
+
+    def create(self, runtime, uid, size, image=None):
+        source = None if image is None else {'imageDataSource': {'image': image}}
+        runtime.iri('create', '-f', '-', input=volume_runtime_test.volume(uid, size, source=source))
+
+    def share(self):
+        (path,) = glob.glob(os.path.join(self.home, 'budget', 'volumes-*.share'))
+        with open(path, encoding='utf-8') as file:
+            return json.load(file)
+
+    def test_P6_6_a_pull_takes_nothing_that_volumes_were_promised(self):
+        runtime = self.runtime('40Mi')
+        self.create(runtime, 'u-thin', 30 * MI)
+        thin = runtime.available('u-thin')
+        self.create(runtime, 'u-image', 8 * MI, self.image)
+        says = f'no room for its files of {8 * MI} bytes'
+        berth_fixture.eventually(DEADLINE_S, lambda: says in runtime.iri('events', '-o', 'json').stdout,
+                                 f'it is said; {runtime.process.log_tail()}')
+        events = runtime.iri('events', '-o', 'json').stdout
+        for words in (self.image, f'of {40 * MI} bytes are promised', 'are free'):
+            self.assertIn(words, events)
+        self.assertEqual(0, sum('/blobs/' in path for path, _ in self.registry.seen), 'nothing of it was fetched')
+        self.assertEqual(self.share()['arriving'], {})
+        runtime.iri('delete', 'volume', thin['metadata']['id'])
+        runtime.available('u-image')
+
+    def test_P6_6_what_is_on_its_way_is_promised_also_by_a_runtime_that_was_killed(self):
+        self.registry.stalls_at = self.registry.blob_path('os/demo', self.disk)
+        runtime = self.runtime('64Mi')
+        self.create(runtime, 'u-image', 8 * MI, self.image)
+        part = os.path.join(self.home, 'images/.registry/parts', f'{self.digest}.blob')
+        berth_fixture.eventually(DEADLINE_S, lambda: os.path.getsize(part) >= 3 * MI, 'a part of it comes')
+        self.assertEqual(self.share()['arriving'], {self.digest: 8 * MI})
+        # Beside the volume there is room for 48 MiB: not for all of them.
+        full = runtime.iri('create', '-f', '-', check=False, input=volume_runtime_test.volume('u-large', 48 * MI))
+        self.assertIn('no room for a volume', full.stderr)
+        runtime.process.kill()
+        self.assertEqual(self.share()['arriving'], {self.digest: 8 * MI})
+        runtime.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: 0 < self.share()['arriving'].get(self.digest, 0) < 8 * MI,
+                                 'what is still to come')
+        self.registry.goes_on.set()
+        runtime.available('u-image')
+        berth_fixture.eventually(DEADLINE_S, lambda: self.share()['arriving'] == {}, 'it is there')
+        (taken,) = self.share()['images'].values()
+        self.assertTrue(8 * MI <= taken < 9 * MI, taken)
 
 
 VOLUME = '''

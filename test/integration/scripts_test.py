@@ -69,6 +69,8 @@ class Scripts(unittest.TestCase):
         self.env.update({'BERTH_UP_HOST': 'auto', 'BERTH_ACCELERATION': 'tcg'})
         self.addCleanup(berth_fixture.run, [berth_fixture.binary(), 'down', '--guests'], env=self.env)
         first = self.script('up')
+        with open(os.path.join(self.data_dir, 'log', 'berth.log'), encoding='utf-8', errors='replace') as log:
+            self.assertRegex(log.read(), r'image +(\d+)/\1 .* written\n')
         self.assertRegex(first, r'console +Hello from Berth! This is hello')
         guests = guest_fixture.guests_of(self.data_dir + '-host')
         self.assertEqual(len(guests), 1)
@@ -76,6 +78,14 @@ class Scripts(unittest.TestCase):
         self.assertRegex(self.script('down'), r'guests +1 run on')
         self.assertRegex(self.script('up'), r'console +Hello from Berth! This is hello')
         self.assertEqual(guest_fixture.guests_of(self.data_dir + '-host'), guests)
+
+    def test_up_without_a_guest_is_no_success_unless_that_was_asked_for(self):
+        # libvirt's sockets do not fit into such a folder.
+        self.env.update({'BERTH_UP_HOST': 'auto', 'BERTH_HOST_DIR': os.path.join(self.folder, 'deep' * 20)})
+        with self.assertRaisesRegex(berth_fixture.Failure, "this machine is no host and boots no guest: .* characters"):
+            self.script('up')
+        self.env['BERTH_UP_HOST'] = 'none'
+        self.assertIn('already running', self.script('up'))
 
     def test_up_says_why_a_server_did_not_start(self):
         self.env['BERTH_BINARY'] = '/bin/false'

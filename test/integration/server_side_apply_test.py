@@ -103,23 +103,56 @@ class Kubectls(berth_fixture.ServerTestCase):
         shown = self.kubectl('get', 'machineset', 'fleet', '-n', 'shop', '-o', 'json', '--show-managed-fields').stdout
         return json.loads(shown)
 
+    def left(self, kind):
+        return self.kubectl('get', kind, '-n', 'shop', '-l', 'set=pruned', '-o', 'name').stdout.split()
+
+    def prune(self, objects, *arguments, **options):
+        """Applies the objects, and removes what was applied before and is not among them."""
+        for each in objects:
+            each['metadata']['labels'] = {'set': 'pruned'}
+        documents = {'apiVersion': 'v1', 'kind': 'List', 'items': objects}
+        return self.kubectl('apply', '--prune', '-n', 'shop', *arguments, '-f', '-', input=json.dumps(documents), **options)
+
     def test_prune_removes_what_the_manifests_no_longer_have(self):
-        def labelled(name):
-            wanted = config(name, a='b')
-            wanted['metadata']['labels'] = {'set': 'pruned'}
-            return wanted
+        allow = '--prune-whitelist' if self.version == '1.20' else '--prune-allowlist'
+        small = {'name': 'small'}
+        for kind, allowed, make in (
+                ('configmap', 'core/v1/ConfigMap', lambda name: config(name, a='b')),
+                ('machine', 'compute.ironcore.dev/v1alpha1/Machine', lambda name: machine(name, machineClassRef=small))):
+            arguments = ('-l', 'set=pruned', f'{allow}={allowed}')
+            self.prune([make('one'), make('two')], *arguments)
+            group = '' if kind == 'configmap' else '.compute.ironcore.dev'
+            self.assertIn(f'{kind}{group}/two pruned', self.prune([make('one')], *arguments).stdout)
+            self.assertEqual(self.left(kind), [f'{kind}{group}/one'])
+            self.kubectl('delete', kind, 'one', '-n', 'shop')
 
-        allowed = 'whitelist' if self.version == '1.20' else 'allowlist'
+    def test_prune_without_a_list_of_kinds_asks_for_kinds_of_kubernetes(self):
+        refused = self.prune([config('kept', a='b')], '-l', 'set=pruned', check=False)
+        self.addCleanup(self.kubectl, 'delete', 'configmap', 'kept', '-n', 'shop')
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertRegex(refused.stderr, 'no matches for kind "[A-Z]')
+        self.assertEqual(self.left('configmap'), ['configmap/kept'])
 
-        def prune(*names):
-            documents = {'apiVersion': 'v1', 'kind': 'List', 'items': [labelled(name) for name in names]}
-            return self.kubectl('apply', '--prune', '-l', 'set=pruned', f'--prune-{allowed}=core/v1/ConfigMap', '-n',
-                                'shop', '-f', '-', input=json.dumps(documents)).stdout
+    def test_prune_on_the_server_goes_by_an_apply_set(self):
+        if self.version == '1.20':
+            self.skipTest('apply sets came with 1.27')
+        small = {'name': 'small'}
 
-        prune('one', 'two')
-        self.assertIn('configmap/two pruned', prune('one'))
-        left = self.kubectl('get', 'configmaps', '-n', 'shop', '-l', 'set=pruned', '-o', 'name').stdout.split()
-        self.assertEqual(left, ['configmap/one'])
+        def prune(*objects):
+            return self.prune(list(objects), '--server-side', '--applyset=parts', env={'KUBECTL_APPLYSET': 'true'})
+
+        prune(machine('one', machineClassRef=small), machine('two', machineClassRef=small), config('three', a='b'))
+        self.assertEqual(self.left('machine'), ['machine.compute.ironcore.dev/one', 'machine.compute.ironcore.dev/two'])
+        pruned = prune(machine('one', machineClassRef=small)).stdout
+        self.assertIn('machine.compute.ironcore.dev/two pruned', pruned)
+        self.assertIn('configmap/three pruned', pruned)
+        self.assertEqual((self.left('machine'), self.left('configmap')), (['machine.compute.ironcore.dev/one'], []))
+        self.assertIn(('kubectl', 'Apply', ''), managers(self.read('one')))
+        self.kubectl('delete', 'machine', 'one', '-n', 'shop')
+        # The older way of pruning goes by an annotation that such objects do not have, and kubectl says so.
+        refused = self.prune([config('one', a='b')], '--server-side', '-l', 'set=pruned',
+                             '--prune-allowlist=core/v1/ConfigMap', check=False)
+        self.assertIn('work on objects created by server-side apply', refused.stderr)
 
 
 class Api(berth_fixture.ServerTestCase):

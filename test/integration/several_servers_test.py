@@ -6,6 +6,7 @@ acknowledged is lost, nothing is placed twice, and one that wakes up again does 
 import base64
 import json
 import os
+import re
 import shutil
 import stat
 import threading
@@ -157,6 +158,8 @@ class SeveralServersTest(SeveralServersTestCase):
         doctor = first.berth('doctor').stdout
         self.assertIn(f'{self.servers[1].url} is ready', doctor)
         self.assertRegex(doctor, f'warn  servers +.*{first.url}')
+        # The load of each that answers, by its name: the one that was asked is gone.
+        self.assertRegex(doctor, f'loops +{self.servers[1].url}: late by')
 
     def test_the_leader_is_killed_and_paused_under_creates(self):
         self.servers[0].kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
@@ -265,7 +268,7 @@ class SeveralServersTest(SeveralServersTestCase):
         leader = self.wait_leader(self.servers[0])
         first, second = self.others(leader)
         first.kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
-        self.start_hosts('alpha')
+        [host] = self.start_hosts('alpha')
         self.place_one(first, 'one')
         # What one has written the others read at once.
         self.assertEqual(second.client().get(f'{MACHINES}/one').status, 200)
@@ -279,10 +282,13 @@ class SeveralServersTest(SeveralServersTestCase):
             with open(path, encoding='ascii') as file:
                 authorities.add(file.read())
         self.assertEqual(len(authorities), 1)
-        # A leader that stops does not let the others wait.
+        # A leader that stops does not let the others wait, and sends its hosts to them.
+        told = r'hosts are told of these servers, too: \S+, \S+'
+        berth_fixture.eventually(60, lambda: re.search(told, leader.log()), 'the leader knows the others')
         leader.stop()
         self.wait_leader(first, but=leader)
         self.place_one(first, 'two')
+        self.assertIn('redirected: the server stops', host.poollet.log_tail(lines=1000))
         leases = json.loads(first.kubectl('get', 'leases', '-n', 'berth-system', '-o', 'json').stdout)['items']
         servers = [lease for lease in leases if lease['metadata']['name'].startswith('server-')]
         self.assertEqual(len(servers), 2)
