@@ -193,7 +193,10 @@ Status PoolAuthorizer::CheckEvent(const PoolIdentity& who, const meta::Object& e
     if (kind == who.pool_kind) return about.name == who.pool;
     if (kind->scope != meta::Scope::kNamespaced) return false;
     const auto object = objects_.Find(*kind, key);
-    const bool is_on = object && apis::IsPlaceable(*kind) && IsOn(who, *object);
+    // A pool of another kind may have the same name.
+    const bool is_snapshot =
+        kind == &apis::storage::kVolumeSnapshotKind && who.object_kind == &kVolumeKind;
+    const bool is_on = object && (kind == who.object_kind || is_snapshot) && IsOn(who, *object);
     return is_on || IsNamed(who, *kind, key);
   };
   if (std::ranges::any_of(scheme_.kinds(), is_own)) return OkStatus();

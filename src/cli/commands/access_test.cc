@@ -254,7 +254,8 @@ TEST_F(AccessTest, TheDoctorReadsTheLoadOfEachServer) {
        .body = "berth_controller_failing_keys{controller=\"quota\"} 2\n"
                "berth_controller_failing_seconds{controller=\"quota\"} 125\n"}};
   const std::string out = Run({"doctor"}).out;
-  EXPECT_TRUE(out.contains("ok    server's files    https://a:1: 1 open, 10 allowed\n")) << out;
+  EXPECT_TRUE(out.contains("ok    server's files    https://127.0.0.1:8443: 1 open, 10 allowed\n"))
+      << out;
   EXPECT_TRUE(out.contains(
       "warn  controllers       https://b:1: quota: 2 keep failing, the first for 2m5s\n"))
       << out;

@@ -22,9 +22,12 @@ class PoolBrakeTest : public CommandTest {
   }
 };
 
-TEST_F(PoolBrakeTest, SaysWhetherItIsOn) {
+TEST_F(PoolBrakeTest, SaysThatItIsOff) {
   Serve("");
   EXPECT_NE(Run({"pool", "brake"}).out.find("the brake is off"), std::string::npos);
+}
+
+TEST_F(PoolBrakeTest, SaysThatItIsOn) {
   Serve("7 of 12 pools fell silent");
   const auto on = Run({"pool", "brake"});
   EXPECT_NE(on.out.find("the brake is on: 7 of 12 pools fell silent"), std::string::npos);

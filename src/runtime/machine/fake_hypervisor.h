@@ -116,7 +116,6 @@ class FakeHypervisor final : public Hypervisor {
   rt::Task<Result<DeviceElements>> LiveDevices(std::string name) override {
     CO_TRY(Guest* const guest, FindRunning(name));
     if (!devices_failure.ok()) co_return devices_failure;
-    if (slow_devices == name) CO_TRY_STATUS(co_await devices_told.Wait());
     co_return guest->devices;
   }
   rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) override {
@@ -204,8 +203,6 @@ class FakeHypervisor final : public Hypervisor {
   Status attach_answer;              // to an attach that was done
   std::string trouble_after_attach;  // from then on
   Status devices_failure;            // of LiveDevices
-  std::string slow_devices;          // of this guest they are told when that is set
-  rt::Event devices_told;
   bool heeds_power_button = true;
   bool disk_is_full = false;        // a guest that is resumed pauses again
   bool lets_go = true;              // of devices

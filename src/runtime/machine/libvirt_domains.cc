@@ -148,7 +148,11 @@ rt::Task<Status> LibvirtHypervisor::Start(std::string name, StartMode mode) {
 
 rt::Task<Status> LibvirtHypervisor::Resume(std::string name) {
   return OnDomain("resume", std::move(name), [](virDomainPtr domain) -> Status {
-    return Libvirt().virDomainResume(domain) == 0 ? OkStatus() : LibvirtFailure("libvirt");
+    if (Libvirt().virDomainResume(domain) == 0) return OkStatus();
+    Status failure = LibvirtFailure("libvirt");
+    int state = 0;
+    const bool is_known = Libvirt().virDomainGetState(domain, &state, nullptr, 0) == 0;
+    return is_known && state == VIR_DOMAIN_RUNNING ? OkStatus() : failure;  // it runs already
   });
 }
 

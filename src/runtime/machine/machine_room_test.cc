@@ -9,7 +9,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "rt/event.h"
@@ -171,27 +170,6 @@ TEST_F(MachineRoomTest, P6_6_AnImageIsPromisedBeforeItComes) {
   ASSERT_TRUE(world_.Becomes(second->metadata.id, MachineState::kRunning)) << world_.Events();
   EXPECT_TRUE(iri::Eventually(world_, [&] { return Machines().arriving == 0; }));
   EXPECT_EQ(Machines().images, 60 * kMiB) << "and counts as what it takes";
-}
-
-TEST_F(MachineRoomTest, P6_6_NothingIsToldBeforeAllMachinesAreKnownAgain) {
-  Volumes(0, 200 * kMiB);
-  Start(&coming_);
-  ASSERT_TRUE(Create("u-1", "registry.test/os:1").ok());
-  const std::string runs = Create("u-2", "")->metadata.id;
-  ASSERT_TRUE(world_.Becomes(runs, MachineState::kRunning)) << world_.Events();
-  ASSERT_TRUE(iri::Eventually(world_, [&] { return coming_.claims == 1; })) << world_.Events();
-  EXPECT_EQ(Machines().beside, 2 * kBesideOne);
-  // The one that runs is taken in late, and the other does not wait for it.
-  world_.Stop();
-  world_.hypervisor.slow_devices = DomainNameOf(runs);
-  std::thread starting([this] { world_.Start(); });
-  world_.Pass(Duration::Millis(100));
-  EXPECT_EQ(Machines().beside, 2 * kBesideOne);
-  EXPECT_EQ(coming_.claims, 1);
-  world_.OnLoop([this] { world_.hypervisor.devices_told.Set(); });
-  starting.join();
-  EXPECT_TRUE(iri::Eventually(world_, [&] { return coming_.claims == 2; })) << world_.Events();
-  EXPECT_EQ(Machines().beside, 2 * kBesideOne);
 }
 
 TEST_F(MachineRoomTest, P6_6_WhatAGuestSaysIsCutWhileItRuns) {
