@@ -154,11 +154,12 @@ def berth_of_guest_user(home):
 
 @contextlib.contextmanager
 def typed(console_socket, line):
-    """Types a line. Whoever hangs up takes along what the guest has not read yet: its port holds 16 bytes."""
+    """Types a line. Whoever hangs up takes along what the guest has not read yet: its port holds 16 bytes. The guest waits
+    for whoever does not read what it says."""
     with socket.socket(socket.AF_UNIX) as console:
         console.connect(console_socket)
         console.sendall(line.encode() + b'\n')
-        yield
+        yield console
 
 
 class Terminal:
@@ -481,10 +482,12 @@ class RealHost:
                     found[path] = re.search(rf'"{fleet_fixture.MACHINE_UID_LABEL}":\s*"([^"]+)"', text).group(1)
         return found
 
-    def leftovers(self):
-        """Whatever is there although no machine and no volume is."""
-        domains = [path for pattern in ('config/libvirt/qemu/*.xml', 'run/libvirt/qemu/run/*.xml', f'{LIBVIRT_LOGS}/berth-*',
-                                        self.LIBVIRT_FOLDERS) for path in glob.glob(self.path(pattern))]
+    def leftovers(self, libvirt_was_killed=False):
+        """Whatever is there although no machine and no volume is. A libvirtd that is killed leaves folders of its own."""
+        patterns = ['config/libvirt/qemu/*.xml', 'run/libvirt/qemu/run/*.xml', f'{LIBVIRT_LOGS}/berth-*']
+        if not libvirt_was_killed:
+            patterns.append(self.LIBVIRT_FOLDERS)
+        domains = [path for pattern in patterns for path in glob.glob(self.path(pattern))]
         files = [path for folder in ('machines', 'guests', 'disks/volumes', 'disks/snapshots')
                  for path in glob.glob(self.path(folder, '*')) if os.path.basename(path) != 'lock']
         return [*domains, *files, *self.libvirt.guests()]

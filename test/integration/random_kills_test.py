@@ -7,7 +7,6 @@ no disk, socket, bridge, rule or address.
 BERTH_SEED, or the first argument, names the order of events; a failure prints it."""
 
 import collections
-import glob
 import http.client
 import json
 import os
@@ -80,10 +79,7 @@ class RandomKills(guest_fixture.RealHostTestCase):
     HOST = {'networks': True}
 
     def leftovers(self):
-        """But for folders of libvirtd, which leaves one when it is killed while a guest starts or ends."""
-        folders = glob.glob(self.host.path(self.host.LIBVIRT_FOLDERS))
-        left = [each for each in self.host.leftovers() if each not in folders]
-        return [*left, *network_fixture.links(), *network_fixture.rules().splitlines()]
+        return [*self.host.leftovers(libvirt_was_killed=True), *network_fixture.links(), *network_fixture.rules().splitlines()]
 
     def ask(self, method, path, body=None):
         """The answer; None while the server is away."""
