@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Guests come and go while everything that looks after them is killed at random: server, poollet, both runtimes, libvirtd.
-Some get another volume while they run. There is never a second domain or process of a machine, and in the end nothing is left:
-no disk, socket, bridge, rule or address.
+There is never a second domain or process of a machine, and in the end nothing is left: no disk, socket, bridge, rule or address.
 
 BERTH_SEED, or the first argument, names the order of events; a failure prints it."""
 
@@ -31,17 +30,14 @@ PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 NETWORK = guest_fixture.network_with('range', '10.9.0.0/30')
 
 
-def volume(name, device, **more):
-    spec = {'volumeClassRef': {'name': 'plain'}, 'resources': {'storage': '1Mi'}, **more}
-    return {'name': name, 'device': device, 'ephemeral': {'volumeTemplate': {'spec': spec}}}
-
-
 def machine(name):
-    root = volume('root', 'oda', dataSource={'osImage': {'image': 'tiny.raw'}})
+    volume = {'volumeClassRef': {'name': 'plain'}, 'resources': {'storage': '1Mi'},
+              'dataSource': {'osImage': {'image': 'tiny.raw'}}}
     address = {'ephemeral': {'prefixTemplate': {'spec': {'ipFamily': 'IPv4', 'prefixLength': 32, 'parentRef': {'name': 'range'}}}}}
     nic = {'networkRef': {'name': 'lan'}, 'ipFamilies': ['IPv4'], 'ips': [address]}
-    return {'metadata': {'name': name}, 'spec': {'machineClassRef': {'name': 'tiny'}, 'volumes': [root], 'networkInterfaces': [
-        {'name': 'primary', 'ephemeral': {'networkInterfaceTemplate': {'spec': nic}}}]}}
+    return {'metadata': {'name': name}, 'spec': {'machineClassRef': {'name': 'tiny'}, 'volumes': [
+        {'name': 'root', 'device': 'oda', 'ephemeral': {'volumeTemplate': {'spec': volume}}}], 'networkInterfaces': [
+            {'name': 'primary', 'ephemeral': {'networkInterfaceTemplate': {'spec': nic}}}]}}
 
 
 class Watcher:
@@ -142,32 +138,8 @@ class RandomKills(guest_fixture.RealHostTestCase):
         return {kind: [item['metadata']['name'] for item in json.loads(self.server.kubectl('get', kind, '-o', 'json').stdout)[
             'items']] for kind in ('volumes', 'networkinterfaces', 'prefixallocations', 'prefixes')}
 
-    def give_volume(self, name):
-        """Another one, while the guest runs; whether that was heard."""
-        found = self.ask('GET', f'{PATH}/{name}')
-        if found is None or found.status != 200:
-            return False
-        body = found.json()
-        if len(body['spec']['volumes']) == 1:
-            body['spec']['volumes'].append(volume('late', 'odb'))
-            put = self.ask('PUT', f'{PATH}/{name}', body)
-            return put is not None and put.status == 200
-        return True  # an earlier answer was lost
-
-    def await_volume(self, name):
-        """Whoever was killed in the middle of it: while nobody else is, the guest gets it, or it is over with the guest."""
-        def has_it():
-            self.start_what_ended()
-            found = self.ask('GET', f'{PATH}/{name}')
-            if found is None or found.status != 200:
-                return False
-            status = found.json().get('status', {})
-            states = {each['name']: each['state'] for each in status.get('volumes', [])}
-            return states.get('late') == 'Attached' or status.get('state') != 'Running'
-        berth_fixture.eventually(DEADLINE_S, has_it, f'{name} has its late volume\n{self.host.logs()}')
-
     def come_and_go(self):
-        created, alive, ran, given = 0, {}, set(), set()
+        created, alive, ran = 0, {}, set()
         while created < GUESTS or alive:
             while created < GUESTS and len(alive) < AT_ONCE:
                 made = self.ask('POST', PATH, machine(f'guest-{created}'))
@@ -185,18 +157,12 @@ class RandomKills(guest_fixture.RealHostTestCase):
             for name, is_patient in list(alive.items()):
                 runs = states.get(name) == 'Running'
                 ran |= {name} if runs else set()
-                if runs and is_patient and name not in given and self.give_volume(name):
-                    given.add(name)
-                    continue
                 chance = 0.7 if runs else 0 if is_patient else 0.2
                 if self.random.random() < chance:
-                    if name in given:
-                        self.await_volume(name)
                     gone = self.ask('DELETE', f'{PATH}/{name}')
                     if gone is not None and gone.status in (200, 202, 404):
                         del alive[name]
         self.assertGreaterEqual(len(ran), GUESTS // 2)
-        self.assertGreater(len(given), 0)
 
 
 if __name__ == '__main__':
