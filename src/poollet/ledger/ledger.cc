@@ -146,11 +146,11 @@ Amounts Ledger::LeftOf(const Entry& reservation) const {
 }
 
 Verdict Ledger::Check(const Entry& entry) const {
-  Amounts need = entry.counted;
   const auto reservation = allocations_.find(entry.item.reservation_uid);
-  if (reservation != allocations_.end() && Draws(entry.item, reservation->second.item)) {
-    need = Beyond(need, LeftOf(reservation->second));
-  }
+  const bool draws =
+      reservation != allocations_.end() && Draws(entry.item, reservation->second.item);
+  const Amounts beyond = draws ? Beyond(entry.counted, LeftOf(reservation->second)) : Amounts();
+  const Amounts& need = draws ? beyond : entry.counted;
   // What an orphan of this uid uses, the object will use in its place.
   Amounts free = FreeOf(entry.item.pool_uid, need);
   for (const OrphanUse& orphan : orphans_) {
@@ -190,9 +190,9 @@ Verdict Ledger::TryHold(const fleet::OfferItem& item, const fleet::Offer& offer,
 
 // P2: takes away what the offer would take the place of: everything held together with its uid, and
 // whatever is held for the uids that come with it.
-std::vector<Ledger::Hold> Ledger::TakeReplaced(const std::vector<fleet::OfferItem>& items) {
+std::vector<Ledger::Hold> Ledger::TakeReplaced(const OfferItems& items) {
   std::vector<Hold> taken;
-  if (const auto old = holds_.find(items.front().uid); old != holds_.end()) {
+  if (const auto old = holds_.find(items.front()->uid); old != holds_.end()) {
     const fleet::OfferId group = old->second.offer;
     for (auto it = holds_.begin(); it != holds_.end();) {
       const std::string uid = it->first;
@@ -201,16 +201,16 @@ std::vector<Ledger::Hold> Ledger::TakeReplaced(const std::vector<fleet::OfferIte
       if (together) taken.push_back(*TakeHold(uid));
     }
   }
-  for (const auto& item : items) {
-    if (auto hold = TakeHold(item.uid)) taken.push_back(*std::move(hold));
+  for (const fleet::OfferItem* item : items) {
+    if (auto hold = TakeHold(item->uid)) taken.push_back(*std::move(hold));
   }
   return taken;
 }
 
 Verdict Ledger::HoldAll(const fleet::Offer& offer, Time now) {
-  std::vector<fleet::OfferItem> items = {offer.item};
+  OfferItems items = {&offer.item};
   for (const auto& joint : offer.joint) {
-    if (!allocations_.contains(joint.uid)) items.push_back(joint);
+    if (!allocations_.contains(joint.uid)) items.push_back(&joint);
   }
   std::vector<Hold> before = TakeReplaced(items);
   Verdict verdict = Yes();
@@ -219,11 +219,11 @@ Verdict Ledger::HoldAll(const fleet::Offer& offer, Time now) {
   }
   size_t made = 0;
   while (verdict.fits && made < items.size()) {
-    verdict = TryHold(items[made], offer, now);
+    verdict = TryHold(*items[made], offer, now);
     if (verdict.fits) ++made;
   }
   if (verdict.fits) return verdict;
-  for (size_t i = 0; i < made; ++i) TakeHold(items[i].uid);
+  for (size_t i = 0; i < made; ++i) TakeHold(items[i]->uid);
   for (auto& hold : before) PutHold(std::move(hold));
   return verdict;
 }
@@ -262,12 +262,14 @@ void Ledger::Release(fleet::OfferId offer) {
 }
 
 void Ledger::Expire(Time now) {
+  if (!expires_from_ || now < *expires_from_) return;
   std::vector<std::string> uids;
   for (const auto& [uid, hold] : holds_) {
     if (hold.expires <= now) uids.push_back(uid);
   }
   for (const auto& uid : uids) TakeHold(uid);
   if (!uids.empty()) ++corrections_;
+  expires_from_ = next_expiry();
 }
 
 std::optional<Time> Ledger::next_expiry() const {
@@ -336,6 +338,7 @@ const Allocation* Ledger::Find(const std::string& uid) const {
 
 void Ledger::PutHold(Hold hold) {
   Charge(held_, hold.entry, Sign::kPlus);
+  expires_from_ = std::min(expires_from_.value_or(hold.expires), hold.expires);
   std::string uid = hold.entry.item.uid;
   holds_.insert_or_assign(std::move(uid), std::move(hold));
   ++counter_;

@@ -137,7 +137,8 @@ class Ledger {
   Verdict Known(const Allocation& item) const;
   Verdict Check(const Entry& entry) const;
   Amounts FreeOf(const std::string& pool_uid, const Amounts& wanted) const;
-  std::vector<Hold> TakeReplaced(const std::vector<fleet::OfferItem>& items);
+  using OfferItems = std::vector<const fleet::OfferItem*>;
+  std::vector<Hold> TakeReplaced(const OfferItems& items);
   Verdict HoldAll(const fleet::Offer& offer, Time now);
   Verdict TryHold(const fleet::OfferItem& item, const fleet::Offer& offer, Time now);
 
@@ -160,6 +161,8 @@ class Ledger {
   Amounts capacity_;
   std::map<std::string, PoolBudget, std::less<>> pools_;
   std::map<std::string, Hold, std::less<>> holds_;
+  // No hold ends before; so not every question looks through all of them.
+  std::optional<Time> expires_from_;
   std::map<std::string, Entry, std::less<>> allocations_;
   std::vector<OrphanUse> orphans_;
   // Derived from the above; made anew by Sum() when not current.

@@ -2,6 +2,8 @@
 #include "scheduler/placing/bulk_placer.h"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "apis/berth/machine_set.h"
@@ -32,13 +34,19 @@ bool IsPlain(const apis::compute::MachineSpec& spec) {
 
 }  // namespace
 
+// What all copies on one pool have in common: their shape is the same, so is what they take.
+struct BulkPlacer::Place {
+  std::string pool;
+  std::string pool_uid;
+  Resources taken;
+  bool is_asked = false;  // else nobody need be asked
+};
+
 struct BulkPlacer::Copy {
   size_t number = 0;
   std::string uid;
   Request request;
-  std::string pool;
-  std::string pool_uid;
-  Resources taken;
+  size_t place = 0;      // of Bulk::places
   fleet::OfferId offer;  // zero: its pool cannot be asked
   bool is_held = false;  // its host said yes, or need not be asked
 };
@@ -54,6 +62,9 @@ struct BulkPlacer::Bulk {
   std::string class_name;
   Shape shape;
   Leadership leadership;
+  const Place& PlaceOf(const Copy& copy) const { return places[copy.place]; }
+
+  std::vector<Place> places;
   std::vector<Copy> copies;                                  // those with a place, by pool
   std::vector<std::optional<Result<std::string>>> verdicts;  // by number
   rt::Gate asking{1};
@@ -101,7 +112,7 @@ rt::Task<BulkPlacer::Verdicts> BulkPlacer::CreateBulk(meta::Object model,
     Status status = co_await Decide(bulk.get());
     if (status.ok()) status = co_await PlaceAll(bulk);
     for (Copy& copy : bulk->copies) {
-      if (!bulk->verdicts[copy.number]) Drop(copy);
+      if (!bulk->verdicts[copy.number]) Drop(*bulk, copy);
     }
     Tell(*bulk);
   }
@@ -118,6 +129,7 @@ rt::Task<BulkPlacer::Verdicts> BulkPlacer::CreateBulk(meta::Object model,
 // Each copy is assumed before the next one is decided on.
 rt::Task<Status> BulkPlacer::Decide(Bulk* bulk) {
   std::vector<Copy>& copies = bulk->copies;
+  std::unordered_map<PoolIndex, size_t> places;
   copies.reserve(bulk->names.size());
   for (size_t i = 0; i < bulk->names.size(); ++i) {
     if (i % options_.decide_per_turn == 0 && i > 0) {
@@ -136,16 +148,43 @@ rt::Task<Status> BulkPlacer::Decide(Bulk* bulk) {
     const PoolEntry* pool = pools_.Find(candidate.pool);
     if (pool == nullptr) break;
     if (board_.Assume(copy.request, candidate) != AssumeVerdict::kAssumed) continue;
-    copy.pool = pool->pool.spec.name;
-    copy.pool_uid = pool->pool.spec.uid;
-    copy.taken = TakenOf(pool->pool, bulk->class_name, RequirementsOf(bulk->shape).resources);
-    copy.is_held = pool->pool.mode != PoolMode::kSession;
+    size_t& place = places[candidate.pool];
+    const bool is_known = place < bulk->places.size() &&
+                          bulk->places[place].pool_uid == pool->pool.spec.uid;
+    if (!is_known) {
+      place = bulk->places.size();
+      bulk->places.push_back(PlaceOn(*bulk, pool->pool));
+    }
+    copy.place = place;
+    copy.is_held = !bulk->places[place].is_asked;
     copies.push_back(std::move(copy));
   }
-  std::ranges::sort(copies, {}, [](const Copy& copy) {
-    return std::pair(std::string_view(copy.pool_uid), copy.number);
-  });
+  SortByPool(*bulk);
   co_return OkStatus();
+}
+
+BulkPlacer::Place BulkPlacer::PlaceOn(const Bulk& bulk, const TranslatedPool& pool) {
+  return {.pool = pool.spec.name,
+          .pool_uid = pool.spec.uid,
+          .taken = TakenOf(pool, bulk.class_name, RequirementsOf(bulk.shape).resources),
+          .is_asked = pool.mode == PoolMode::kSession};
+}
+
+// Each copy is moved once: there are many, and few pools.
+void BulkPlacer::SortByPool(Bulk& bulk) {
+  std::vector<std::vector<size_t>> on(bulk.places.size());
+  for (size_t i = 0; i < bulk.copies.size(); ++i) on[bulk.copies[i].place].push_back(i);
+  std::vector<size_t> order(bulk.places.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](size_t place) -> const std::string& {
+    return bulk.places[place].pool_uid;
+  });
+  std::vector<Copy> sorted;
+  sorted.reserve(bulk.copies.size());
+  for (const size_t place : order) {
+    for (const size_t copy : on[place]) sorted.push_back(std::move(bulk.copies[copy]));
+  }
+  bulk.copies = std::move(sorted);
 }
 
 rt::Task<Status> BulkPlacer::PlaceAll(std::shared_ptr<Bulk> bulk) {
@@ -153,7 +192,7 @@ rt::Task<Status> BulkPlacer::PlaceAll(std::shared_ptr<Bulk> bulk) {
   std::vector<rt::Task<Status>> waves;
   for (size_t first = 0; first < copies.size();) {
     size_t end = std::min(first + options_.wave, copies.size());
-    while (end < copies.size() && copies[end].pool_uid == copies[end - 1].pool_uid) ++end;
+    while (end < copies.size() && copies[end].place == copies[end - 1].place) ++end;
     waves.push_back(PlaceWave(bulk, first, end));
     first = end;
   }
@@ -189,14 +228,15 @@ rt::Task<Status> BulkPlacer::AskAll(std::shared_ptr<Wave> wave, size_t first, si
 
 void BulkPlacer::Ask(const std::shared_ptr<Wave>& wave, size_t index) {
   Copy& copy = wave->bulk->copies[index];
+  const Place& place = wave->bulk->PlaceOf(copy);
   fleet::Offer offer;
   offer.id = {.term = static_cast<uint64_t>(wave->bulk->leadership.term), .number = ++last_offer_};
-  offer.item = {.pool_uid = copy.pool_uid,
+  offer.item = {.pool_uid = place.pool_uid,
                 .kind = fleet::ObjectKind::kMachine,
                 .uid = copy.uid,
                 .placement = 1,
                 .class_name = wave->bulk->class_name,
-                .resources = fleet::Vector(copy.taken.begin(), copy.taken.end())};
+                .resources = fleet::Vector(place.taken.begin(), place.taken.end())};
   offer.hold_ttl = options_.hold_ttl;
   copy.offer = offer.id;
   ++wave->unanswered;
@@ -207,7 +247,8 @@ void BulkPlacer::Ask(const std::shared_ptr<Wave>& wave, size_t index) {
                  return (*self)->OnAnswer(*wave, index, answer);
                }
                if (answer.verdict == fleet::Answer::Verdict::kAccepted) {
-                 fleet->Release(wave->bulk->copies[index].pool_uid, answer.id);
+                 const Bulk& bulk = *wave->bulk;
+                 fleet->Release(bulk.PlaceOf(bulk.copies[index]).pool_uid, answer.id);
                }
              });
 }
@@ -232,15 +273,16 @@ rt::Task<Status> BulkPlacer::Bind(Bulk* bulk, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     Copy& copy = bulk->copies[i];
     if (!copy.is_held) continue;
+    const Place& place = bulk->PlaceOf(copy);
     held.push_back(&copy);
     items.push_back({.kind = &bulk->model.kind(),
                      .key = {.namespace_ = model.namespace_, .name = bulk->names[copy.number]},
                      .uid = copy.uid,
                      .generation = 0,
                      .placement = 0,
-                     .pool = copy.pool,
-                     .pool_uid = copy.pool_uid,
-                     .resources = client::Amounts(copy.taken.begin(), copy.taken.end())});
+                     .pool = place.pool,
+                     .pool_uid = place.pool_uid,
+                     .resources = client::Amounts(place.taken.begin(), place.taken.end())});
   }
   if (held.empty()) co_return OkStatus();
   std::vector<Status> made = co_await binder_.CreateBoundBatch(
@@ -257,7 +299,7 @@ rt::Task<Status> BulkPlacer::Bind(Bulk* bulk, size_t first, size_t end) {
     // What exists, or may, is not made a second time; the store will tell.
     const bool is_final = IsUnknownOutcome(made[i]) || made[i].Is(Reason::kAlreadyExists) ||
                           made[i].Is(Reason::kInvalid);
-    Drop(copy);
+    Drop(*bulk, copy);
     if (is_final) bulk->verdicts[copy.number] = std::move(made[i]);
   }
   co_return OkStatus();
@@ -289,13 +331,13 @@ void BulkPlacer::Tell(const Bulk& bulk) {
   const meta::ObjectMeta& model = bulk.model.metadata();
   std::vector<const Copy*> placed;
   size_t pools = 0;
-  const std::string* last = nullptr;  // copies are sorted by pool
+  std::optional<size_t> last;  // copies are sorted by pool
   for (const Copy& copy : bulk.copies) {
     const auto& verdict = bulk.verdicts[copy.number];
     if (!verdict || !verdict->ok()) continue;
     placed.push_back(&copy);
-    if (last == nullptr || *last != copy.pool_uid) ++pools;
-    last = &copy.pool_uid;
+    if (last != copy.place) ++pools;
+    last = copy.place;
   }
   const auto record = [&](const client::EventSubject& subject, std::string message) {
     events_.Record(subject, client::EventType::kNormal, "Scheduled", "Binding", std::move(message));
@@ -305,7 +347,7 @@ void BulkPlacer::Tell(const Bulk& bulk) {
       record({.kind = &bulk.model.kind(),
               .key = {.namespace_ = model.namespace_, .name = bulk.names[copy->number]},
               .uid = copy->uid},
-             "placed on pool " + copy->pool);
+             "placed on pool " + bulk.PlaceOf(*copy).pool);
     }
     return;
   }
@@ -319,9 +361,9 @@ void BulkPlacer::Tell(const Bulk& bulk) {
   }
 }
 
-void BulkPlacer::Drop(Copy& copy) {
+void BulkPlacer::Drop(const Bulk& bulk, Copy& copy) {
   board_.ForgetAll(copy.request);
-  if (copy.offer.number != 0) fleet_.Release(copy.pool_uid, copy.offer);
+  if (copy.offer.number != 0) fleet_.Release(bulk.PlaceOf(copy).pool_uid, copy.offer);
   copy.offer = {};
 }
 

@@ -69,6 +69,7 @@ class BulkPlacer final : public client::BulkCreator {
   rt::Task<Verdicts> CreateBulk(meta::Object model, std::vector<std::string> names) override;
 
  private:
+  struct Place;
   struct Copy;
   struct Bulk;
   struct Wave;
@@ -76,6 +77,8 @@ class BulkPlacer final : public client::BulkCreator {
   // The shape of all copies; null if they cannot be placed before they exist.
   Shape ShapeFor(const meta::Object& model);
   rt::Task<Status> Decide(Bulk* bulk);
+  static Place PlaceOn(const Bulk& bulk, const TranslatedPool& pool);
+  static void SortByPool(Bulk& bulk);
   rt::Task<Status> PlaceAll(std::shared_ptr<Bulk> bulk);
   rt::Task<Status> PlaceWave(std::shared_ptr<Bulk> bulk, size_t first, size_t end);
   rt::Task<Status> AskAll(std::shared_ptr<Wave> wave, size_t first, size_t end);
@@ -83,7 +86,7 @@ class BulkPlacer final : public client::BulkCreator {
   void OnAnswer(Wave& wave, size_t index, const fleet::Answer& answer);
   rt::Task<Status> Bind(Bulk* bulk, size_t first, size_t end);
   rt::Task<Status> CreateRest(Bulk* bulk);
-  void Drop(Copy& copy);
+  void Drop(const Bulk& bulk, Copy& copy);
   // Events: of each copy if they are few, else one of whom they belong to.
   void Tell(const Bulk& bulk);
 
