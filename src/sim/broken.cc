@@ -20,6 +20,7 @@ constexpr std::array kNames = {
     BrokenName{Broken::kSilence, "silence", "reason", "why an object waits is not written"},
     BrokenName{Broken::kRogue, "rogue", "asked", "somebody deletes a machine unasked"},
     BrokenName{Broken::kNoBoot, "no-boot", "converges", "every guest dies when it boots"},
+    BrokenName{Broken::kTies, "ties", "leaves", "machines are sent away from their disks"},
     BrokenName{Broken::kFence,
                "fence",
                "one-leader",
@@ -100,6 +101,17 @@ rt::Task<Result<std::unique_ptr<store::Watch>>> BrokenStore::StartWatch(
   CO_TRY(std::unique_ptr<store::Watch> watch, co_await inner().StartWatch(std::move(request)));
   if (broken_ != Broken::kWatchGap) co_return watch;
   co_return std::unique_ptr<store::Watch>(std::make_unique<GapWatch>(std::move(watch)));
+}
+
+rt::Task<Result<meta::Object>> BrokenClient::Get(const meta::KindInfo& kind,
+                                                 client::ObjectKey key) {
+  const bool is_machine = &kind == &apis::compute::kMachineKind;
+  auto found = co_await inner_.Get(kind, std::move(key));
+  if (broken_ == Broken::kTies && is_machine && found.ok()) {
+    std::erase_if(found->as<apis::compute::Machine>().spec.volumes,
+                  [](const auto& disk) { return disk.local_disk.has_value(); });
+  }
+  co_return found;
 }
 
 rt::Task<Result<meta::Object>> BrokenClient::Update(meta::Object object,

@@ -28,6 +28,7 @@ enum class Broken : uint8_t {
   kSilence,    // what says why an object waits is not written
   kRogue,      // somebody deletes what nobody asked to delete
   kNoBoot,     // no guest gets to the end of its boot
+  kTies,       // what ties a machine to its host is not seen
   // With several servers.
   kFence,     // what a leader writes is not conditioned on its being the leader
   kSluggish,  // a leader takes its time before it begins
@@ -59,14 +60,12 @@ class BrokenStore final : public store::PassingStore {
   std::map<std::string, std::string> bound_;  // key of a machine: UID of its pool
 };
 
-// kSilence.
+// kSilence and kTies.
 class BrokenClient final : public client::Client {
  public:
   BrokenClient(client::Client& inner, Broken broken) : inner_(inner), broken_(broken) {}
 
-  rt::Task<Result<meta::Object>> Get(const meta::KindInfo& kind, client::ObjectKey key) override {
-    return inner_.Get(kind, std::move(key));
-  }
+  rt::Task<Result<meta::Object>> Get(const meta::KindInfo& kind, client::ObjectKey key) override;
   rt::Task<Result<client::ObjectList>> List(const meta::KindInfo& kind,
                                             client::ListOptions options) override {
     return inner_.List(kind, std::move(options));

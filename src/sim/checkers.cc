@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "apis/compute/machine.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
 #include "iri/labels.h"
 
 namespace berth::sim {
@@ -40,9 +42,10 @@ void CapacityChecker::OnChange(const Truth::Change& change) {
   if (change.before && change.before->pool_uid == change.now->pool_uid) return;
   const HostProcess* host = sight_.HostOf(change.now->pool_uid);
   if (host == nullptr) return;
+  if (change.before && change.before->epoch == 0) CheckUse(*change.now);
   apis::Amounts promised;
   for (const auto& [uid, fact] : sight_.truth().placed()) {
-    if (fact.pool_uid != change.now->pool_uid) continue;
+    if (fact.pool_uid != change.now->pool_uid || sight_.truth().IsInside(fact)) continue;
     for (const auto& [dimension, amount] : fact.needs) promised[dimension] += amount;
   }
   const std::string beyond = Beyond(promised, host->capacity());
@@ -50,6 +53,36 @@ void CapacityChecker::OnChange(const Truth::Change& change) {
   if (!beyond.empty() && !sight_.WasRewound(change.now->uid)) {
     Fail(fmt::format(
         "the server promised {} on pool {} with {}", beyond, change.now->pool, Show(*change.now)));
+  }
+}
+
+// The first time a machine goes into the room that is kept for it, and nowhere else.
+void CapacityChecker::CheckUse(const PlacedFact& machine) {
+  if (machine.reservation.empty() || sight_.WasRewound(machine.uid)) return;
+  const PlacedFact* reservation = sight_.truth().Find(machine.reservation_uid);
+  // It may have gone before anybody was told of either.
+  if (reservation == nullptr && !machine.reservation_uid.empty()) return;
+  const bool is_named = reservation != nullptr && (reservation->key.name == machine.reservation ||
+                                                   reservation->whole == machine.reservation);
+  if (is_named && reservation->pool_uid == machine.pool_uid) return;
+  Fail(fmt::format("{} is on pool {}, which keeps no room of reservation {}",
+                   Show(machine),
+                   machine.pool,
+                   machine.reservation));
+}
+
+// Both sides of a use are in one commit.
+void CapacityChecker::OnTick() {
+  for (const auto& [uid, fact] : sight_.truth().placed()) {
+    if (sight_.truth().IsInside(fact)) {
+      Fail(fmt::format("{} took room of a reservation that does not know of it", Show(fact)));
+    }
+    if (static_cast<int64_t>(fact.consumers.size()) > fact.count) {
+      Fail(fmt::format("{} is for {} machines and was used by {}",
+                       Show(fact),
+                       fact.count,
+                       fact.consumers.size()));
+    }
   }
 }
 
@@ -146,7 +179,7 @@ void ReasonChecker::OnTick() {
   const std::optional<Time> serving = sight_.ServingSince();
   std::map<std::string, Time> waiting;
   for (const auto& [uid, fact] : sight_.truth().placed()) {
-    if (!fact.pool_uid.empty() || fact.is_deleting) continue;
+    if (!fact.pool_uid.empty() || fact.is_deleting || !fact.wants_place) continue;
     const auto known = waiting_.find(uid);
     const Time since = known == waiting_.end() ? sight_.now() : known->second;
     waiting[uid] = since;
@@ -163,11 +196,25 @@ void ReasonChecker::OnTick() {
 // A set lets machines go that are too many, and those whose pool was lost.
 bool AskedChecker::MayGo(const PlacedFact& fact) const {
   if (sight_.WasDeletionAsked(fact.uid)) return true;
+  if (!fact.whole.empty()) return MayPartGo(fact);
   if (fact.set_uid.empty()) return false;
   const auto set = sight_.truth().sets().find(fact.set_uid);
   if (set == sight_.truth().sets().end() || set->second.is_deleting) return true;
   if (sight_.truth().MembersOf(fact.set_uid) >= set->second.replicas) return true;
   const HostProcess* host = sight_.HostOf(fact.pool_uid);
+  return host != nullptr && sight_.now() - sight_.LastTrouble(*host) < kTroubleLasts;
+}
+
+// The part of a reservation goes with the whole, and with the pool that it is for.
+bool AskedChecker::MayPartGo(const PlacedFact& part) const {
+  const client::ObjectKey key{.namespace_ = part.key.namespace_, .name = part.whole};
+  const PlacedFact* whole = sight_.truth().FindPlaced(apis::core::kReservationKind, key);
+  if (whole == nullptr || whole->is_deleting) return true;
+  const PoolFact* pool =
+      sight_.truth().FindPool(apis::compute::kMachinePoolKind, part.pools.front());
+  if (pool == nullptr) return true;
+  // Another one may have got its name since.
+  const HostProcess* host = sight_.HostOf(pool->uid);
   return host != nullptr && sight_.now() - sight_.LastTrouble(*host) < kTroubleLasts;
 }
 
@@ -195,6 +242,9 @@ void AskedChecker::OnHost(HostProcess& host) {
   }
   for (const auto& [id, volume] : host.state().volumes()) {
     add(volume.object.metadata, iri::kVolumeUidLabel);
+  }
+  for (const auto& [id, bucket] : host.state().buckets()) {
+    add(bucket.object.metadata, iri::kBucketUidLabel);
   }
   std::map<std::string, int64_t>& before = here_[host.index()];
   for (const auto& [uid, placement] : before) {

@@ -39,13 +39,18 @@ class Checker {
   Sight& sight_;
 };
 
-// A host never has more on it than it has room, and the server never promised more.
+// A host never has more on it than it has room, and the server never promised more. Room that is
+// reserved counts, and goes to machines that name the reservation, each into its own part.
 class CapacityChecker final : public Checker {
  public:
   using Checker::Checker;
   std::string_view name() const override { return "capacity"; }
   void OnChange(const Truth::Change& change) override;
   void OnHost(HostProcess& host) override;
+  void OnTick() override;
+
+ private:
+  void CheckUse(const PlacedFact& machine);
 };
 
 // One pool per UID and placement number; numbers only grow.
@@ -139,6 +144,7 @@ class AskedChecker final : public Checker {
 
  private:
   bool MayGo(const PlacedFact& fact) const;
+  bool MayPartGo(const PlacedFact& part) const;
   std::map<size_t, std::map<std::string, int64_t>> here_;  // by host: UID to placement
 };
 

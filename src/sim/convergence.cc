@@ -6,6 +6,9 @@
 #include <algorithm>
 
 #include "apis/compute/machine.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
+#include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 #include "iri/labels.h"
 
@@ -13,14 +16,27 @@ namespace berth::sim {
 namespace {
 
 using apis::compute::kMachineKind;
+using apis::core::kReservationKind;
+
+// Whether it could go there if there was room.
+bool IsUsable(const World& world,
+              const Troubles& troubles,
+              const PoolFact& pool,
+              const PlacedFact& wanted) {
+  const HostProcess* host = world.HostOf(pool.uid);
+  const bool is_there = host != nullptr && !troubles.IsGone(*host) && !host->is_foreign();
+  if (!is_there || pool.is_cordoned || pool.is_deleting) return false;
+  return &apis::PoolKindOf(*wanted.kind) == pool.kind &&
+         (wanted.pools.empty() ||
+          std::ranges::find(wanted.pools, pool.name) != wanted.pools.end()) &&
+         apis::core::TolerateTaints(wanted.tolerations, pool.taints);
+}
 
 // The name of a pool that has room for it; "" if none has.
 std::string RoomFor(const World& world, const Troubles& troubles, const PlacedFact& wanted) {
   for (const auto& [pool_uid, pool] : world.truth().pools()) {
+    if (!IsUsable(world, troubles, pool, wanted)) continue;
     HostProcess* host = world.HostOf(pool_uid);
-    const bool is_usable = host != nullptr && !troubles.IsGone(*host) && !pool.is_cordoned &&
-                           !pool.is_deleting && !host->is_foreign();
-    if (!is_usable || &apis::PoolKindOf(*wanted.kind) != pool.kind) continue;
     apis::Amounts used = host->poollet().host().ledger().AllocatedOf(pool_uid);
     bool fits = true;
     for (const auto& [dimension, amount] : wanted.needs) {
@@ -70,12 +86,29 @@ bool WaitsForItsMachine(const World& world, const PlacedFact& fact) {
   });
 }
 
+// The pool that keeps room for the machine by the reservation that it names; "" if none does.
+std::string ReservedFor(const World& world, const Troubles& troubles, const PlacedFact& machine) {
+  for (const auto& [uid, fact] : world.truth().placed()) {
+    const bool is_named =
+        fact.kind == &kReservationKind && fact.key.namespace_ == machine.key.namespace_ &&
+        (fact.key.name == machine.reservation || fact.whole == machine.reservation);
+    if (!is_named || !fact.wants_place || fact.is_deleting || !fact.release.empty()) continue;
+    const auto pool = world.truth().pools().find(fact.pool_uid);
+    if (pool == world.truth().pools().end()) continue;
+    if (IsUsable(world, troubles, pool->second, machine)) return pool->second.name;
+  }
+  return "";
+}
+
 std::string WhyNotPlaced(const World& world, const Troubles& troubles, const PlacedFact& fact) {
   // A group needs room for all of it at once.
   const bool may_wait = fact.is_picky || !fact.group.empty() ||
                         !HasItsVolumes(world, troubles, fact) || WaitsWithItsMachine(world, fact);
-  if (may_wait) return "";
-  const std::string room = RoomFor(world, troubles, fact);
+  if (may_wait || !fact.wants_place) return "";
+  // The first time there is no other room for it than that.
+  const bool is_reserved = !fact.reservation.empty() && fact.epoch == 0;
+  const std::string room =
+      is_reserved ? ReservedFor(world, troubles, fact) : RoomFor(world, troubles, fact);
   if (room.empty()) return "";
   return fmt::format("{} {} has no pool though {} has room: {} {}",
                      fact.kind->kind,
@@ -93,7 +126,9 @@ std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const P
   if (host == nullptr) return fact.key.name + " is on a pool that is nobody's";
   if (troubles.IsGone(*host)) {
     // What is kept waits for its host; everything else must have left it.
-    if (fact.on_loss == PlacedFact::OnLoss::kMove && !fact.is_deleting) {
+    const bool may_move = fact.on_loss == PlacedFact::OnLoss::kMove ||
+                          (fact.kind == &kReservationKind && fact.left > 0);
+    if (may_move && !fact.is_deleting) {
       return fmt::format("{} is still on {}, which is gone", fact.key.name, fact.pool);
     }
     return "";
@@ -102,6 +137,9 @@ std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const P
     return fmt::format("{} is still being deleted on {}", fact.key.name, fact.pool);
   if (!fact.release.empty())
     return fmt::format("{} still has to leave {}", fact.key.name, fact.pool);
+  if (fact.kind == &apis::storage::kBucketKind && fact.state != "Available") {
+    return fmt::format("{} is on {} and said to be {}", fact.key.name, fact.pool, fact.state);
+  }
   if (fact.kind != &kMachineKind) return "";
   const int copies = host->state().RunningCopies(host->fake().clock(), fact.uid);
   // Who deletes a volume by force (4.5) has a machine that cannot start; one that runs goes on.
@@ -136,6 +174,20 @@ std::string WhyNotClean(const World& world, HostProcess& host) {
   return "";
 }
 
+// Every pool that the reservation is for has its part of it.
+std::string WhyNotInParts(const World& world, const PlacedFact& whole) {
+  if (!whole.is_whole || whole.is_deleting) return "";
+  for (const std::string& pool : whole.pools) {
+    if (world.truth().FindPool(apis::compute::kMachinePoolKind, pool) == nullptr) continue;
+    const bool has_part = std::ranges::any_of(world.truth().placed(), [&](const auto& other) {
+      const PlacedFact& part = other.second;
+      return part.whole == whole.key.name && part.pools.front() == pool && !part.is_deleting;
+    });
+    if (!has_part) return fmt::format("{} has no part for {}", whole.key.name, pool);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string WhyNotConverged(const World& world, const Troubles& troubles) {
@@ -146,7 +198,14 @@ std::string WhyNotConverged(const World& world, const Troubles& troubles) {
   }
   for (const auto& [uid, fact] : world.truth().placed()) {
     std::string why = WhyNotAsWanted(world, troubles, fact);
+    if (why.empty()) why = WhyNotInParts(world, fact);
     if (!why.empty()) return why;
+  }
+  for (const auto& [uid, pool] : world.truth().pools()) {
+    const HostProcess* host = world.HostOf(uid);
+    if (pool.is_leaving && host != nullptr && !troubles.IsGone(*host)) {
+      return fmt::format("{} is marked as leaving and its host is back", pool.name);
+    }
   }
   for (const auto& [uid, set] : world.truth().sets()) {
     const int64_t members = world.truth().MembersOf(uid);

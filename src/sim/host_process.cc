@@ -10,6 +10,9 @@
 namespace berth::sim {
 namespace {
 
+// Of --drain-timeout: short enough for some drains to be given up.
+constexpr Duration kDrainLimit = Duration::Seconds(40);
+
 net::RpcCredentials Issue(const pki::CertificateAuthority& authority,
                           const std::string& host,
                           WallTime now) {
@@ -53,19 +56,44 @@ rt::Task<Status> HostProcess::Start() {
   deps.disk = &disk_;
   deps.runtimes = poollet::ToHostRuntimes(fake_.runtimes());
   poollet::Poollet::Options poollet_options;
-  for (const char* kind : {"MachinePool", "VolumePool"}) {
+  std::vector<std::string> kinds = {"MachinePool", "VolumePool"};
+  if (options_.shape.has_buckets) kinds.emplace_back("BucketPool");
+  for (const std::string& kind : kinds) {
     poollet_options.host.pools.push_back(
         {.kind = kind, .name = options_.pools, .provider_id = "fake://" + options_.name});
   }
+  poollet_options.session.drain_limit = kDrainLimit;
   poollet_options.host.servers = options_.servers;
   poollet_options.host.version = "sim";
   CO_TRY(poollet_, co_await poollet::Poollet::Start(deps, std::move(poollet_options)));
   co_return OkStatus();
 }
 
+void HostProcess::Leave(poollet::LeaveMode mode, std::function<void()> done) {
+  CHECK(poollet_ != nullptr && leaving_ == nullptr) << options_.name;
+  leaving_ = std::make_unique<rt::TaskScope>(loop_);
+  leaving_->Spawn("sim.leave", Stop(mode, std::move(done)));
+}
+
+rt::Task<Status> HostProcess::Stop(poollet::LeaveMode mode, std::function<void()> done) {
+  const Status stopped = co_await poollet_->Stop(mode);
+  if (stopped.Is(Reason::kCancelled)) co_return stopped;
+  left_ = stopped;
+  done();
+  co_return OkStatus();
+}
+
 rt::Task<Status> HostProcess::Kill() {
-  disk_.Crash();
-  CO_TRY_STATUS(co_await poollet_->Abandon());
+  if (leaving_ != nullptr) {
+    CO_TRY_STATUS(co_await leaving_->Close());
+    leaving_.reset();
+  }
+  const bool has_ended = left_ && left_->ok();
+  left_.reset();
+  if (!has_ended) {
+    disk_.Crash();
+    CO_TRY_STATUS(co_await poollet_->Abandon());
+  }
   poollet_.reset();
   co_return OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,18 @@
 #include "pki/certificate_authority.h"
 #include "poollet/disk/sim_disk.h"
 #include "poollet/poollet.h"
+#include "rt/scope.h"
 #include "rt/task.h"
 #include "runtime/fake/fake_host.h"
 #include "sim/process_loop.h"
 
 namespace berth::sim {
+
+// What kind of host it is.
+struct HostShape {
+  bool is_foreign = false;   // a runtime without leases and idempotent creates
+  bool has_buckets = false;  // a BucketPool beside the others
+};
 
 class HostProcess {
  public:
@@ -26,6 +34,7 @@ class HostProcess {
     size_t index = 0;
     std::string name;   // of the host and its node
     std::string pools;  // what its pools are called: "pool-7" makes MachinePool and VolumePool
+    HostShape shape;
     std::vector<std::string> servers;  // "node:port"
     runtime::FakeHostOptions fake;
     int64_t clock_parts_per_million = 0;
@@ -46,9 +55,15 @@ class HostProcess {
   ~HostProcess();
 
   rt::Task<Status> Start();
+  // As SIGTERM with --on-stop: says goodbye, and ends when it may. `done` is called inside an event
+  // when it has ended, and not if it is killed before; Kill() is still due then.
+  // REQUIRES: it is up and not leaving.
+  void Leave(poollet::LeaveMode mode, std::function<void()> done);
   // kill -9: nothing is written or called any more, and writes in progress are torn.
   rt::Task<Status> Kill();
   bool is_up() const { return poollet_ != nullptr; }
+  bool is_leaving() const { return leaving_ != nullptr; }
+  bool has_left() const { return left_.has_value(); }
   bool is_synced() const { return poollet_ != nullptr && poollet_->session().is_synced(); }
 
   const std::string& name() const { return options_.name; }
@@ -59,10 +74,13 @@ class HostProcess {
   runtime::FakeHostState& state() { return fake_.state(); }
   poollet::SimDisk& disk() { return disk_; }
   poollet::Poollet& poollet() { return *poollet_; }
-  bool is_foreign() const { return options_.fake.flavor == runtime::FakeFlavor::kForeign; }
+  const HostShape& shape() const { return options_.shape; }
+  bool is_foreign() const { return options_.shape.is_foreign; }
   const iri::ResourceVector& capacity() const { return options_.fake.capacity; }
 
  private:
+  rt::Task<Status> Stop(poollet::LeaveMode mode, std::function<void()> done);
+
   const Options options_;
   ProcessLoop loop_;
   runtime::FakeHost fake_;
@@ -70,6 +88,8 @@ class HostProcess {
   std::unique_ptr<net::RpcDialer> dialer_;
   poollet::FixedCredentials credentials_;
   std::unique_ptr<poollet::Poollet> poollet_;
+  std::unique_ptr<rt::TaskScope> leaving_;
+  std::optional<Status> left_;  // how the poollet stopped by itself
 };
 
 }  // namespace berth::sim

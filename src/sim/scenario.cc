@@ -37,6 +37,7 @@ constexpr std::array kFields = {
     Whole("servers", &Scenario::servers, 1, 9),
     Whole("pools", &Scenario::pools, 1, 1000),
     Whole("foreignPools", &Scenario::foreign_pools, 0, 1000),
+    Whole("bucketPools", &Scenario::bucket_pools, 0, 1000),
     Whole("cpus", &Scenario::cpus, 4, 256),
     Whole("machines", &Scenario::machines, 0, 20'000),
     Whole("sets", &Scenario::sets, 0, 100),
@@ -49,6 +50,9 @@ constexpr std::array kFields = {
         .section = "", .name = "binpackShare", .value = &Scenario::binpack_share, .max = 1},
     ScenarioField{
         .section = "", .name = "hopelessShare", .value = &Scenario::hopeless_share, .max = 1},
+    ScenarioField{.section = "", .name = "tiedShare", .value = &Scenario::tied_share, .max = 1},
+    ScenarioField{
+        .section = "", .name = "tolerantShare", .value = &Scenario::tolerant_share, .max = 1},
     ScenarioField{
         .section = "", .name = "clockSkew", .value = &Scenario::clock_skew, .min = 0, .max = 1},
     Rate("users", "creations", &Scenario::creations),
@@ -61,6 +65,11 @@ constexpr std::array kFields = {
     Rate("users", "scalings", &Scenario::scalings),
     Rate("users", "groups", &Scenario::groups),
     Rate("users", "urgent", &Scenario::urgent),
+    Rate("users", "reservations", &Scenario::reservations),
+    Rate("users", "buckets", &Scenario::buckets),
+    Rate("users", "taints", &Scenario::taints),
+    Rate("users", "hostDrains", &Scenario::host_drains),
+    Rate("users", "hostStops", &Scenario::host_stops),
     Rate("faults", "serverCrash", &Scenario::server_crash),
     Rate("faults", "poolletCrash", &Scenario::poollet_crash),
     Rate("faults", "poolletGone", &Scenario::poollet_gone),
@@ -173,6 +182,11 @@ Status CheckWhole(const Scenario& scenario) {
                     "brake for mass loss would hold everything)",
                     scenario.gone_max,
                     scenario.pools));
+  }
+  if (scenario.bucket_pools > scenario.pools) {
+    return BadRequest(fmt::format("scenario: bucketPools is {}: at most pools, which is {}",
+                                  scenario.bucket_pools,
+                                  scenario.pools));
   }
   if (scenario.servers > 1 && scenario.restore_backup > 0) {
     return BadRequest(

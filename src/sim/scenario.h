@@ -16,6 +16,7 @@ struct Scenario {
   double servers = 1;  // several share a store, and one of them leads
   double pools = 60;
   double foreign_pools = 3;      // of those: runtimes without leases and idempotent creates
+  double bucket_pools = 3;       // hosts that have buckets, too
   double cpus = 16;              // of every host
   double machines = 600;         // that users want, those of sets included
   double sets = 6;               // sets, which make half of the machines
@@ -24,7 +25,9 @@ struct Scenario {
   double converge_minutes = 6;   // virtual: then without faults, until everything is as wanted
   double move_share = 0.4;       // of the machines without a set: onPoolLoss Move
   double binpack_share = 0.3;    // of them: packed densely
-  double hopeless_share = 0.01;  // of them: no pool will do
+  double hopeless_share = 0.01;  // of them, and of the buckets: no pool will do
+  double tied_share = 0.05;      // of them: with a disk of their host, which they cannot leave
+  double tolerant_share = 0.1;   // of them: tolerate the taints that come and go
   double clock_skew = 1;         // percent: clock rates are off by up to this
 
   // Users, per virtual minute.
@@ -38,6 +41,11 @@ struct Scenario {
   double scalings = 2;
   double groups = 0.5;  // machines that are placed together or not at all
   double urgent = 0.5;  // machines for which others are stopped
+  double reservations = 0.5;
+  double buckets = 0.5;
+  double taints = 0.3;       // of pools, for a while
+  double host_drains = 0.2;  // poollets that are stopped with --on-stop=drain and come back
+  double host_stops = 0.2;   // the same with --on-stop=keep
 
   // What happens at any time, per virtual minute.
   double server_crash = 0.3;

@@ -96,8 +96,9 @@ rt::Task<Status> ServerProcess::Follow() {
 }
 
 rt::Task<Status> ServerProcess::StartParts(store::Store* store, apiserver::LoopbackClient* client) {
-  controllers_ =
-      std::make_unique<controller::BuiltinControllers>(deps_.loop, *client, deps_.scheme);
+  controllers_client_ = std::make_unique<BrokenClient>(*client, options_.broken);
+  controllers_ = std::make_unique<controller::BuiltinControllers>(
+      deps_.loop, *controllers_client_, deps_.scheme);
   scope_.Spawn("controllers", controllers_->Run());
   compactor_ = std::make_unique<apiserver::Compactor>(*faulty_);
   scope_.Spawn("compactor", compactor_->Run());
@@ -237,6 +238,7 @@ rt::Task<Status> ServerProcess::Kill() {
   binder_.reset();
   compactor_.reset();
   controllers_.reset();
+  controllers_client_.reset();
   parts_client_.reset();
   reign_client_.reset();
   reign_registry_.reset();

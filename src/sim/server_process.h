@@ -157,6 +157,7 @@ class ServerProcess {
   std::unique_ptr<apiserver::StoreRegistry> reign_registry_;
   std::unique_ptr<apiserver::LoopbackClient> reign_client_;
 
+  std::unique_ptr<BrokenClient> controllers_client_;
   std::unique_ptr<BrokenClient> parts_client_;
   std::unique_ptr<controller::BuiltinControllers> controllers_;
   std::unique_ptr<apiserver::Compactor> compactor_;

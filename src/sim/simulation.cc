@@ -26,8 +26,10 @@ void Populate(World& world) {
   world.StartServers();
   const auto pools = static_cast<size_t>(world.scenario().pools);
   for (size_t i = 0; i < pools; ++i) {
-    const bool is_foreign = i < static_cast<size_t>(world.scenario().foreign_pools);
-    world.AddHost(fmt::format("host-{}", i), fmt::format("pool-{}", i), is_foreign);
+    const HostShape shape{
+        .is_foreign = i < static_cast<size_t>(world.scenario().foreign_pools),
+        .has_buckets = i + static_cast<size_t>(world.scenario().bucket_pools) >= pools};
+    world.AddHost(fmt::format("host-{}", i), fmt::format("pool-{}", i), shape);
   }
   for (const auto& host : world.hosts()) world.StartHost(*host);
 }

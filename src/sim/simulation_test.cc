@@ -56,6 +56,29 @@ TEST(Simulation, R4_5_AWorldConvergesAlsoWithMachinesWhoseVolumesWereDeletedByFo
   }
 }
 
+// Each of them is seen in what the store tells, not only asked for.
+TEST(Simulation, AWorldHasReservationsBucketsTaintsAndHostsThatLeave) {
+  Scenario scenario = Load("calm");
+  scenario.reservations = 8;
+  scenario.buckets = 6;
+  scenario.taints = 3;
+  scenario.host_drains = 3;
+  scenario.host_stops = 2;
+  scenario.tied_share = 0.3;
+  const Outcome outcome = RunSimulation(scenario, 1, Broken::kNothing);
+  EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
+  const std::string story = Story(outcome);
+  for (const char* part : {"Reservation reserved-",
+                           ", in reserved room",
+                           "Bucket bucket-",
+                           "user taints pool-",
+                           "is stopped, with a drain",
+                           "is stopped, keeping what it has",
+                           "has stopped"}) {
+    EXPECT_NE(story.find(part), std::string::npos) << part;
+  }
+}
+
 TEST(Simulation, ASeedGivesTheSameRunAgain) {
   const Scenario scenario = Load("small");
   const Outcome first = RunSimulation(scenario, 3, Broken::kNothing);

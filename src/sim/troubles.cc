@@ -74,6 +74,8 @@ void Troubles::Begin() {
   Repeat(scenario.restore_backup * 2, &Troubles::Backup);
   Repeat(scenario.restore_backup, &Troubles::Restore);
   Repeat(scenario.pool_reborn, &Troubles::RebirthOfAPool);
+  Repeat(scenario.host_drains, &Troubles::DrainSomeHost);
+  Repeat(scenario.host_stops, &Troubles::StopSomeHost);
   world_.At(Duration::Seconds(1), [this] { Look(); });
 }
 
@@ -96,6 +98,7 @@ void Troubles::End() {
     host->disk().FailWrites(OkStatus());
     host->fake().Restart();
     world_.Trouble(*host);
+    if (host->is_leaving()) world_.KillHost(*host, net::CrashStyle::kReset);
     if (!IsGone(*host)) world_.StartHost(*host);
   }
   for (const auto& seat : world_.seats()) {
@@ -133,7 +136,8 @@ void Troubles::Repeat(double per_minute, void (Troubles::*act)()) {
 HostProcess* Troubles::PickHost() {
   std::vector<HostProcess*> found;
   for (const auto& host : world_.hosts()) {
-    if (host->is_up() && !host->loop().paused() && !cut_off_.contains(host->index())) {
+    const bool is_there = host->is_up() && !host->has_left();
+    if (is_there && !host->loop().paused() && !cut_off_.contains(host->index())) {
       found.push_back(host.get());
     }
   }
@@ -402,6 +406,18 @@ void Troubles::FailSomeDisk() {
   world_.At(time, [host] { host->disk().FailWrites(OkStatus()); });
 }
 
+// Not a fault: its operator does something else with the host for a while. It may crash, or be cut
+// off, while it waits for its drain.
+void Troubles::StopSome(poollet::LeaveMode mode) {
+  HostProcess* host = PickHost();
+  if (host == nullptr || host->is_leaving()) return;
+  world_.StopHost(*host, mode, [this, host] {
+    world_.At(Between(1'000, 60'000), [this, host] {
+      if (!IsGone(*host)) world_.StartHost(*host);
+    });
+  });
+}
+
 // The host of a pool is gone; its operator removes the pool, and another host is given its name.
 void Troubles::RebirthOfAPool() {
   if (world_.server() == nullptr || gone_.empty()) return;
@@ -416,12 +432,12 @@ void Troubles::RebirthOfAPool() {
     if (one.name == name) users_.ForceEverythingFrom(uid);
   }
   users_.DeletePool(name);
-  const bool is_foreign = old.is_foreign();
-  world_.At(Duration::Seconds(8), [this, name, is_foreign] {
+  const HostShape shape = old.shape();
+  world_.At(Duration::Seconds(8), [this, name, shape] {
     const bool is_free = world_.truth().FindPool(kMachinePoolKind, name) == nullptr;
     if (!is_on_ || world_.server() == nullptr || !is_free) return;
     const std::string host = fmt::format("heir-{}", ++reborn_);
-    world_.AddHost(host, name, is_foreign);
+    world_.AddHost(host, name, shape);
     world_.SayFault(fmt::format("{} announces pool {}", host, name));
     world_.StartHost(*world_.hosts().back());
   });

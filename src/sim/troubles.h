@@ -67,6 +67,9 @@ class Troubles final : public Moments {
   void DropSomeConnection();
   void CrashSomeRuntime();
   void FailSomeDisk();
+  void StopSome(poollet::LeaveMode mode);
+  void DrainSomeHost() { StopSome(poollet::LeaveMode::kDrain); }
+  void StopSomeHost() { StopSome(poollet::LeaveMode::kKeep); }
   void SecondLeader();
   void Backup();
   void Restore();

@@ -8,8 +8,12 @@
 #include "apis/compute/host_tie.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/pool_parts.h"
+#include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
 #include "apis/object_references.h"
+#include "apis/storage/bucket.h"
+#include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "apiserver/cache/keys.h"
@@ -50,6 +54,7 @@ void FillCommon(const meta::Object& object, PlacedFact& fact) {
     fact.pool_uid = placement->pool_uid;
     fact.epoch = placement->epoch;
     fact.release = placement->release;
+    fact.reservation_uid = placement->reservation_uid;
   }
 }
 
@@ -74,9 +79,14 @@ PlacedFact MachineFact(const meta::Object& object) {
   FillReason(machine.status.conditions, fact);
   for (const auto& volume : machine.spec.volumes) {
     if (volume.volume_ref) fact.volumes.push_back(volume.volume_ref->name);
+    if (volume.local_disk) fact.is_tied = true;
   }
+  fact.tolerations = machine.spec.tolerations;
   if (machine.spec.placement && machine.spec.placement->group_ref) {
     fact.group = machine.spec.placement->group_ref->name;
+  }
+  if (machine.spec.placement && machine.spec.placement->reservation_ref) {
+    fact.reservation = machine.spec.placement->reservation_ref->name;
   }
   if (apis::compute::MovesOnPoolLoss(machine)) fact.on_loss = PlacedFact::OnLoss::kMove;
   const auto replaces =
@@ -102,14 +112,69 @@ PlacedFact VolumeFact(const meta::Object& object) {
   return fact;
 }
 
+PlacedFact BucketFact(const meta::Object& object) {
+  PlacedFact fact;
+  FillCommon(object, fact);
+  const auto& bucket = object.as<apis::storage::Bucket>();
+  if (bucket.spec.bucket_class_ref) fact.class_name = bucket.spec.bucket_class_ref->name;
+  fact.is_picky = !bucket.spec.bucket_pool_selector.empty();
+  fact.tolerations = bucket.spec.tolerations;
+  fact.state = bucket.status.state;
+  FillReason(bucket.status.conditions, fact);
+  return fact;
+}
+
+PlacedFact ReservationFact(const meta::Object& object) {
+  PlacedFact fact;
+  FillCommon(object, fact);
+  const auto& reservation = object.as<apis::core::Reservation>();
+  if (reservation.spec.class_ref) fact.class_name = reservation.spec.class_ref->name;
+  const auto whole = reservation.metadata.labels.find(std::string(apis::core::kReservationOfLabel));
+  if (whole != reservation.metadata.labels.end()) fact.whole = whole->second;
+  for (const auto& consumer : reservation.status.consumers) fact.consumers.insert(consumer.uid);
+  fact.count = reservation.spec.count.value_or(1);
+  fact.left = std::max<int64_t>(0, fact.count - static_cast<int64_t>(fact.consumers.size()));
+  for (const auto& [dimension, amount] : ClassAmounts(fact.class_name)) {
+    fact.needs[dimension] = amount * fact.left;
+  }
+  fact.is_picky = !reservation.spec.selector.empty();
+  fact.pools = reservation.spec.pools;
+  fact.state = reservation.status.state;
+  fact.is_whole = reservation.spec.mode == apis::core::kReserveAll;
+  fact.wants_place =
+      !fact.is_whole && fact.left > 0 && fact.state != apis::core::kReservationExpired;
+  FillReason(reservation.status.conditions, fact);
+  return fact;
+}
+
+PlacedFact FactOf(const meta::Object& object) {
+  if (&object.kind() == &apis::compute::kMachineKind) return MachineFact(object);
+  if (&object.kind() == &apis::storage::kBucketKind) return BucketFact(object);
+  if (&object.kind() == &apis::core::kReservationKind) return ReservationFact(object);
+  return VolumeFact(object);
+}
+
 PoolFact FactOfPool(const meta::Object& object) {
   const apis::PoolTerms terms = apis::PoolTermsOf(object);
-  return {.kind = &object.kind(),
-          .name = object.metadata().name,
-          .uid = object.metadata().uid,
-          .is_cordoned = terms.is_cordoned,
-          .is_deleting = object.metadata().deletion_timestamp.has_value(),
-          .allocatable = terms.allocatable};
+  PoolFact fact{.kind = &object.kind(),
+                .name = object.metadata().name,
+                .uid = object.metadata().uid,
+                .is_cordoned = terms.is_cordoned,
+                .is_deleting = object.metadata().deletion_timestamp.has_value(),
+                .taints = apis::TaintsOf(object),
+                .allocatable = terms.allocatable};
+  const auto& annotations = object.metadata().annotations;
+  const auto request = annotations.find(std::string(apis::core::kDrainRequestedAnnotation));
+  const auto done = annotations.find(std::string(apis::core::kDrainDoneAnnotation));
+  fact.is_leaving = request != annotations.end();
+  const bool is_over =
+      fact.is_leaving && done != annotations.end() && done->second == request->second;
+  if (!is_over || fact.kind != &apis::compute::kMachinePoolKind) return fact;
+  // A drain that took too long is over, too, but nobody says then that it is done.
+  fact.is_drained = std::ranges::any_of(
+      object.as<apis::compute::MachinePool>().status.conditions,
+      [](const auto& condition) { return condition.type == apis::core::kPoolDrained; });
+  return fact;
 }
 
 SetFact FactOfSet(const meta::Object& object) {
@@ -125,8 +190,11 @@ const meta::KindInfo* KindAt(std::string_view key) {
   static const auto* const kPrefixes = new std::map<std::string, const meta::KindInfo*>{
       {apiserver::KeyPrefix(apis::compute::kMachineKind), &apis::compute::kMachineKind},
       {apiserver::KeyPrefix(apis::storage::kVolumeKind), &apis::storage::kVolumeKind},
+      {apiserver::KeyPrefix(apis::storage::kBucketKind), &apis::storage::kBucketKind},
+      {apiserver::KeyPrefix(apis::core::kReservationKind), &apis::core::kReservationKind},
       {apiserver::KeyPrefix(apis::compute::kMachinePoolKind), &apis::compute::kMachinePoolKind},
       {apiserver::KeyPrefix(apis::storage::kVolumePoolKind), &apis::storage::kVolumePoolKind},
+      {apiserver::KeyPrefix(apis::storage::kBucketPoolKind), &apis::storage::kBucketPoolKind},
       {apiserver::KeyPrefix(apis::berth_dev::kMachineSetKind), &apis::berth_dev::kMachineSetKind}};
   for (const auto& [prefix, kind] : *kPrefixes) {
     if (key.starts_with(prefix)) return kind;
@@ -151,6 +219,21 @@ apis::Amounts ClassAmounts(std::string_view class_name) {
 const PlacedFact* Truth::Find(const std::string& uid) const {
   const auto found = placed_.find(uid);
   return found == placed_.end() ? nullptr : &found->second;
+}
+
+const PlacedFact* Truth::FindPlaced(const meta::KindInfo& kind,
+                                    const client::ObjectKey& key) const {
+  for (const auto& [uid, fact] : placed_) {
+    if (fact.kind == &kind && fact.key == key) return &fact;
+  }
+  return nullptr;
+}
+
+bool Truth::IsInside(const PlacedFact& machine) const {
+  if (machine.reservation_uid.empty()) return false;
+  const PlacedFact* reservation = Find(machine.reservation_uid);
+  return reservation != nullptr && reservation->pool_uid == machine.pool_uid &&
+         !reservation->consumers.contains(machine.uid);
 }
 
 const PoolFact* Truth::FindPool(const meta::KindInfo& kind, std::string_view name) const {
@@ -193,7 +276,7 @@ std::optional<Truth::Change> Truth::Apply(const std::string& key,
   const meta::Object object = Decode(*kind, *value, revision);
   uid = object.metadata().uid;
   if (apis::IsPlaceable(*kind)) {
-    change.now = kind == &apis::compute::kMachineKind ? MachineFact(object) : VolumeFact(object);
+    change.now = FactOf(object);
     placed_[uid] = *change.now;
   } else if (apis::IsPool(*kind)) {
     pools_[uid] = FactOfPool(object);

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apis/core/taints.h"
 #include "apis/placement.h"
 #include "base/bytes.h"
 #include "client/client.h"
@@ -21,7 +23,7 @@ namespace berth::sim {
 // Counts what a user has changed of an object: never goes back.
 inline constexpr std::string_view kEditAnnotation = "sim.berth.dev/edit";
 
-// A Machine or a Volume.
+// A Machine, a Volume, a Bucket or a Reservation.
 struct PlacedFact {
   const meta::KindInfo* kind = nullptr;
   client::ObjectKey key;
@@ -37,11 +39,22 @@ struct PlacedFact {
   bool is_used = false;  // it is deleted and has to wait for its machine
   bool is_on = true;
   bool is_picky = false;             // it asks for labels of a pool
+  bool is_tied = false;              // it has a disk of its host
+  bool wants_place = true;           // a reservation that is over, used up or of parts wants none
+  std::vector<std::string> pools;    // that will do; empty: any
   std::string group;                 // that it is placed with
   std::vector<std::string> volumes;  // names of those that it needs
-  std::string release;               // why it has to leave its pool
-  std::string state;                 // as its host said
-  std::string reason;                // of Scheduled=False
+  std::vector<apis::core::Toleration> tolerations;
+  std::string reservation;          // of a machine: that it names
+  std::string reservation_uid;      // of a machine: whose room it took
+  bool is_whole = false;            // of a reservation: every one of its pools has a part of it
+  std::string whole;                // of a reservation: the one that it is a part of
+  int64_t count = 0;                // of a reservation: for how many machines
+  int64_t left = 0;                 // of a reservation: for how many it still is
+  std::set<std::string> consumers;  // of a reservation: UIDs of the machines that used it
+  std::string release;              // why it has to leave its pool
+  std::string state;                // as its host said
+  std::string reason;               // of Scheduled=False
   std::string message;
   int64_t edit = 0;
   bool operator==(const PlacedFact&) const = default;
@@ -53,6 +66,9 @@ struct PoolFact {
   std::string uid;
   bool is_cordoned = false;
   bool is_deleting = false;
+  bool is_leaving = false;  // its host has said that it leaves with a drain
+  bool is_drained = false;  // and the server that what could leave has left
+  std::vector<apis::core::Taint> taints;
   apis::Amounts allocatable;
   bool operator==(const PoolFact&) const = default;
 };
@@ -72,7 +88,7 @@ struct StoredFact {
 
 class Truth {
  public:
-  // What a change did to a machine or a volume; both null for anything else.
+  // What a change did to something that is placed; both null for anything else.
   struct Change {
     std::string key;
     store::Revision revision;
@@ -93,8 +109,13 @@ class Truth {
   const std::map<std::string, PoolFact>& pools() const { return pools_; }      // by UID
   const std::map<std::string, SetFact>& sets() const { return sets_; }         // by UID
   const PlacedFact* Find(const std::string& uid) const;
+  // The one of that kind and name.
+  const PlacedFact* FindPlaced(const meta::KindInfo& kind, const client::ObjectKey& key) const;
   // The pool of that kind and name.
   const PoolFact* FindPool(const meta::KindInfo& kind, std::string_view name) const;
+  // Whether the machine took room of a reservation that still has it in its own amounts: the store
+  // tells of the two one after the other.
+  bool IsInside(const PlacedFact& machine) const;
   // How many machines of the set are not on their way out.
   int64_t MembersOf(const std::string& set_uid) const;
 

@@ -12,7 +12,10 @@
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
 #include "apis/k8s/priority_class.h"
+#include "apis/storage/bucket_class.h"
+#include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_class.h"
 #include "apis/storage/volume_pool.h"
@@ -26,6 +29,10 @@ using apis::compute::kMachinePoolKind;
 using apis::storage::kVolumeKind;
 using apis::storage::kVolumePoolKind;
 
+// Of a host; not every one has all of them.
+constexpr const meta::KindInfo* kPoolKinds[] = {
+    &kMachinePoolKind, &kVolumePoolKind, &apis::storage::kBucketPoolKind};
+
 constexpr std::string_view kClasses[] = {"small", "medium", "large", "huge"};
 // Priority classes: machines of the first may be stopped for those of the second.
 constexpr std::string_view kSpare = "spare";
@@ -33,6 +40,8 @@ constexpr std::string_view kUrgent = "urgent";
 // More of them would leave no room for anything else.
 constexpr size_t kUrgentMax = 2;
 constexpr size_t kGroupsMax = 3;
+// Of the taints that come and go.
+constexpr std::string_view kTaintKey = "sim.berth.dev/fire";
 
 // How often the operator looks at the hosts, and how likely a decision is then.
 constexpr Duration kOperatorLooks = Duration::Seconds(5);
@@ -58,6 +67,26 @@ meta::Object Priority(std::string_view name, int32_t value, std::string_view pre
       std::string(preemptible);
   made.value = value;
   return meta::Object::Of(apis::k8s::kPriorityClassKind, std::move(made));
+}
+
+// Some cannot leave their host, and some need not: for ever, or for a while.
+void AddTraits(apis::compute::Machine& machine, Random& random, const Scenario& scenario) {
+  if (scenario.tied_share > 0 && random.Chance(scenario.tied_share)) {
+    apis::compute::MachineVolume disk;
+    disk.name = "scratch";
+    disk.local_disk.emplace();
+    machine.spec.volumes.push_back(std::move(disk));
+  }
+  if (scenario.tolerant_share > 0 && random.Chance(scenario.tolerant_share)) {
+    apis::core::Toleration toleration;
+    toleration.key = std::string(kTaintKey);
+    toleration.operator_ = std::string(apis::core::kTolerateExists);
+    if (random.Chance(0.5)) {
+      toleration.effect = std::string(apis::core::kNoExecute);
+      toleration.toleration_seconds = random.Between(1, 30);
+    }
+    machine.spec.tolerations.push_back(std::move(toleration));
+  }
 }
 
 }  // namespace
@@ -116,6 +145,8 @@ void Users::Begin() {
   }
   objects.push_back(ClassObject<apis::storage::VolumeClass>(
       apis::storage::kVolumeClassKind, "fast", {{"tps", 100 << 20}, {"iops", 10'000}}));
+  objects.push_back(ClassObject<apis::storage::BucketClass>(
+      apis::storage::kBucketClassKind, "standard", {{"tps", 100 << 20}, {"iops", 1'000}}));
   objects.push_back(Priority(kSpare, -10, "true"));
   objects.push_back(Priority(kUrgent, 1000, "false"));
   const auto sets = static_cast<int>(world_.scenario().sets);
@@ -151,6 +182,9 @@ void Users::Begin() {
   Repeat(scenario.scalings, &Users::ScaleSome);
   Repeat(scenario.groups, &Users::GroupUp);
   Repeat(scenario.urgent, &Users::CreateUrgent);
+  Repeat(scenario.reservations, &Users::Reserve);
+  Repeat(scenario.buckets, &Users::CreateOrDeleteBucket);
+  Repeat(scenario.taints, &Users::TaintSome);
   if (world_.broken() == Broken::kRogue) Repeat(1, &Users::DeleteRogue);
   world_.At(kOperatorLooks, [this] { Operate(); });
 }
@@ -160,6 +194,7 @@ void Users::End() {
   if (world_.server() == nullptr) return;
   for (const auto& [uid, pool] : world_.truth().pools()) {
     if (pool.is_cordoned) Cordon(pool.name, false);
+    if (!pool.taints.empty()) Taint(pool.name, "");
   }
 }
 
@@ -223,6 +258,7 @@ void Users::CreateMachine() {
   if (machine.spec.volumes.empty() && random_.Chance(0.5)) {
     placement.priority_class_name = std::string(kSpare);
   }
+  AddTraits(machine, random_, scenario);
   machine.spec.placement = placement;
   objects.push_back(meta::Object::Of(kMachineKind, std::move(machine)));
   Send("sim.create", CreateObjects(client(), std::move(objects)));
@@ -394,7 +430,8 @@ void Users::EditSome() {
 
 void Users::Cordon(const std::string& pool, bool is_cordoned) {
   if (world_.server() == nullptr) return;
-  for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
+  for (const meta::KindInfo* kind : kPoolKinds) {
+    if (world_.truth().FindPool(*kind, pool) == nullptr) continue;
     Send("sim.cordon",
          PatchObject(client(),
                      kind,
@@ -431,9 +468,9 @@ void Users::DrainSome() {
   world_.At(Duration::Millis(200), [this, pool_uid] {
     if (world_.server() == nullptr) return;
     for (const auto& [uid, fact] : world_.truth().placed()) {
-      if (fact.pool_uid == pool_uid && fact.kind == &kMachineKind) {
-        Release(fact, apis::core::kReleaseDrain);
-      }
+      const bool can_leave = (fact.kind == &kMachineKind && !fact.is_tied) ||
+                             fact.kind == &apis::core::kReservationKind;
+      if (fact.pool_uid == pool_uid && can_leave) Release(fact, apis::core::kReleaseDrain);
     }
   });
   world_.At(Duration::Millis(random_.Between(5000, 60'000)), [this, name] { Cordon(name, false); });
@@ -441,9 +478,33 @@ void Users::DrainSome() {
 
 void Users::MoveSome() {
   const PlacedFact* fact = Pick([](const PlacedFact& one) {
-    return one.kind == &kMachineKind && !one.pool_uid.empty() && !one.is_deleting;
+    return one.kind == &kMachineKind && !one.pool_uid.empty() && !one.is_deleting && !one.is_tied;
   });
   if (fact != nullptr) Release(*fact, apis::core::kReleaseMove);
+}
+
+void Users::Taint(const std::string& pool, std::string_view effect) {
+  if (world_.server() == nullptr) return;
+  const std::string taints =
+      effect.empty() ? "" : fmt::format(R"({{"key":"{}","effect":"{}"}})", kTaintKey, effect);
+  Send("sim.taint",
+       PatchObject(client(),
+                   &kMachinePoolKind,
+                   {"", pool},
+                   fmt::format(R"({{"spec":{{"taints":[{}]}}}})", taints),
+                   client::Subresource::kNone));
+}
+
+// Mostly one that sends away what is there.
+void Users::TaintSome() {
+  const PoolFact* pool = PickPool();
+  if (pool == nullptr || !pool->taints.empty()) return;
+  const std::string name = pool->name;
+  const std::string_view effect =
+      random_.Chance(0.75) ? apis::core::kNoExecute : apis::core::kNoSchedule;
+  world_.Say(fmt::format("user taints {}: {}", name, effect));
+  Taint(name, effect);
+  world_.At(Duration::Millis(random_.Between(10'000, 100'000)), [this, name] { Taint(name, ""); });
 }
 
 void Users::ScaleSome() {
@@ -480,7 +541,8 @@ void Users::SayOff(const std::string& pool) {
 
 void Users::Annotate(const std::string& pool, std::string_view annotation) {
   if (world_.server() == nullptr) return;
-  for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
+  for (const meta::KindInfo* kind : kPoolKinds) {
+    if (world_.truth().FindPool(*kind, pool) == nullptr) continue;
     Send("sim.annotate",
          PatchObject(client(),
                      kind,
@@ -492,7 +554,8 @@ void Users::Annotate(const std::string& pool, std::string_view annotation) {
 
 void Users::DeletePool(const std::string& pool) {
   if (world_.server() == nullptr) return;
-  for (const meta::KindInfo* kind : {&kMachinePoolKind, &kVolumePoolKind}) {
+  for (const meta::KindInfo* kind : kPoolKinds) {
+    if (world_.truth().FindPool(*kind, pool) == nullptr) continue;
     Send("sim.delete_pool", DeleteObject(client(), kind, {"", pool}, client::DeleteOptions()));
   }
 }

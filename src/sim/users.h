@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The users of a simulated world: they make machines, sets and volumes, edit, move, scale and
-// delete them, cordon and drain pools, each with a request to the server as a client would send it.
-// One of them is the operator, who is there in calm times too.
+// The users of a simulated world: they make machines, sets, volumes, buckets and reservations,
+// edit, move, scale and delete them, cordon, taint and drain pools, each with a request to the
+// server as a client would send it. One of them is the operator, who is there in calm times too.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class Users {
 
   // Classes and sets; then everybody begins.
   void Begin();
-  // Nobody asks for anything any more; what was cordoned is not any more. The operator stays.
+  // Nobody asks for anything any more; what was cordoned or tainted is not any more. The operator
+  // stays.
   void End();
 
   // Requests of others.
@@ -58,14 +59,21 @@ class Users {
   void ScaleSome();
   void GroupUp();
   void CreateUrgent();
+  void Reserve();
+  void EndReservation();
+  void CreateOrDeleteBucket();
+  void TaintSome();
+  // How many machines there are of that sort.
   size_t CountOf(const std::function<bool(const PlacedFact&)>& wanted) const;
   void DeleteRogue();
   void Operate();
   void Annotate(const std::string& pool, std::string_view annotation);
+  // An effect of "" takes the taint away.
+  void Taint(const std::string& pool, std::string_view effect);
 
   void Send(std::string_view what, rt::Task<Status> request);
   void Release(const PlacedFact& fact, std::string_view why);
-  // A machine of no set that is there, by chance; null if there is none.
+  // One of those that are there, by chance; null if there is none.
   const PlacedFact* Pick(const std::function<bool(const PlacedFact&)>& wanted);
   const PoolFact* PickPool();
   size_t lone_machines() const;

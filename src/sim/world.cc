@@ -10,6 +10,7 @@
 #include "iri/labels.h"
 #include "iri/object.h"
 #include "rt/sleep.h"
+#include "sim/leave_checker.h"
 
 namespace berth::sim {
 namespace {
@@ -93,6 +94,7 @@ World::World(const Scenario& scenario,
   checkers_.push_back(std::make_unique<OneCopyChecker>(*this));
   checkers_.push_back(std::make_unique<AskedChecker>(*this));
   checkers_.push_back(std::make_unique<ReasonChecker>(*this));
+  checkers_.push_back(std::make_unique<LeaveChecker>(*this));
   for (size_t i = 0; i < servers; ++i) {
     auto watch =
         std::make_unique<WatchChecker>(*this,
@@ -169,11 +171,12 @@ void World::Tell(const Truth::Change& change) {
   if (!change.now) {
     Say(fmt::format("{} {} is gone", fact.kind->kind, fact.key.name));
   } else if (!change.before || was != fact.pool || change.before->is_deleting != fact.is_deleting) {
-    Say(fmt::format("{} {} {} P{}{}",
+    Say(fmt::format("{} {} {} P{}{}{}",
                     fact.kind->kind,
                     fact.key.name,
                     fact.pool.empty() ? "without a pool" : "on " + fact.pool,
                     fact.epoch,
+                    fact.reservation_uid.empty() ? "" : ", in reserved room",
                     fact.is_deleting ? ", deleting" : ""));
   }
 }
@@ -318,11 +321,12 @@ void World::RestoreBackup() {
 
 // ---- Life of hosts.
 
-void World::AddHost(const std::string& name, const std::string& pools, bool is_foreign) {
+void World::AddHost(const std::string& name, const std::string& pools, HostShape shape) {
   HostProcess::Options options;
   options.index = hosts_.size();
   options.name = name;
   options.pools = pools;
+  options.shape = shape;
   for (const auto& seat : seats_) options.servers.push_back(AddressOf(seat->node));
   options.seed = seed_ * 7919 + options.index;
   options.clock_parts_per_million = DrawClock(random_, scenario_.clock_skew);
@@ -334,7 +338,7 @@ void World::AddHost(const std::string& name, const std::string& pools, bool is_f
   const auto cpus = static_cast<int64_t>(scenario_.cpus);
   options.fake.capacity["cpu"] = cpus * 1000;
   options.fake.capacity["memory"] = cpus * (4LL << 30);
-  if (is_foreign) options.fake.flavor = runtime::FakeFlavor::kForeign;
+  if (shape.is_foreign) options.fake.flavor = runtime::FakeFlavor::kForeign;
   if (broken_ == Broken::kCapacity) {
     options.fake.lies.capacity_factor = 2;
     options.fake.lies.accepts_everything = true;
@@ -369,6 +373,22 @@ void World::StartHost(HostProcess& host) {
   }
   Trouble(host);
   Say(host.name() + " runs");
+}
+
+void World::StopHost(HostProcess& host, poollet::LeaveMode mode, std::function<void()> left) {
+  Trouble(host);
+  Say(fmt::format("{} is stopped, {}",
+                  host.name(),
+                  mode == poollet::LeaveMode::kDrain ? "with a drain" : "keeping what it has"));
+  host.Leave(mode, [this, &host, left = std::move(left)] {
+    Soon([this, &host, left] {
+      // Somebody may have killed it, and started it again, meanwhile.
+      if (!host.has_left() || host.loop().paused()) return;
+      KillHost(host, net::CrashStyle::kReset);
+      Say(host.name() + " has stopped");
+      left();
+    });
+  });
 }
 
 void World::KillHost(HostProcess& host, net::CrashStyle style) {

@@ -76,8 +76,10 @@ class World final : public Sight, private StoreReader {
   void StartServers();
   void StartServer(Seat& seat);
   void KillServer(Seat& seat);
-  void AddHost(const std::string& name, const std::string& pools, bool is_foreign);
+  void AddHost(const std::string& name, const std::string& pools, HostShape shape);
   void StartHost(HostProcess& host);
+  // Stops it as its operator would; `left` is called when it is down, unless it was killed before.
+  void StopHost(HostProcess& host, poollet::LeaveMode mode, std::function<void()> left);
   void KillHost(HostProcess& host, net::CrashStyle style);
   // The store is replaced by the backup; the server is started on it.
   void TakeBackup();
