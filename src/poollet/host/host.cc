@@ -298,7 +298,12 @@ void Host::ApplyBudgets() {
     budget.counting =
         port.host != nullptr ? PoolBudget::Counting::kAmounts : PoolBudget::Counting::kShares;
     budget.limits = pool->limits;
-    for (const auto& offered : port.classes) budget.classes[offered.name] = offered.quantity;
+    for (const auto& offered : port.classes) {
+      budget.classes[offered.name] = offered.quantity;
+      if (kind == ObjectKind::kMachine && port.host != nullptr) {
+        budget.sizes[offered.name] = offered.capabilities;
+      }
+    }
     ledger_.SetPool(std::move(budget));
   }
 }

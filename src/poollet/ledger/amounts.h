@@ -11,6 +11,7 @@
 namespace berth::poollet {
 
 using Amounts = fleet::Vector;
+inline constexpr std::string_view kCpu = "cpu";
 inline constexpr std::string_view kShare = "share";
 inline constexpr std::string_view kStorage = "storage";
 

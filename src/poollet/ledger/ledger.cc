@@ -24,6 +24,19 @@ std::string Describe(const Allocation& item) {
   return fmt::format("{} {}", fleet::NameOf(item.kind), item.uid);
 }
 
+int64_t WholeCores(int64_t millis) {
+  constexpr int64_t kMillisPerCore = 1000;
+  return millis / kMillisPerCore + (millis % kMillisPerCore > 0 ? 1 : 0);
+}
+
+std::string FormatSize(const Amounts& size) {
+  std::string text;
+  for (const auto& [name, amount] : size) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, amount);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
 // Whether the item lives in the room of the reservation.
 bool Draws(const Allocation& item, const Allocation& reservation) {
   return item.reservation_uid == reservation.uid && item.pool_uid == reservation.pool_uid &&
@@ -111,6 +124,26 @@ Verdict Ledger::Known(const Allocation& item) const {
             fmt::format("the runtime of this pool has no class \"{}\"", item.class_name));
 }
 
+Verdict Ledger::CheckSize(const Allocation& item) const {
+  const PoolBudget* pool = PoolOf(item.pool_uid);
+  if (pool == nullptr || item.kind != ObjectKind::kMachine) return Yes();
+  const auto size = pool->sizes.find(item.class_name);
+  if (size == pool->sizes.end()) return Yes();
+  Amounts counted;
+  for (const auto& [name, amount] : item.amounts) {
+    // Local disks are no part of a class.
+    if (name != kStorage) counted[name] = name == kCpu ? WholeCores(amount) : amount;
+  }
+  Amounts made = size->second;
+  made.erase(std::string(kStorage));
+  if (made == counted) return Yes();
+  return No("ClassDiffers",
+            fmt::format("class \"{}\" has {} at the runtime of this pool, and {} in the cluster",
+                        item.class_name,
+                        FormatSize(made),
+                        FormatSize(counted)));
+}
+
 Amounts Ledger::FreeOf(const std::string& pool_uid, const Amounts& wanted) const {
   Sum();
   const bool shares_host = SharesHost(pool_uid);
@@ -168,6 +201,7 @@ Verdict Ledger::Check(const Entry& entry) const {
 Verdict Ledger::TryHold(const fleet::OfferItem& item, const fleet::Offer& offer, Time now) {
   Entry entry{.item = ToAllocation(item, offer.reservation_uid), .counted = {}};
   if (Verdict known = Known(entry.item); !known.fits) return known;
+  if (Verdict size = CheckSize(entry.item); !size.fits) return size;
   entry.counted = Count(entry.item);
   if (!offer.reservation_uid.empty() && item.uid == offer.item.uid) {
     const auto reservation = allocations_.find(offer.reservation_uid);

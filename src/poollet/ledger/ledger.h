@@ -38,6 +38,9 @@ struct PoolBudget {
   // Classes that the runtime offers; for kShares with how many (volumes: bytes) fit if nothing else
   // ran. Empty: not known yet, any class is taken as offered.
   std::map<std::string, int64_t, std::less<>> classes;
+  // What one machine of a class gets of the runtime, cpu in whole cores. Not known for a class that
+  // is not named.
+  std::map<std::string, Amounts, std::less<>> sizes;
 };
 
 // Something that is on this host, or shall be.
@@ -135,6 +138,8 @@ class Ledger {
   Amounts Count(const Allocation& item) const;
   // Whether its pool and class exist here.
   Verdict Known(const Allocation& item) const;
+  // Whether the runtime would make it as large as it is counted.
+  Verdict CheckSize(const Allocation& item) const;
   Verdict Check(const Entry& entry) const;
   Amounts FreeOf(const std::string& pool_uid, const Amounts& wanted) const;
   using OfferItems = std::vector<const fleet::OfferItem*>;

@@ -225,6 +225,25 @@ TEST_F(LedgerTest, AClassThatTheRuntimeDoesNotHaveIsRefused) {
   EXPECT_EQ(Ask(OfferOf(1, elsewhere)).reason, "PoolUnknown");
 }
 
+TEST_F(LedgerTest, AClassOfAnotherSizeThanTheRuntimesIsRefusedBeforeItIsPlaced) {
+  ledger_.SetPool({.uid = "machines",
+                   .counting = {},
+                   .limits = {},
+                   .classes = {{"small", 8}},
+                   .sizes = {{"small", {{"cpu", 2}, {"memory", 100}}}}});
+  const auto answer = Ask(OfferOf(1, Item("a", {{"cpu", 1000}, {"memory", 100}})));
+  EXPECT_EQ(answer.reason, "ClassDiffers");
+  EXPECT_EQ(answer.message,
+            "class \"small\" has cpu 2, memory 100 at the runtime of this pool, and cpu 1, memory "
+            "100 in the cluster");
+  EXPECT_EQ(Ask(OfferOf(2, Item("b", {{"cpu", 2000}}))).reason, "ClassDiffers");
+  // Runtimes count whole cores, and local disks come on top.
+  const auto item = Item("c", {{"cpu", 1500}, {"memory", 100}, {"storage", 50}});
+  EXPECT_EQ(Ask(OfferOf(3, item)).verdict, Answered::kAccepted);
+  // What was placed before goes on.
+  EXPECT_TRUE(ledger_.Admit(AllocationOf(Item("d", {{"cpu", 1000}})), kStart).fits);
+}
+
 TEST_F(LedgerTest, AReservationIsConsumedByWhoNamesIt) {
   EXPECT_TRUE(
       ledger_.Admit(AllocationOf(Item("r", {{"cpu", 4000}}, ObjectKind::kReservation)), kStart)
