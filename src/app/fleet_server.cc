@@ -165,6 +165,9 @@ void FleetServer::SetServers(std::vector<std::string> servers) {
   }
   parts_->fleet->gateway().SetServers(std::move(servers), std::move(others));
 }
+void FleetServer::SetServerAddresses(const std::vector<std::string>& addresses) {
+  parts_->fleet->gateway().SetServerAddresses(addresses);
+}
 std::vector<client::HeldCertificate> FleetServer::Certificates() const {
   return parts_->fleet->gateway().Certificates();
 }

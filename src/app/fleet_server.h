@@ -71,6 +71,8 @@ class FleetServer {
   fleet::Fleet& fleet();
   // Hosts that join or connect are told from now on.
   void SetServers(std::vector<std::string> servers);
+  // As Gateway's.
+  void SetServerAddresses(const std::vector<std::string>& addresses);
   // Which certificates the hosts have that are connected.
   std::vector<client::HeldCertificate> Certificates() const;
   // The authority has changed, and the server's own certificate may have: for connections from now

@@ -157,6 +157,9 @@ Status LeaderParts::OnAuthority(const pki::Credentials& credentials) {
 void LeaderParts::SetServers(std::vector<std::string> servers) {
   parts_->fleet->SetServers(std::move(servers));
 }
+void LeaderParts::SetServerAddresses(const std::vector<std::string>& addresses) {
+  parts_->fleet->SetServerAddresses(addresses);
+}
 void LeaderParts::Measure() {
   client::HealthReport report;
   parts_->controllers->Report(report);

@@ -62,6 +62,8 @@ class LeaderParts {
   Status OnAuthority(const pki::Credentials& credentials);
   // Hosts that join or connect are told from now on.
   void SetServers(std::vector<std::string> servers);
+  // As Gateway's.
+  void SetServerAddresses(const std::vector<std::string>& addresses);
   // Brings the metrics of controllers up to date.
   void Measure();
 

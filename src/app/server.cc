@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -46,6 +48,7 @@
 #include "net/owned_fd.h"
 #include "net/rpc.h"
 #include "net/socket.h"
+#include "net/splice/threaded_splicer.h"
 #include "net/tls.h"
 #include "net/url.h"
 #include "pki/certificate_authority.h"
@@ -76,8 +79,11 @@ std::string HostName() {
 
 // Of servers that share a store: hosts notice a silent one after three of these.
 constexpr Duration kSharedHeartbeat = Duration::Millis(500);
-// How often hosts get the present list of servers to remember.
-constexpr Duration kListEvery = Duration::Seconds(10);
+// How often hosts get the present list of servers to remember, and the leader's certificate their
+// names.
+constexpr Duration kListEvery = Duration::Seconds(2);
+// How often a server that does not lead looks where hosts' connections are to go.
+constexpr Duration kLookAtLeader = Duration::Millis(250);
 // How often the kubeconfig is compared with it.
 constexpr Duration kFollowEvery = Duration::Seconds(2);
 constexpr Duration kLeaveLimit = Duration::Seconds(2);
@@ -155,6 +161,8 @@ struct Server::Parts {
   // With a store that others use too.
   std::unique_ptr<ServerList> list;
   std::unique_ptr<Candidacy> candidacy;
+  std::unique_ptr<net::ThreadedSplicer> passing;  // hosts' connections, while another server leads
+  std::vector<std::string> answered;    // names of all servers, in the leader's certificate
   std::unique_ptr<LeaderParts> leader;  // while this server leads; it does so once
   rt::TaskScope scope;                  // upkeep, candidacy
 
@@ -168,26 +176,35 @@ struct Server::Parts {
   void MakeScheduling();
   Status StartHttp(apiserver::Hosts hosts);
   rt::Task<Status> LoadAuthority();
+  pki::ServerNames OwnNames(const std::vector<std::string>& more) const;
   Status IssueOwnCertificate();
+  Result<pki::Credentials> HostCredentials() const;
   void StartAuthorityKeeper();
   std::vector<OldUser> SeenWith(const std::string& name) const;
   Status OnAuthority();
   Result<std::shared_ptr<const net::TlsContext>> MakeTls();
   std::vector<std::string> Gateways() const;
+  std::vector<std::string> HostNames() const;
   std::string PeerUrl() const;
   Result<std::unique_ptr<net::HttpClient>> ConnectPeer(const std::string& peer);
   rt::Task<Status> StartLeading(std::optional<Reign> reign);
-  void StartCandidacy();
+  rt::Task<Status> StartCandidacy();
+  rt::Task<Status> StartPassing();
   rt::Task<Status> FollowServers();
+  rt::Task<Status> FollowLeader();
   rt::Task<Status> Lead();
+  rt::Task<Status> BeginReign(store::Condition fence);
+  rt::Task<Result<std::vector<std::string>>> AllNames();
+  Status AnswerFor(std::vector<std::string> names);
+  rt::Task<Status> TellServers();
   rt::Task<Status> StartAll();
   rt::Task<Status> LeaveOthers();
   rt::Task<Status> StopAll();
 };
 
 // First of all: a thousand hosts that are refused try again every few milliseconds, while those who
-// are connected wait. Of several servers only the one that leads lets hosts in: there it is good
-// that the others refuse them.
+// are connected wait. One of several servers has nothing for hosts before it knows who leads: there
+// it is good that they are refused.
 Status Server::Parts::ListenForHosts() {
   TRY(const int fd, net::BindTcp(options.gateway_host, options.gateway_port));
   gateway_listener = std::make_shared<net::OwnedFd>(fd);
@@ -205,6 +222,17 @@ std::vector<std::string> Server::Parts::Gateways() const {
   if (hosts.empty()) hosts.push_back(options.gateway_host);
   for (std::string& host : hosts) host = net::FormatHostPort(host, port);
   return hosts;
+}
+
+// By which hosts may call this server, with the addresses that its connections come from. Every
+// certificate has those of the loopback.
+std::vector<std::string> Server::Parts::HostNames() const {
+  const pki::ServerNames names = OwnNames(pki::HostAddresses());
+  const pki::ServerNames loopback = pki::ServerNamesFor("", "");
+  std::vector<std::string> out;
+  std::ranges::set_difference(names.dns_names, loopback.dns_names, std::back_inserter(out));
+  std::ranges::set_difference(names.addresses, loopback.addresses, std::back_inserter(out));
+  return out;
 }
 
 // Where other servers find this one.
@@ -292,17 +320,26 @@ rt::Task<Status> Server::Parts::LoadAuthority() {
   co_return IssueOwnCertificate();
 }
 
-Status Server::Parts::IssueOwnCertificate() {
-  authenticator.SetAuthorities(authority->names());
+pki::ServerNames Server::Parts::OwnNames(const std::vector<std::string>& more) const {
   std::vector<std::string> names = options.names;
   if (IsWildcard(options.host) || IsWildcard(options.gateway_host)) {
     for (auto& address : pki::HostAddresses()) names.push_back(std::move(address));
   }
   if (!IsWildcard(options.gateway_host)) names.push_back(options.gateway_host);
-  TRY(credentials,
-      authority->ServerCredentials(pki::ServerNamesFor(options.host, HostName(), names),
-                                   loop.WallNow()));
+  names.insert(names.end(), more.begin(), more.end());
+  return pki::ServerNamesFor(options.host, HostName(), names);
+}
+
+Status Server::Parts::IssueOwnCertificate() {
+  authenticator.SetAuthorities(authority->names());
+  TRY(credentials, authority->ServerCredentials(OwnNames({}), loop.WallNow()));
   return OkStatus();
+}
+
+// What the leader shows to hosts, which may have called another server (docs/adr/0041).
+Result<pki::Credentials> Server::Parts::HostCredentials() const {
+  if (answered.empty()) return credentials;
+  return authority->IssueServer(OwnNames(answered), loop.WallNow());
 }
 
 void Server::Parts::StartAuthorityKeeper() {
@@ -334,7 +371,10 @@ Status Server::Parts::OnAuthority() {
   TRY(auto tls, MakeTls());
   http->SetTls(std::move(tls));
   api->ConnectAnew();
-  if (leader != nullptr) TRY_STATUS(leader->OnAuthority(credentials));
+  if (leader != nullptr) {
+    TRY(const pki::Credentials shown, HostCredentials());
+    TRY_STATUS(leader->OnAuthority(shown));
+  }
   return pki::WriteAdminKubeconfig(kubeconfig_path, url, *authority, loop.WallNow());
 }
 
@@ -354,8 +394,9 @@ rt::Task<Status> Server::Parts::StartLeading(std::optional<Reign> reign) {
   fleet.host = options.gateway_host;
   fleet.port = options.gateway_port;
   fleet.listener = gateway_listener;
-  fleet.certificate_pem = credentials.certificate_pem;
-  fleet.key_pem = credentials.key_pem;
+  CO_TRY(const pki::Credentials shown, HostCredentials());
+  fleet.certificate_pem = shown.certificate_pem;
+  fleet.key_pem = shown.key_pem;
   fleet.names = options.names;
   if (fleet.names.empty() && IsWildcard(options.gateway_host)) fleet.names = pki::HostAddresses();
   if (is_shared()) fleet.heartbeat = kSharedHeartbeat;
@@ -372,8 +413,9 @@ rt::Task<Status> Server::Parts::StartLeading(std::optional<Reign> reign) {
   co_return OkStatus();
 }
 
-void Server::Parts::StartCandidacy() {
-  ServerPlace place{.id = store->id(), .url = PeerUrl(), .gateways = Gateways()};
+rt::Task<Status> Server::Parts::StartCandidacy() {
+  ServerPlace place{
+      .id = store->id(), .url = PeerUrl(), .gateways = Gateways(), .names = HostNames()};
   list = std::make_unique<ServerList>(loop, *client, std::move(place));
   CandidacyOptions wish{.id = store->id(),
                         .run = NewUid(loop.random()),
@@ -387,8 +429,48 @@ void Server::Parts::StartCandidacy() {
       Candidacy::Deps{.loop = loop, .store = store->handle(), .client = *client}, std::move(wish));
   scope.Spawn("server.list", list->Run());
   scope.Spawn("server.kubeconfig", FollowServers());
+  CO_TRY_STATUS(co_await StartPassing());
   scope.Spawn("server.candidacy", candidacy->Run());
+  scope.Spawn("server.leader", FollowLeader());
   scope.Spawn("server.lead", Lead());
+  co_return OkStatus();
+}
+
+rt::Task<Status> Server::Parts::StartPassing() {
+  const auto count = [this](const std::string& end) -> metrics::Counter& {
+    return metrics.GetCounter("berth_passed_on_connections_total",
+                              "Connections of hosts to a server that does not lead.",
+                              {{"end", end}});
+  };
+  const net::SpliceFigures figures{
+      .open = metrics.GetGauge("berth_passed_on_connections",
+                               "Connections of hosts that are passed on to the server that leads."),
+      .passed = count("passed"),
+      .refused = count("refused"),
+      .unreachable = count("unreachable")};
+  const net::SplicerOptions splicing;
+  CO_TRY_STATUS(net::Listen(gateway_listener->get()));
+  CO_TRY(passing, co_await net::ThreadedSplicer::Start(gateway_listener.get(), splicing, figures));
+  co_return OkStatus();
+}
+
+// Until this server leads itself. While nothing can be read no connection is begun, and none ends:
+// the leader may be well.
+rt::Task<Status> Server::Parts::FollowLeader() {
+  net::SpliceTarget target;
+  while (passing != nullptr) {
+    if (const auto other = candidacy->other()) {
+      auto way = co_await list->WayToLeader(other->id);
+      if (way.status().Is(Reason::kCancelled)) co_return way.status();
+      if (target.name != other->holder) target.addresses.clear();
+      target.name = other->holder;
+      target.until = other->until;
+      if (way.ok() && !way->empty()) target.addresses = *std::move(way);
+      if (passing != nullptr) passing->SetTarget(target);
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kLookAtLeader));
+  }
+  co_return OkStatus();
 }
 
 // The kubeconfig names the servers that there are.
@@ -408,13 +490,7 @@ rt::Task<Status> Server::Parts::FollowServers() {
 rt::Task<Status> Server::Parts::Lead() {
   const auto fence = co_await candidacy->Elected();
   if (!fence.ok()) co_return fence.status();
-  Reign reign{.fence = *fence,
-              .leads = [this] { return candidacy->leads(); },
-              .on_deposed = [this] { candidacy->Depose(); }};
-  Status started = net::Listen(gateway_listener->get());
-  if (started.ok()) started = co_await StartLeading(std::move(reign));
-  // The authority may have changed meanwhile.
-  if (started.ok()) started = leader->OnAuthority(credentials);
+  const Status started = co_await BeginReign(*fence);
   if (started.Is(Reason::kCancelled)) co_return started;
   if (!started.ok()) {
     LOG_ERROR("leading: {}", started.message());
@@ -424,10 +500,57 @@ rt::Task<Status> Server::Parts::Lead() {
   api->UseHosts(leader->hosts());
   authority_keeper->Lead([this] { return leader->Certificates(); });
   for (;;) {
-    auto gateways = co_await list->Gateways();
-    if (gateways.ok()) leader->SetServers(*std::move(gateways));
+    const Status told = co_await TellServers();
+    if (told.Is(Reason::kCancelled)) co_return told;
+    if (!told.ok()) LOG_DEBUG("server list: {}", told.message());
     CO_TRY_STATUS(co_await rt::Sleep(kListEvery));
   }
+}
+
+// Who comes to the port of the hosts meanwhile waits: it listens on.
+rt::Task<Status> Server::Parts::BeginReign(store::Condition fence) {
+  CO_TRY_STATUS(co_await passing->Stop());
+  passing.reset();
+  auto names = co_await AllNames();
+  if (names.status().Is(Reason::kCancelled)) co_return names.status();
+  if (names.ok()) answered = *std::move(names);
+  Reign reign{.fence = std::move(fence),
+              .leads = [this] { return candidacy->leads(); },
+              .on_deposed = [this] { candidacy->Depose(); }};
+  CO_TRY_STATUS(co_await StartLeading(std::move(reign)));
+  // The authority may have changed meanwhile.
+  CO_TRY(const pki::Credentials shown, HostCredentials());
+  co_return leader->OnAuthority(shown);
+}
+
+// None that was known is forgotten while there is room: its server may be back in a moment.
+rt::Task<Result<std::vector<std::string>>> Server::Parts::AllNames() {
+  CO_TRY(const std::vector<std::string> present, co_await list->Names());
+  std::vector<std::string> all = present;
+  std::ranges::copy(answered, std::back_inserter(all));
+  std::ranges::sort(all);
+  const auto twice = std::ranges::unique(all);
+  all.erase(twice.begin(), twice.end());
+  co_return all.size() <= kServerNamesMax ? all : present;
+}
+
+Status Server::Parts::AnswerFor(std::vector<std::string> names) {
+  std::vector<std::string> before = std::exchange(answered, std::move(names));
+  if (answered == before) return OkStatus();
+  const auto shown = HostCredentials();
+  Status status = shown.ok() ? leader->OnAuthority(*shown) : shown.status();
+  if (!status.ok()) answered = std::move(before);
+  return status;
+}
+
+// Hosts are told of all servers, and servers for whom this one answers.
+rt::Task<Status> Server::Parts::TellServers() {
+  CO_TRY(auto gateways, co_await list->Gateways());
+  leader->SetServers(std::move(gateways));
+  CO_TRY(auto names, co_await AllNames());
+  leader->SetServerAddresses(names);
+  CO_TRY_STATUS(AnswerFor(std::move(names)));
+  co_return co_await list->AnswerFor(answered);
 }
 
 Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
@@ -480,8 +603,7 @@ rt::Task<Status> Server::Parts::StartAll() {
   }
   CO_TRY_STATUS(StartHttp({}));
   StartAuthorityKeeper();
-  StartCandidacy();
-  co_return OkStatus();
+  co_return co_await StartCandidacy();
 }
 
 // The next leader need not wait for the lease to end. The store may be gone: then it has to.
@@ -497,6 +619,7 @@ rt::Task<Status> Server::Parts::StopAll() {
   // Each step has nothing above it that still uses it.
   if (http != nullptr) CO_TRY_STATUS(co_await http->Stop());
   CO_TRY_STATUS(co_await scope.Close());
+  if (passing != nullptr) CO_TRY_STATUS(co_await passing->Stop());
   if (leader != nullptr) CO_TRY_STATUS(co_await leader->Stop());
   if (candidacy != nullptr) CO_TRY_STATUS(co_await LeaveOthers());
   if (policy != nullptr) CO_TRY_STATUS(co_await policy->Close());

@@ -143,6 +143,26 @@ TEST_F(AssignTest, R5_7_WhatIsManagedElsewhereGoesOnAsItIs) {
   EXPECT_TRUE(host_.WaitAssigns(1)) << "back in our hands";
 }
 
+TEST_F(AssignTest, R5_7_ARequestForAnotherLookIsAnAssignmentAndEndsWithIt) {
+  const std::string pool = host_.Join("pool");
+  const agent::Assign first = Place(host_, "web", pool);
+  const std::string body =
+      R"({"metadata":{"annotations":{"reconcile.common.ironcore.dev/requested-at":"now"}}})";
+  const auto patched = world_.Run(world_.client().Patch(
+      apis::compute::kMachineKind, {"default", "web"}, client::PatchType::kMerge, body, {}));
+  ASSERT_TRUE(patched.ok()) << patched.status();
+  ASSERT_TRUE(host_.WaitAssigns(3)) << "the request, and its end";
+  const std::vector<agent::Assign> assigns = host_.assigns();
+  EXPECT_EQ(assigns[1].requested_at(), "now");
+  EXPECT_NE(assigns[1].hash(), first.hash());
+  EXPECT_EQ(assigns[1].machine().annotations_size(), 0) << "the runtime is not told";
+  EXPECT_EQ(assigns[2].hash(), first.hash());
+  const auto ended =
+      world_.Run(world_.client().Get(apis::compute::kMachineKind, {"default", "web"}));
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_TRUE(ended->metadata().annotations.empty());
+}
+
 TEST_F(AssignTest, R4_3_AHostLearnsTheRevisionOfTheStoreAndItNeverGoesBack) {
   const std::string pool = host_.Join("pool");
   const auto revision = [&] {

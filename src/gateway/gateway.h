@@ -113,6 +113,10 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   // "host:port" of every gateway, once they are known: hosts that join or connect are told.
   // `others` are those of other servers: hosts are sent there when this gateway closes.
   void SetServers(std::vector<std::string> servers, std::vector<std::string> others = {});
+  // Addresses of the other servers, without ports: those of the hosts that they pass on.
+  void SetServerAddresses(const std::vector<std::string>& addresses) {
+    enrolment_.SetServerAddresses(addresses);
+  }
 
   // Everything that decides about hosts was read once.
   bool synced() const {
@@ -247,6 +251,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                                  std::string volume_pool);
   // What is there already is only confirmed. `assign` may be empty if its hash is known.
   void SendAssign(Session& session, const DesiredEntry& entry, EncodedAssign assign);
+  void EndRequest(const meta::Object& object);
+  rt::Task<Status> WriteEnded(meta::Object object);
   // Tombstones of the pool that were left since its host was admitted.
   rt::Task<Status> FindTombstones(std::string pool_uid, Strangers strangers);
   void OnTombstone(Session& session, client::Tombstone stone);

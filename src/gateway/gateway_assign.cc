@@ -2,6 +2,7 @@
 // What hosts are told about objects. Everything comes out of the store (G1): the index says what
 // has changed, and the pump of each session brings it to its host, one body at a time.
 #include "apis/compute/machine_pool.h"
+#include "apis/core/well_known.h"
 #include "apis/networking/network_interface.h"
 #include "apis/placement.h"
 #include "apis/storage/volume_pool.h"
@@ -216,6 +217,7 @@ bool Gateway::AssignAtOnce(Session& session,
   EncodedAssign assign = AssembleAssign(object, parts, cluster_.incarnation, copied_);
   index_.SetHash(entry.uid, entry.touches, assign.hash);
   SendAssign(session, entry, std::move(assign));
+  EndRequest(object);
   return true;
 }
 
@@ -263,6 +265,24 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
     co_return OkStatus();
   }
   SendAssign(session, *entry, std::move(assign));
+  if (object) EndRequest(*object);
+  co_return OkStatus();
+}
+
+// 5.7: the host was told, so the wish for another look is over.
+void Gateway::EndRequest(const meta::Object& object) {
+  const std::string name(apis::core::kReconcileRequestedAtAnnotation);
+  if (!object.metadata().annotations.contains(name)) return;
+  meta::Object ended = object;
+  ended.metadata().annotations.erase(name);
+  scope_.Spawn("gateway.requested", WriteEnded(std::move(ended)));
+}
+
+rt::Task<Status> Gateway::WriteEnded(meta::Object object) {
+  const client::WriteOptions options;
+  const auto written = co_await deps_.client.Update(std::move(object), options);
+  // Somebody was faster: their change comes back here, with the request if that is still there.
+  if (!written.ok()) LOG_DEBUG("ending a request: {}", written.status().ToString());
   co_return OkStatus();
 }
 

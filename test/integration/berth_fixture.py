@@ -261,7 +261,7 @@ class Server:
 
     HOST = 'none'  # it is a server alone
 
-    def __init__(self, *arguments, data_dir=None, env=None, home=None):
+    def __init__(self, *arguments, data_dir=None, env=None, home=None, gateway_listen='127.0.0.1:0'):
         """`arguments` are added to `berth up`. `data_dir` is for a folder that outlives this object."""
         self.binary = binary()
         self.home = home or tempfile.mkdtemp(prefix='berth-test-')
@@ -274,7 +274,7 @@ class Server:
         self._arguments = arguments
         self._env = env or {}
         self._listen = '127.0.0.1:0'
-        self._gateway_listen = '127.0.0.1:0'
+        self._gateway_listen = gateway_listen
 
     # Life
 

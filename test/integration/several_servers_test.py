@@ -60,15 +60,18 @@ class Creator(threading.Thread):
 class SeveralServersTestCase(unittest.TestCase):
     """Three servers on one etcd for each test."""
 
+    def new_server(self, number, *arguments):
+        return berth_fixture.Server('--store', self.etcd.url, *arguments)
+
     def setUp(self):
         self.etcd = etcd_test.Etcd().start()
         self.addCleanup(self.etcd.close)
-        first = berth_fixture.Server('--store', self.etcd.url)
+        first = self.new_server(1)
         self.addCleanup(first.close)
         first.start()
         self.servers = [first]
-        for _ in range(2):
-            server = berth_fixture.Server('--store', self.etcd.url, '--encryption-keys', keys_of(first))
+        for number in (2, 3):
+            server = self.new_server(number, '--encryption-keys', keys_of(first))
             self.addCleanup(server.close)
             self.servers.append(server)
             server.start(wait=False)
@@ -293,6 +296,54 @@ class SeveralServersTest(SeveralServersTestCase):
         servers = [lease for lease in leases if lease['metadata']['name'].startswith('server-')]
         self.assertEqual(len(servers), 2)
         for server in (first, second):
+            server.stop()
+
+
+class HostBehindOneServerTest(SeveralServersTestCase):
+    """A host that reaches one server alone, which does not lead: all names that servers give are of nobody, and each
+    listens for hosts on an address of its own. So the leader's certificate has to have the address of the other one."""
+
+    def new_server(self, number, *arguments):
+        return berth_fixture.Server('--store', self.etcd.url, '--tls-name', f'192.0.2.{number}', *arguments,
+                                    gateway_listen=f'127.0.0.{10 + number}:0')
+
+    def gateway(self, server):
+        port = fleet_fixture.gateway_address(server).split(':')[1]
+        return f'127.0.0.{11 + self.servers.index(server)}:{port}'
+
+    def passed_on(self, server):
+        found = re.search(r'^berth_passed_on_connections (\S+)', server.client().get('/metrics').text, re.MULTILINE)
+        return float(found.group(1)) if found else 0
+
+    def wait_running(self, server, name):
+        berth_fixture.eventually(DEADLINE_S, lambda: server.client(timeout=5).get(f'{MACHINES}/{name}').json()
+                                 .get('status', {}).get('state') == 'Running', f'that {name} runs')
+
+    def test_it_joins_works_and_stays_when_the_leader_is_killed(self):
+        leader = self.wait_leader(self.servers[0])
+        waiting = self.others(leader)[0]
+        waiting.kubectl('apply', '-f', '-', input=fleet_test.CLASSES)
+        host = fleet_fixture.Host(waiting, 'alpha', cpu=400, memory='400Gi', boot_time='50ms', gateway=self.gateway(waiting))
+        self.addCleanup(host.close)
+        host.start()
+        berth_fixture.eventually(DEADLINE_S, host.is_ready, f'host alpha\n{host.logs()}')
+        self.assertIs(self.leader(waiting), leader)
+        self.assertGreaterEqual(self.passed_on(waiting), 1)
+        self.assertEqual(self.passed_on(leader), 0)
+        self.place_one(waiting, 'one')
+        self.wait_running(waiting, 'one')
+        # Over the connection that is passed on, too.
+        self.assertEqual(waiting.berth('exec', 'one', '--', 'uname', '-a').stdout, 'ran uname -a\n')
+        self.assertIn('go through it to the server that leads', waiting.berth('doctor', check=False).stdout)
+        uids = host.machine_uids()
+        leader.kill()
+        self.wait_leader(waiting, but=leader)
+        self.place_one(waiting, 'two')
+        self.wait_running(waiting, 'two')
+        one = waiting.client().get(f'{MACHINES}/one').json()
+        self.assertEqual((one['status']['state'], one['status']['placement']['epoch']), ('Running', 1))
+        self.assertLess(set(uids), set(host.machine_uids()))
+        for server in self.others(leader):
             server.stop()
 
 

@@ -65,6 +65,13 @@ void Candidacy::OnOther(const std::map<std::string, std::string>& annotations) {
   if (term_) Depose();
 }
 
+std::optional<Candidacy::Leader> Candidacy::other() const {
+  const std::optional<Time> until = lease_.other_until();
+  if (!until || deps_.loop.Now() >= *until) return std::nullopt;
+  const std::string& holder = lease_.other();
+  return Leader{.id = holder.substr(0, holder.rfind('_')), .holder = holder, .until = *until};
+}
+
 void Candidacy::Depose() {
   if (std::exchange(is_deposed_, true)) return;
   LOG_WARNING("another server leads");

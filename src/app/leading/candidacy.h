@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "client/client.h"
 #include "client/leader/leader_lease.h"
 #include "rt/event.h"
@@ -57,6 +58,13 @@ class Candidacy {
   rt::Task<Result<store::Condition>> Elected();
   // Whether the lease is held right now. False at once after a pause, before anything was noticed.
   bool leads() const { return is_guarded_ && !is_deposed_ && lease_.is_held(); }
+  // Who leads instead, and until when at least, as far as this server knows.
+  struct Leader {
+    std::string id;      // of its data folder
+    std::string holder;  // of its reign
+    Time until;          // by our clock
+  };
+  std::optional<Leader> other() const;
   // The guard was found changed.
   void Depose();
   // Makes room for the next one at once. REQUIRES: Run() has ended, and all that leaders do.

@@ -73,6 +73,24 @@ TEST_F(CandidacyTest, TheFirstLeadsAndTheOthersKnowWhere) {
   EXPECT_TRUE(a.Writes());
 }
 
+TEST_F(CandidacyTest, WhoWaitsKnowsWhoLeadsAsLongAsTheLeaseLasts) {
+  Candidate a(world_, "a_1", "1");
+  ASSERT_TRUE(RunUntilLeads(a, Duration::Seconds(1)));
+  EXPECT_FALSE(a.candidacy.other().has_value());
+  Candidate b(world_, "b", "1");
+  world_.loop().RunFor(Duration::Minutes(1));
+  const auto other = b.candidacy.other();
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(other->id, "a_1");
+  EXPECT_EQ(other->holder, "a_1_1");
+  EXPECT_GT(other->until, world_.loop().Now() + Duration::Seconds(1));
+  // The store is away: by its own clock nobody leads after the lease.
+  world_.SetFaults({.refuse = 1.0});
+  world_.loop().RunFor(Duration::Seconds(3));
+  EXPECT_FALSE(b.candidacy.other().has_value());
+  world_.SetFaults({});
+}
+
 TEST_F(CandidacyTest, S1_ALeaderThatDiesIsFollowedWithinThreeSeconds) {
   Candidate a(world_, "a", "1");
   ASSERT_TRUE(RunUntilLeads(a, Duration::Seconds(1)));
@@ -134,6 +152,46 @@ TEST_F(CandidacyTest, WhoLeavesMakesRoomAtOnce) {
   a.Stop();
   EXPECT_TRUE(world_.Run(a.candidacy.Leave()).ok());
   EXPECT_TRUE(RunUntilLeads(b, Duration::Millis(500)));
+}
+
+TEST_F(CandidacyTest, TheWayToTheLeaderIsKnownOnceItAnswersForAllNames) {
+  ServerList leader(world_.loop(),
+                    world_.client(),
+                    {.id = "l",
+                     .url = "https://l",
+                     .gateways = {"l.example:1", "all.example:1"},
+                     .names = {"l.example", "all.example", "10.0.0.1", "172.17.0.1"}});
+  ServerList other(world_.loop(),
+                   world_.client(),
+                   {.id = "o",
+                    .url = "https://o",
+                    .gateways = {"all.example:1"},
+                    .names = {"all.example", "10.0.0.2", "172.17.0.1", "no name"}});
+  EXPECT_EQ(world_.Run(other.WayToLeader("l")).status().reason(), Reason::kNotFound);
+  rt::TaskScope scope(world_.loop());
+  scope.Spawn("l", leader.Run());
+  scope.Spawn("o", other.Run());
+  world_.loop().RunFor(Duration::Seconds(1));
+  EXPECT_TRUE(world_.Run(other.WayToLeader("l"))->empty()) << "its certificate lacks 10.0.0.2";
+  const auto names = world_.Run(leader.Names());
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(
+      *names,
+      (std::vector<std::string>{"l.example", "all.example", "10.0.0.1", "172.17.0.1", "10.0.0.2"}));
+  ASSERT_TRUE(world_.Run(leader.AnswerFor(*names)).ok());
+  // Not by the name that all have, nor by the address of a bridge that each machine has.
+  EXPECT_EQ(*world_.Run(other.WayToLeader("l")),
+            (std::vector<std::string>{"l.example:1", "10.0.0.1:1"}));
+  world_.loop().RunFor(Duration::Minutes(1));
+  EXPECT_EQ(world_.Run(other.WayToLeader("l"))->size(), 2U) << "it says so again and again";
+  EXPECT_TRUE(world_.Run(scope.Close()).ok());
+  // Whoever begins anew answers for nobody at first.
+  ServerList again(world_.loop(), world_.client(), {.id = "l", .url = "", .gateways = {"l:1"}});
+  rt::TaskScope anew(world_.loop());
+  anew.Spawn("l", again.Run());
+  world_.loop().RunFor(Duration::Seconds(1));
+  EXPECT_TRUE(world_.Run(other.WayToLeader("l"))->empty());
+  EXPECT_TRUE(world_.Run(anew.Close()).ok());
 }
 
 TEST_F(CandidacyTest, HostsAreToldOfServersThatWereThereLately) {

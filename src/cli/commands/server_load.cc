@@ -123,6 +123,17 @@ void JudgeUnreadable(std::string_view metrics, std::vector<Finding>& out) {
                  "removes one"});
 }
 
+// Said only of a server that others lead: it needs two files for each.
+void JudgePassing(std::string_view metrics, std::vector<Finding>& out) {
+  const double count = MetricIn(metrics, "berth_passed_on_connections").value_or(0);
+  if (count < 1) return;
+  out.push_back(
+      {Verdict::kOk,
+       "passed on",
+       fmt::format("{:.0f} connections of hosts go through it to the server that leads", count),
+       ""});
+}
+
 void JudgeShare(std::string_view title,
                 std::optional<double> used,
                 std::optional<double> limit,
@@ -173,6 +184,7 @@ std::vector<Finding> JudgeLoad(std::string_view metrics) {
   JudgeLoops(metrics, out);
   JudgeControllers(metrics, out);
   JudgeUnreadable(metrics, out);
+  JudgePassing(metrics, out);
   const auto files = MetricIn(metrics, "process_open_fds");
   const auto files_max = MetricIn(metrics, "process_max_fds");
   JudgeShare("server's files",

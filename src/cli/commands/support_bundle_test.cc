@@ -69,6 +69,14 @@ TEST(ServerLoad, IsReadFromMetrics) {
   EXPECT_TRUE(JudgeLoad("nothing").empty());
 }
 
+TEST(ServerLoad, ConnectionsThatAreOnlyPassedOnAreSaid) {
+  EXPECT_TRUE(JudgeLoad("berth_passed_on_connections 0\n").empty());
+  const auto findings = JudgeLoad("berth_passed_on_connections 12\n");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].verdict, Verdict::kOk);
+  EXPECT_EQ(findings[0].text, "12 connections of hosts go through it to the server that leads");
+}
+
 struct ControllerCase {
   std::string_view metrics;
   Verdict verdict;

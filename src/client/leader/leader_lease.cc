@@ -80,16 +80,28 @@ rt::Task<Status> LeaderLease::Release() {
 
 bool LeaderLease::MayTake(const apis::k8s::LeaseSpec& spec) {
   const bool is_free = !spec.holder_identity || spec.holder_identity->empty();
-  if (is_free || options_.take_over == TakeOver::kAtOnce) return true;
-  if (options_.is_dead && options_.is_dead(*spec.holder_identity)) return true;
+  if (is_free || options_.take_over == TakeOver::kAtOnce ||
+      (options_.is_dead && options_.is_dead(*spec.holder_identity))) {
+    seen_since_.reset();
+    return true;
+  }
   const Time now = loop_.Now();
   if (!seen_since_ || seen_ != spec) {
     seen_ = spec;
     seen_since_ = now;
     return false;
   }
-  const Duration duration = Duration::Seconds(spec.lease_duration_seconds.value_or(0));
-  return now - *seen_since_ > std::max(duration, options_.duration);
+  return now > SeenUntil();
+}
+
+Time LeaderLease::SeenUntil() const {
+  const Duration duration = Duration::Seconds(seen_.lease_duration_seconds.value_or(0));
+  return *seen_since_ + std::max(duration, options_.duration);
+}
+
+std::optional<Time> LeaderLease::other_until() const {
+  if (term_ || !seen_since_) return std::nullopt;
+  return SeenUntil();
 }
 
 apis::k8s::LeaseSpec LeaderLease::Mine(const apis::k8s::LeaseSpec& before) const {

@@ -63,6 +63,10 @@ class LeaderLease {
   // The term while this server leads.
   std::optional<int64_t> term() const { return term_; }
   const std::string& holder() const { return options_.holder; }
+  // Until when another one holds the lease, by our clock and as far as we have seen; nullopt if
+  // nobody is known to.
+  std::optional<Time> other_until() const;
+  const std::string& other() const { return *seen_.holder_identity; }  // REQUIRES: other_until()
   // Whether the lease is ours at this moment, by our clock: false at once for who was paused.
   bool is_held() const { return term_.has_value() && loop_.Now() < held_until_; }
 
@@ -70,6 +74,7 @@ class LeaderLease {
   // One attempt to get or to keep the lease; false if another one has it.
   rt::Task<Result<bool>> TryHold();
   bool MayTake(const apis::k8s::LeaseSpec& spec);
+  Time SeenUntil() const;  // REQUIRES: seen_since_
   apis::k8s::LeaseSpec Mine(const apis::k8s::LeaseSpec& before) const;
   void Held(int64_t term);
   void SetTerm(std::optional<int64_t> term);

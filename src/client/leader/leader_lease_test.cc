@@ -74,6 +74,23 @@ TEST_F(LeaderLeaseTest, S1_ASilentLeaderIsFollowedByTheNextOneWithALargerTerm) {
   EXPECT_EQ(b.lease.term(), 2);
 }
 
+TEST_F(LeaderLeaseTest, ItIsKnownHowLongAnotherOneHoldsIt) {
+  Candidate a(world_, "a", TakeOver::kWhenExpired);
+  ASSERT_TRUE(RunUntilLeads(a, Duration::Seconds(1)));
+  EXPECT_EQ(a.lease.other_until(), std::nullopt);
+  Candidate b(world_, "b", TakeOver::kWhenExpired);
+  world_.loop().RunFor(Duration::Minutes(1));
+  ASSERT_TRUE(b.lease.other_until().has_value());
+  EXPECT_GT(*b.lease.other_until(), world_.loop().Now() + Duration::Seconds(5));
+  EXPECT_EQ(b.lease.other(), "a");
+  // Who renews no more is not believed in for longer than the lease lasts.
+  a.Stop();
+  world_.loop().RunFor(Duration::Seconds(7));
+  EXPECT_LT(*b.lease.other_until(), world_.loop().Now() + Duration::Seconds(2));
+  ASSERT_TRUE(RunUntilLeads(b, Duration::Seconds(10)));
+  EXPECT_EQ(b.lease.other_until(), std::nullopt);
+}
+
 TEST_F(LeaderLeaseTest, TheOnlyServerOfAStoreDoesNotWaitForItsOwnPast) {
   {
     Candidate before(world_, "a-1", TakeOver::kAtOnce);

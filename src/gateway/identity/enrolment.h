@@ -39,6 +39,10 @@ class Enrolment {
   Enrolment(Deps deps, client::ClusterIdentity cluster, std::vector<std::string> servers);
   // What those who join are told from now on.
   void SetServers(std::vector<std::string> servers) { servers_ = std::move(servers); }
+  // Addresses of the other servers, which pass on the connections of many hosts.
+  void SetServerAddresses(const std::vector<std::string>& addresses) {
+    limiter_.SetServers(addresses);
+  }
 
   // Handlers of AgentService. Idempotent for one token and one key.
   rt::Task<Result<std::string>> Join(net::RpcCall call, std::string request);

@@ -248,6 +248,29 @@ TEST_F(EnrolmentTest, C15_OnlyHostsCertificatesOpenASession) {
   EXPECT_EQ(read(fake_der, Purpose::kSession, now).refusal.reason, kNotAHost);
 }
 
+TEST(AttemptLimiter, ServersHaveRoomForTheHostsThatTheyPassOn) {
+  AttemptLimiter limiter;
+  const Time now = Time::FromNanos(1);
+  const auto attempts = [&](const std::string& address) {
+    int count = 0;
+    for (; limiter.MayTry(address, now) && count < 10'000; ++count) {
+      limiter.CountFailure(address, now);
+    }
+    return count;
+  };
+  EXPECT_EQ(attempts("10.0.0.2:1"), AttemptLimiter::kBurst);
+  limiter.SetServers({"10.0.0.2", "2001:db8::2"});
+  EXPECT_EQ(attempts("10.0.0.2:1"), AttemptLimiter::kServerBurst);
+  EXPECT_EQ(attempts("[::ffff:10.0.0.2]:1"), 0) << "the same one on a socket of both families";
+  EXPECT_EQ(attempts("[2001:db8::2]:1"), AttemptLimiter::kServerBurst);
+  EXPECT_EQ(attempts("10.0.0.3:1"), AttemptLimiter::kBurst);
+  // The same list again gives nobody new attempts; who is no server any more has few.
+  limiter.SetServers({"10.0.0.2", "2001:db8::2"});
+  EXPECT_EQ(attempts("10.0.0.2:1"), 0);
+  limiter.SetServers({});
+  EXPECT_EQ(attempts("10.0.0.2:1"), AttemptLimiter::kBurst);
+}
+
 TEST(AttemptLimiter, ForgetsNobodyWhoIsStillGuessingAndIsBounded) {
   AttemptLimiter limiter;
   const Time now = Time::FromNanos(1);

@@ -416,7 +416,8 @@ void FillMachine(const Machine& machine, const Parts& parts, agent::MachineBody&
   body.set_restart_policy(std::string(apis::compute::RestartPolicyOf(machine.spec)));
   for (const auto& [key, value] : machine.metadata.labels) (*body.mutable_labels())[key] = value;
   for (const auto& [key, value] : machine.metadata.annotations) {
-    if (key != kLastApplied) (*body.mutable_annotations())[key] = value;
+    const bool is_for_us = key == kLastApplied || key == core::kReconcileRequestedAtAnnotation;
+    if (!is_for_us) (*body.mutable_annotations())[key] = value;
   }
 }
 
@@ -566,6 +567,9 @@ EncodedBody EncodeBody(const meta::Object& object, const Parts& parts) {
     for (const auto& [key, value] : bucket.metadata.labels) (*body.mutable_labels())[key] = value;
   }
   assign.set_reservation_uid(placement.reservation_uid);
+  const auto& annotations = object.metadata().annotations;
+  const auto asked = annotations.find(std::string(core::kReconcileRequestedAtAnnotation));
+  if (asked != annotations.end()) assign.set_requested_at(asked->second);
   EncodedBody body;
   body.bytes = Encode(assign);
   body.hash = pki::Sha256(body.bytes).substr(0, kHashBytes);
