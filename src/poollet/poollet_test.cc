@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "berth/agent/v1/agent.pb.h"
 #include "poollet/poollet_world.h"
@@ -24,6 +26,22 @@ TEST(Poollet, AMachineIsMadeRunsAndIsReported) {
   EXPECT_EQ(world.server.heard.at("m1").conditions.at("Ready"), "True");
   EXPECT_NE(world.server.heard.at("m1").runtime_id.find("://" + world.Id("m1")), std::string::npos);
   EXPECT_EQ(world.server.facts.at("MachinePool").allocated.at("cpu"), 1000);
+}
+
+TEST(Poollet, ItsStepsWithAMachineCanBeTraced) {
+  World world;
+  std::vector<std::string> traced;
+  world.host.options.host.trace = [&traced](std::string_view step, std::string_view uid) {
+    traced.push_back(std::string(step) + ' ' + std::string(uid));
+  };
+  world.StartAndSync();
+  for (const std::string uid : {"m1", "m2"}) {
+    world.server.Desire(uid, {});
+    ASSERT_TRUE(world.UntilState(uid, "Running"));
+    for (const char* step : {"assigned ", "create ", "running "}) {
+      EXPECT_GE(std::ranges::count(traced, step + uid), 1) << step << uid;
+    }
+  }
 }
 
 TEST(Poollet, VolumesAndBucketsAreMadeAlike) {

@@ -7,10 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
+#include <optional>
 #include <utility>
 
 #include "app/bench/bench_world.h"
+#include "app/bench/boot_figures.h"
 #include "app/bench/boot_steps.h"
 #include "app/up/down_command.h"
 #include "app/up/local_host.h"
@@ -44,19 +45,14 @@ double Millis(Duration duration) { return duration.to_seconds() * 1e3; }
 // One machine, from its create on.
 struct Boot {
   std::string name;
+  std::string uid;
+  std::string id;  // at the runtime
   Time sent;
   WallTime sent_wall;
   Duration acknowledged = Duration();
   Duration bound = Duration();
   Duration running = Duration();
   Duration userspace = Duration();
-};
-
-// A guest that booted alone.
-struct Round {
-  Boot boot;
-  std::vector<BootStep> steps;
-  double own_ms = 0;  // of create_to_running_ms
 };
 
 struct Run {
@@ -73,11 +69,12 @@ struct Run {
   std::string console(const std::string& id) const {
     return host.folder + "/machines/" + id + "/console.log";
   }
-  void Add(std::string metric, double value, std::map<std::string, std::string> params) {
-    params["acceleration"] = acceleration;
-    params["build"] = BuildType();
-    figures.push_back(
-        {.metric = std::move(metric), .value = value, .unit = "ms", .params = std::move(params)});
+  void Add(std::vector<Figure> more) {
+    for (Figure& figure : more) {
+      figure.params["acceleration"] = acceleration;
+      figure.params["build"] = BuildType();
+      figures.push_back(std::move(figure));
+    }
   }
 };
 
@@ -125,98 +122,74 @@ rt::Task<Status> BootAll(Run* run, std::string prefix, int count, std::vector<Bo
       boot.running = seen->running - boot.sent;
       if (!HasSpoken(*run, seen->id)) continue;
       boot.userspace = loop.Now() - boot.sent;
+      boot.uid = seen->uid;
+      boot.id = seen->id;
       ++speaking;
     }
   }
   co_return OkStatus();
 }
 
-double MedianOf(const std::vector<Boot>& boots, Duration Boot::* what) {
-  std::vector<double> values;
-  for (const Boot& boot : boots) values.push_back(Millis(boot.*what));
-  return Median(std::move(values));
-}
-
-Result<Round> RoundOf(const Run& run, const Boot& boot) {
-  Round round;
-  round.boot = boot;
-  TRY(round.steps,
-      StepsOf({.sent = boot.sent_wall,
-               .acknowledged = boot.sent_wall + boot.acknowledged,
-               .bound = boot.sent_wall + boot.bound,
-               .running = boot.sent_wall + boot.running,
-               .userspace = boot.sent_wall + boot.userspace},
-              run.spans()));
-  round.own_ms = Millis(SumOf(round.steps, &BootStep::own));
-  run.options.progress(
-      fmt::format("one guest: runs after {:.0f} ms (libvirt {:.0f}, qemu-img {:.0f}, we {:.0f}), "
-                  "speaks after {:.0f}",
-                  Millis(boot.running),
-                  Millis(SumOf(round.steps, &BootStep::libvirt)),
-                  Millis(SumOf(round.steps, &BootStep::qemu_img)),
-                  round.own_ms,
-                  Millis(boot.userspace)));
-  return round;
-}
-
-void AddSteps(Run& run, const std::vector<BootStep>& steps) {
-  for (const BootStep& step : steps) {
-    std::map<std::string, std::string> params = {{"step", step.what}};
-    const auto add = [&params](const std::string& name, Duration part) {
-      if (part != Duration()) params[name + "_ms"] = fmt::format("{:.1f}", Millis(part));
-    };
-    add("own", step.own);
-    add("image", step.image);
-    add("libvirt", step.libvirt);
-    add("qemu_img", step.qemu_img);
-    run.Add("step_" + step.name + "_ms", Millis(step.took), std::move(params));
+// What the guest took, step by step; its steps add up to it.
+Result<BootedGuest> Explain(const Run& run, const Boot& boot, const std::vector<TraceSpan>& spans) {
+  BootedGuest guest;
+  guest.times = {.sent = boot.sent_wall,
+                 .acknowledged = boot.sent_wall + boot.acknowledged,
+                 .bound = boot.sent_wall + boot.bound,
+                 .running = boot.sent_wall + boot.running,
+                 .userspace = boot.sent_wall + boot.userspace};
+  Result<std::vector<BootStep>> steps = StepsOf(guest.times, SpansOf(spans, {boot.uid, boot.id}));
+  if (!steps.ok()) return steps.status().Wrap("machine " + boot.name);
+  guest.steps = *std::move(steps);
+  if (const Status sum = CheckSum(guest.times, guest.steps); !sum.ok()) {
+    return sum.Wrap("machine " + boot.name);
   }
+  const auto millis = [&guest](Duration BootStep::* what) {
+    return Millis(SumOf(guest.steps, what));
+  };
+  run.options.progress(
+      fmt::format("{}: runs after {:.0f} ms (libvirt {:.0f}, qemu-img {:.0f}, we {:.0f}, of that "
+                  "{:.0f} for its turn), speaks after {:.0f}",
+                  boot.name,
+                  Millis(boot.running),
+                  millis(&BootStep::libvirt),
+                  millis(&BootStep::qemu_img),
+                  millis(&BootStep::own),
+                  millis(&BootStep::paced),
+                  Millis(boot.userspace)));
+  return guest;
+}
+
+// Boots so many at once, adds what each took, and removes them.
+rt::Task<Status> Measure(Run* run,
+                         std::string prefix,
+                         int count,
+                         std::vector<BootedGuest>* guests) {
+  std::vector<Boot> boots;
+  CO_TRY_STATUS(co_await BootAll(run, std::move(prefix), count, &boots));
+  const std::vector<TraceSpan> spans = run->spans();
+  for (const Boot& boot : boots) {
+    CO_TRY(BootedGuest guest, Explain(*run, boot, spans));
+    guests->push_back(std::move(guest));
+  }
+  co_return co_await Remove(run, &boots);
 }
 
 rt::Task<Status> MeasureOne(Run* run) {
-  std::vector<Boot> all;
-  std::vector<Round> rounds;
+  std::vector<BootedGuest> guests;
   for (int i = 0; i < run->options.rounds; ++i) {
-    std::vector<Boot> boots;
-    CO_TRY_STATUS(co_await BootAll(run, "one-" + std::to_string(i), 1, &boots));
-    all.push_back(boots.front());
-    CO_TRY(Round round, RoundOf(*run, boots.front()));
-    rounds.push_back(std::move(round));
-    CO_TRY_STATUS(co_await Remove(run, &boots));
+    CO_TRY_STATUS(co_await Measure(run, "one-" + std::to_string(i), 1, &guests));
   }
-  std::ranges::sort(rounds, {}, &Round::own_ms);
-  const Round& middle = rounds[rounds.size() / 2];
-  const auto text = [](Duration duration) { return fmt::format("{:.1f}", Millis(duration)); };
-  const std::map<std::string, std::string> params = {
-      {"guests", "1"},
-      {"rounds", std::to_string(run->options.rounds)},
-      {"bind_ms", text(middle.boot.bound)},
-      {"libvirt_ms", text(SumOf(middle.steps, &BootStep::libvirt))},
-      {"qemu_img_ms", text(SumOf(middle.steps, &BootStep::qemu_img))}};
-  run->Add("create_to_running_ms", MedianOf(all, &Boot::running), params);
-  run->Add("create_to_userspace_ms", MedianOf(all, &Boot::userspace), params);
-  run->Add("control_plane_ms", middle.own_ms, params);
-  AddSteps(*run, middle.steps);
+  run->Add(BootFigures(std::move(guests), 1));
   co_return OkStatus();
 }
 
 rt::Task<Status> MeasureMany(Run* run) {
   const int count = run->options.many;
-  std::vector<Boot> boots;
-  CO_TRY_STATUS(co_await BootAll(run, "many", count, &boots));
-  const auto last = [&boots](Duration Boot::* what) {
-    Duration most;
-    for (const Boot& boot : boots) most = std::max(most, boot.*what);
-    return fmt::format("{:.0f}", Millis(most));
-  };
-  const std::string guests = std::to_string(count);
-  run->Add("create_to_running_" + guests + "_ms",
-           MedianOf(boots, &Boot::running),
-           {{"guests", guests}, {"last_ms", last(&Boot::running)}});
-  run->Add("create_to_userspace_" + guests + "_ms",
-           MedianOf(boots, &Boot::userspace),
-           {{"guests", guests}, {"last_ms", last(&Boot::userspace)}});
-  co_return co_await Remove(run, &boots);
+  std::vector<BootedGuest> guests;
+  CO_TRY_STATUS(co_await Measure(run, "many", count, &guests));
+  run->Add(BootFigures(std::move(guests), count));
+  co_return OkStatus();
 }
 
 rt::Task<Result<std::string>> AccelerationOf(BenchWorld* world, std::string pool) {
@@ -229,10 +202,10 @@ rt::Task<Result<std::string>> AccelerationOf(BenchWorld* world, std::string pool
   co_return rest.substr(0, rest.find('"'));
 }
 
-rt::Task<Result<std::vector<Figure>>> Measure(const BootBenchOptions* options,
-                                              BenchWorld* world,
-                                              LocalHost* host,
-                                              const HostOptions* layout) {
+rt::Task<Result<std::vector<Figure>>> MeasureAll(const BootBenchOptions* options,
+                                                 BenchWorld* world,
+                                                 LocalHost* host,
+                                                 const HostOptions* layout) {
   const LocalHost::Told told = [options](size_t done, size_t of, std::string_view step) {
     if (done < of) options->progress(fmt::format("{} of {}: {}", done, of, step));
   };
@@ -276,7 +249,7 @@ Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options) {
   layout.trace = layout.run_folder;
   LocalHost host(loop, layout);
   Result<std::vector<Figure>> figures =
-      rt::RunTask(loop, Measure(&options, &world, &host, &layout));
+      rt::RunTask(loop, MeasureAll(&options, &world, &host, &layout));
   const Status stopped = rt::RunTask(loop, host.Stop());
   const Status ended = EndGuests(folder);
   std::error_code ignored;

@@ -24,11 +24,9 @@ struct BootBenchOptions {
   std::function<void(std::string_view)> progress;
 };
 
-// Figures: create_to_running_ms, create_to_userspace_ms and control_plane_ms of one guest, the
-// first two also of many at once (create_to_running_10_ms); and the steps of that round of one
-// guest whose control_plane_ms is shown (step_api_ms, …), which add up to its own figures. NotFound
-// names what this machine needs to run guests. Blocks; makes its own loop and processes, and leaves
-// none.
+// The figures of boot_figures.h, of one guest and of many at once. NotFound names what this machine
+// needs to run guests. Internal if the steps of a guest do not add up to what it took. Blocks;
+// makes its own loop and processes, and leaves none.
 Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options);
 
 }  // namespace berth::app

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/bench/boot_steps.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,6 +15,7 @@ namespace {
 constexpr std::string_view kLibvirt = "libvirt.";
 constexpr std::string_view kQemuImg = "qemu-img.";
 constexpr std::string_view kImage = "image.";
+constexpr std::string_view kPace = "pace.";
 
 // The first moment of this name from `begin` to `end`.
 Result<WallTime> MomentOf(const std::vector<TraceSpan>& spans,
@@ -36,7 +39,14 @@ BootStep StepOf(const std::vector<TraceSpan>& spans, WallTime begin, WallTime en
   step.qemu_img = foreign - step.libvirt;
   step.own = step.took - foreign;
   step.image = Covered(spans, {kImage, kLibvirt, kQemuImg}, begin, end) - foreign;
+  step.paced = Covered(spans, {kPace, kLibvirt, kQemuImg}, begin, end) - foreign;
   return step;
+}
+
+Status CheckTotal(std::string_view what, Duration sum, Duration whole) {
+  if (sum == whole) return OkStatus();
+  return Internal(fmt::format(
+      "{}: the parts are {}, the whole is {}", what, FormatDuration(sum), FormatDuration(whole)));
 }
 
 }  // namespace
@@ -51,9 +61,19 @@ std::vector<TraceSpan> ParseSpans(std::string_view lines) {
     if (begin == nullptr || end == nullptr || !begin->is_int() || !end->is_int()) continue;
     spans.push_back({.name = std::string(value->GetString({"span"})),
                      .begin = WallTime::FromMicros(begin->as_int()),
-                     .end = WallTime::FromMicros(end->as_int())});
+                     .end = WallTime::FromMicros(end->as_int()),
+                     .of = std::string(value->GetString({"of"}))});
   }
   return spans;
+}
+
+std::vector<TraceSpan> SpansOf(const std::vector<TraceSpan>& spans,
+                               std::initializer_list<std::string_view> names) {
+  std::vector<TraceSpan> own;
+  for (const TraceSpan& span : spans) {
+    if (!span.of.empty() && std::ranges::find(names, span.of) != names.end()) own.push_back(span);
+  }
+  return own;
 }
 
 Duration Covered(const std::vector<TraceSpan>& spans,
@@ -119,6 +139,19 @@ Result<std::vector<BootStep>> StepsOf(const BootTimes& times, const std::vector<
   guest.took = std::max(times.userspace, at) - at;
   guest.guest = guest.took;
   return steps;
+}
+
+Status CheckSum(const BootTimes& times, const std::vector<BootStep>& steps) {
+  Duration all;
+  Duration before_guest;
+  for (const BootStep& step : steps) {
+    TRY_STATUS(CheckTotal(
+        "step " + step.name, step.own + step.libvirt + step.qemu_img + step.guest, step.took));
+    all = all + step.took;
+    before_guest = before_guest + step.took - step.guest;
+  }
+  TRY_STATUS(CheckTotal("create to running", before_guest, times.running - times.sent));
+  return CheckTotal("create to userspace", all, times.userspace - times.sent);
 }
 
 Duration SumOf(const std::vector<BootStep>& steps, Duration BootStep::* what) {

@@ -19,10 +19,14 @@ struct TraceSpan {
   std::string name;  // "libvirt.start"
   WallTime begin;
   WallTime end;
+  std::string of = {};  // a machine, by its uid or its ID at the runtime; "": none of them
 };
 
 // One span per line; what is none is left out.
 std::vector<TraceSpan> ParseSpans(std::string_view lines);
+// Those of one machine, whatever it is called.
+std::vector<TraceSpan> SpansOf(const std::vector<TraceSpan>& spans,
+                               std::initializer_list<std::string_view> names);
 // How much of the time from `begin` to `end` is covered by spans whose names begin like one of
 // these; counted once where they overlap.
 Duration Covered(const std::vector<TraceSpan>& spans,
@@ -45,14 +49,18 @@ struct BootStep {
   Duration took;     // = own + libvirt + qemu_img + guest
   Duration own;      // of Berth itself
   Duration image;    // of that, fetching or verifying the image
+  Duration paced;    // of that, waiting for its turn among guests that start
   Duration libvirt;
   Duration qemu_img;
   Duration guest;  // of QEMU and what runs in it
 };
 
-// The steps of one guest that booted alone. NotFound if the trace lacks a step; Internal if one is
-// out of its order, as when the clock was set meanwhile.
+// The steps of the guest whose spans these are. NotFound if the trace lacks a step; Internal if one
+// is out of its order, as when the clock was set meanwhile.
 Result<std::vector<BootStep>> StepsOf(const BootTimes& times, const std::vector<TraceSpan>& spans);
+// Internal unless every step is the sum of its parts, all but the guest's own are what it took to
+// run, and all are what it took to speak.
+Status CheckSum(const BootTimes& times, const std::vector<BootStep>& steps);
 Duration SumOf(const std::vector<BootStep>& steps, Duration BootStep::* what);
 
 }  // namespace berth::app

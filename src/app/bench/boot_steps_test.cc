@@ -48,6 +48,19 @@ TEST(BootSpans, AreReadLineByLine) {
   EXPECT_EQ(spans[1].begin, At(1));
 }
 
+TEST(BootSpans, AreToldApartByWhoseTheyAre) {
+  const auto spans = ParseSpans(
+      "{\"span\":\"poollet.create\",\"of\":\"uid-1\",\"begin\":1,\"end\":1}\n"
+      "{\"span\":\"libvirt.start\",\"of\":\"m-1\",\"begin\":2,\"end\":3}\n"
+      "{\"span\":\"libvirt.start\",\"of\":\"m-10\",\"begin\":4,\"end\":5}\n"
+      "{\"span\":\"libvirt.list\",\"begin\":6,\"end\":7}\n");
+  const auto own = SpansOf(spans, {"uid-1", "m-1"});
+  ASSERT_EQ(own.size(), 2U);
+  EXPECT_EQ(own[0].name, "poollet.create");
+  EXPECT_EQ(own[1].end, At(3));
+  EXPECT_TRUE(SpansOf(spans, {""}).empty()) << "what is about none is of none";
+}
+
 TEST(BootSpans, CountOnceWhereTheyOverlapAndOnlyInside) {
   const std::vector<TraceSpan> spans = {{"libvirt.a", At(0), At(10)},
                                         {"libvirt.b", At(5), At(20)},
@@ -99,6 +112,33 @@ TEST(BootSteps, MissOrMixNoneInSilence) {
   EXPECT_TRUE(StepsOf(kTimes, spans).status().Is(Reason::kInternal));
 }
 
+TEST(BootSteps, SayWhatAGuestWaitedForItsTurn) {
+  std::vector<TraceSpan> spans = Trace();
+  spans.push_back({"pace.start", At(1650), At(1780)});  // 50 of which were libvirt's
+  const Result<std::vector<BootStep>> steps = StepsOf(kTimes, spans);
+  ASSERT_TRUE(steps.ok()) << steps.status().message();
+  EXPECT_EQ(Named(*steps, "runtime").paced, Duration::Micros(80));
+  EXPECT_EQ(Named(*steps, "runtime").own, Duration::Micros(300)) << "it is a part of that";
+}
+
+TEST(BootSteps, ThatDoNotAddUpAreAnError) {
+  const std::vector<BootStep> right = *StepsOf(kTimes, Trace());
+  EXPECT_EQ(CheckSum(kTimes, right), OkStatus());
+  for (Duration BootStep::* part : {&BootStep::own, &BootStep::took, &BootStep::qemu_img}) {
+    std::vector<BootStep> wrong = right;
+    wrong[4].*part = wrong[4].*part + Duration::Micros(1);
+    const Status sum = CheckSum(kTimes, wrong);
+    EXPECT_TRUE(sum.Is(Reason::kInternal)) << sum;
+    EXPECT_TRUE(sum.message().contains("step runtime")) << sum;
+  }
+  std::vector<BootStep> less = right;
+  less.erase(less.begin());
+  EXPECT_TRUE(CheckSum(kTimes, less).message().contains("create to running"));
+  BootTimes longer = kTimes;
+  longer.userspace = At(9001);
+  EXPECT_TRUE(CheckSum(longer, right).message().contains("create to userspace"));
+}
+
 // Whatever overlaps whatever: nothing is counted twice or lost.
 TEST(BootSteps, AddUpForAnySpans) {
   Random random(7);
@@ -106,7 +146,8 @@ TEST(BootSteps, AddUpForAnySpans) {
     std::vector<TraceSpan> spans = {Moment("poollet.assigned", 1400),
                                     Moment("poollet.create", 1500),
                                     Moment("poollet.running", 2800)};
-    for (const char* name : {"libvirt.a", "libvirt.b", "qemu-img.c", "qemu-img.d", "image.e"}) {
+    for (const char* name :
+         {"libvirt.a", "libvirt.b", "qemu-img.c", "qemu-img.d", "image.e", "pace.f"}) {
       const auto begin = static_cast<int64_t>(500 + random.Below(3000));
       spans.push_back({name, At(begin), At(begin + static_cast<int64_t>(random.Below(2000)))});
     }
@@ -115,9 +156,10 @@ TEST(BootSteps, AddUpForAnySpans) {
     for (const BootStep& step : *steps) {
       EXPECT_EQ(step.took, step.own + step.libvirt + step.qemu_img + step.guest) << step.name;
       EXPECT_GE(step.own, step.image) << step.name;
+      EXPECT_GE(step.own, step.paced) << step.name;
       EXPECT_GE(step.qemu_img, Duration()) << step.name;
     }
-    EXPECT_EQ(SumOf(*steps, &BootStep::took), kTimes.userspace - kTimes.sent);
+    EXPECT_EQ(CheckSum(kTimes, *steps), OkStatus());
   }
 }
 

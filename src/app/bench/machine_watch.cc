@@ -24,9 +24,10 @@ std::string_view After(std::string_view text, std::string_view before) {
   return behind ? behind->substr(0, behind->find('"')) : std::string_view();
 }
 
-std::string_view NameOf(std::string_view line) {
+// The first such text of the object's own metadata; "" if it is not there.
+std::string_view InMetadata(std::string_view line, std::string_view before) {
   const auto metadata = Behind(line, R"("metadata":{)");
-  return metadata ? After(*metadata, R"("name":")") : std::string_view();
+  return metadata ? After(*metadata, before) : std::string_view();
 }
 
 }  // namespace
@@ -76,11 +77,12 @@ void MachineWatch::TakeEvent(std::string_view line) {
     return;
   }
   const Time now = loop_.Now();
-  const auto [found, is_new] = machines_.try_emplace(std::string(NameOf(line)));
+  const auto [found, is_new] = machines_.try_emplace(std::string(InMetadata(line, R"("name":")")));
   Seen& seen = found->second;
   if (is_new) {
     seen.bound = now;
     seen.pool = pool;
+    seen.uid = InMetadata(line, R"("uid":")");
   } else if (seen.pool != pool) {
     seen.pool = pool;
     seen.moved = now;

@@ -20,6 +20,7 @@ class MachineWatch {
  public:
   struct Seen {
     std::string pool;
+    std::string uid;
     std::string id;  // of its runtime's object; "" until it is told
     Time bound;      // when it was first seen bound
     Time moved;      // when it was last seen bound to another pool than before; zero: never

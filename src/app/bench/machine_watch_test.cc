@@ -13,7 +13,8 @@ namespace {
 std::string Event(const std::string& name, const std::string& pool, const std::string& state) {
   std::string line = R"({"type":"MODIFIED","object":{"kind":"Machine","metadata":{"labels":{"a":)"
                      R"("b"},"name":")" +
-                     name + R"(","namespace":"bench"},"spec":{"machineClassRef":{"name":"bench"})";
+                     name + R"(","namespace":"bench","uid":"u-)" + name +
+                     R"("},"spec":{"machineClassRef":{"name":"bench"})";
   if (!pool.empty()) line += R"(,"machinePoolRef":{"name":")" + pool + R"("})";
   line += R"(},"status":{"state":")" + state + "\"}}}\n";
   return line;
@@ -33,6 +34,7 @@ TEST_F(MachineWatchTest, AMachineCountsWhenItIsBoundAndNotBefore) {
   watch_.Take(Event("m-1", "p-1", "Pending"));
   ASSERT_NE(watch_.Find("m-1"), nullptr);
   EXPECT_EQ(watch_.Find("m-1")->pool, "p-1");
+  EXPECT_EQ(watch_.Find("m-1")->uid, "u-m-1");
   EXPECT_EQ(watch_.running(), 0U);
   watch_.Take(Event("m-1", "p-1", "Running"));
   watch_.Take(Event("m-1", "p-1", "Running"));

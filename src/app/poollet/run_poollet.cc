@@ -232,8 +232,8 @@ class PoolletProcess {
     options.session.drain_limit = options_.drain_limit;
     if (!options_.trace.empty()) {
       CO_TRY(spans_, SpanLog::Open(loop_, options_.trace));
-      options.host.trace = [spans = spans_.get()](std::string_view step) {
-        spans->Mark("poollet." + std::string(step));
+      options.host.trace = [spans = spans_.get()](std::string_view step, std::string_view uid) {
+        spans->Mark("poollet." + std::string(step), uid);
       };
     }
     CO_TRY(poollet_, co_await poollet::Poollet::Start(deps, std::move(options)));

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "meta/json.h"
+
 namespace berth::app {
 
 Result<std::unique_ptr<SpanLog>> SpanLog::Open(rt::Loop& loop, const std::string& path) {
@@ -18,9 +20,13 @@ Result<std::unique_ptr<SpanLog>> SpanLog::Open(rt::Loop& loop, const std::string
 
 SpanLog::~SpanLog() { close(fd_); }
 
-void SpanLog::Add(std::string_view span, WallTime begin, WallTime end) {
-  const std::string line = fmt::format(
-      "{{\"span\":\"{}\",\"begin\":{},\"end\":{}}}\n", span, begin.micros(), end.micros());
+void SpanLog::Add(std::string_view span, std::string_view of, WallTime begin, WallTime end) {
+  std::string line = fmt::format("{{\"span\":\"{}\"", span);
+  if (!of.empty()) {
+    line += ",\"of\":";
+    meta::AppendJsonString(of, line);
+  }
+  line += fmt::format(",\"begin\":{},\"end\":{}}}\n", begin.micros(), end.micros());
   // One write of a short line to a file that is open for appending is one line.
   static_cast<void>(write(fd_, line.data(), line.size()) == 0);
 }

@@ -162,9 +162,9 @@ constexpr std::array kGuestFlags = {
     Flag{.name = "trace",
          .kind = FlagKind::kText,
          .value_name = "FILE",
-         .help =
-             "(host) Append a line of JSON for each call of libvirt and qemu-img and each image: "
-             "how long it took.",
+         .help = "(host) Append a line of JSON for each call of libvirt and qemu-img, each image "
+                 "and each "
+                 "wait for a turn to start: how long it took.",
          .completion = cli::Completion::kFiles},
 };
 constexpr auto kMachineFlags = JoinFlags(kHostFlags, kImageFlags, kGuestFlags);
@@ -285,6 +285,9 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
     disks = process->traced_disks.get();
     process->traced_images = std::make_unique<TracedImages>(*images, *process->spans);
     images = process->traced_images.get();
+    options.host.paced = [spans = process->spans.get()](const std::string& id, WallTime since) {
+      spans->Add("pace.start", id, since, spans->Now());
+    };
   }
   const runtime::MachineHost::Deps deps = {.loop = *loop,
                                            .hypervisor = *hypervisor,

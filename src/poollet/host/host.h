@@ -87,8 +87,8 @@ struct HostOptions {
   enum class MassDeletion : uint8_t { kNeedsApproval, kAllowed };
   MassDeletion mass_deletion = MassDeletion::kNeedsApproval;
   // Told when a machine is "assigned", is about to be made ("create") and is reported "running", as
-  // often as that happens. None: nobody traces.
-  std::function<void(std::string_view step)> trace;
+  // often as that happens, and which one it is. None: nobody traces.
+  std::function<void(std::string_view step, std::string_view uid)> trace;
   ReconcileOptions reconcile;
   WatchOptions watch;
 };
@@ -212,7 +212,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   bool IsArmed(const std::string& uid) const override;
   rt::Task<Status> Cover(std::string uid) override;
   rt::Task<Status> CreateBegins(std::string uid) override;
-  void Trace(fleet::ObjectKind kind, std::string_view step) const;
+  void Trace(fleet::ObjectKind kind, std::string_view uid, std::string_view step) const;
   void Changed(fleet::ObjectKind kind, const std::string& uid) override;
   void Scanned(fleet::ObjectKind kind, std::vector<Seen> all) override;
   void Happened(fleet::ObjectKind kind, const std::string& uid, iri::Event event) override;

@@ -261,7 +261,7 @@ void Host::Accept(std::shared_ptr<const Desired> desired, std::string assign) {
                   .missing = std::move(verdict.missing)});
     return;
   }
-  Trace(desired->kind, "assigned");
+  Trace(desired->kind, desired->uid, "assigned");
   Item& item = items_[desired->uid];
   if (!verdict.fits) {
     Say(iri::EventType::kWarning,

@@ -110,12 +110,12 @@ void Host::Reported(ObjectReport report) {
   const Item* item = Find(report.uid);
   // Said when the server speaks of it: until then there is nobody to whom it means anything.
   if (!in_session_ || item == nullptr || !item->is_confirmed) return;
-  if (report.state == "Running") Trace(report.kind, "running");
+  if (report.state == "Running") Trace(report.kind, report.uid, "running");
   outbox_.Report(std::move(report));
 }
 
-void Host::Trace(ObjectKind kind, std::string_view step) const {
-  if (options_.trace != nullptr && kind == ObjectKind::kMachine) options_.trace(step);
+void Host::Trace(ObjectKind kind, std::string_view uid, std::string_view step) const {
+  if (options_.trace != nullptr && kind == ObjectKind::kMachine) options_.trace(step, uid);
 }
 
 // Keeps (I, P) and nothing else: secrets go with the body.
@@ -178,7 +178,7 @@ rt::Task<Status> Host::CreateBegins(std::string uid) {
   change.puts.push_back(item->entry);
   const ObjectKind kind = item->entry.kind;
   CO_TRY_STATUS(co_await record_->Write(std::move(change)));
-  Trace(kind, "create");
+  Trace(kind, uid, "create");
   co_return OkStatus();
 }
 
