@@ -19,10 +19,10 @@ void HealthReport::Add(std::string_view controller, const WorkQueue& queue) {
   health.failures += queue.failures();
 }
 
-void HealthReport::Add(std::string_view controller, const Reflector& reflector) {
+void HealthReport::Add(std::string_view controller, const FollowState& state) {
   ControllerHealth& health = Of(controller);
-  if (!reflector.synced()) ++health.unsynced;
-  health.lost_longest = std::max(health.lost_longest, reflector.failing());
+  if (!state.synced()) ++health.unsynced;
+  health.lost_longest = std::max(health.lost_longest, state.failing());
 }
 
 void ShowHealth(const HealthReport& report, metrics::Registry& metrics) {

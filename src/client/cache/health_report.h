@@ -10,6 +10,7 @@
 
 #include "base/metrics.h"
 #include "base/time.h"
+#include "client/cache/follow_state.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
 #include "client/cache/work_queue.h"
@@ -31,7 +32,10 @@ class HealthReport {
   // `controller` is a literal: it becomes the value of a label. What is added to one controller
   // counts together.
   void Add(std::string_view controller, const WorkQueue& queue);
-  void Add(std::string_view controller, const Reflector& reflector);
+  void Add(std::string_view controller, const FollowState& state);
+  void Add(std::string_view controller, const Reflector& reflector) {
+    Add(controller, reflector.state());
+  }
   void Add(std::string_view controller, const Informer& informer) {
     Add(controller, informer.reflector());
   }

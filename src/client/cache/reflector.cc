@@ -24,9 +24,6 @@ constexpr size_t kAnnounced = 16;
 // A server that restarts is no news; one that stays away is.
 constexpr int kFailuresQuiet = 3;
 
-// A watch that is silent for this long is a good one: bookmarks may come once a minute only.
-constexpr Duration kSteady = Duration::Seconds(10);
-
 }  // namespace
 
 Reflector::Reflector(rt::Loop& loop,
@@ -34,7 +31,12 @@ Reflector::Reflector(rt::Loop& loop,
                      const meta::KindInfo& kind,
                      Sink& sink,
                      ReflectorOptions options)
-    : loop_(loop), client_(client), kind_(kind), sink_(sink), options_(std::move(options)) {}
+    : loop_(loop),
+      client_(client),
+      kind_(kind),
+      sink_(sink),
+      options_(std::move(options)),
+      state_(loop) {}
 
 rt::Task<Status> Reflector::Run() {
   rt::Backoff backoff;
@@ -52,13 +54,13 @@ rt::Task<Status> Reflector::Run() {
     if (status.Is(Reason::kExpired)) {
       REACHED("reflector.list_again");
       resource_version_.clear();
+      state_.OnWatchEnd();
     } else {
-      OnFailure();
+      state_.OnFailure();
       if (++failures > kFailuresQuiet) {
         LOG_WARNING("following {}: {}; trying again", kind_.plural, status.ToString());
       }
     }
-    watching_since_.reset();
     const Duration pause = backoff.Next(loop_.random());
     CO_TRY_STATUS(co_await rt::Sleep(pause));
   }
@@ -84,21 +86,9 @@ rt::Task<Status> Reflector::List() {
   } while (!options.continue_token.empty());
   sink_.OnListEnd();
   resource_version_ = std::move(revision);
-  synced_ = true;
-  failing_since_.reset();
+  state_.OnListed();
+  state_.OnNews();
   co_return OkStatus();
-}
-
-void Reflector::OnFailure() {
-  if (!failing_since_ || IsSteady()) failing_since_ = loop_.Now();
-}
-
-bool Reflector::IsSteady() const {
-  return watching_since_ && loop_.Now() - *watching_since_ >= kSteady;
-}
-
-Duration Reflector::failing() const {
-  return !failing_since_ || IsSteady() ? Duration() : loop_.Now() - *failing_since_;
 }
 
 rt::Task<Status> Reflector::Watch() {
@@ -109,10 +99,10 @@ rt::Task<Status> Reflector::Watch() {
                        .resource_version = resource_version_};
   CO_TRY(const std::unique_ptr<ObjectWatch> watch,
          co_await client_.Watch(kind_, std::move(options)));
-  watching_since_ = loop_.Now();
+  state_.OnWatchBegin();
   for (;;) {
     CO_TRY(std::vector<WatchEvent> events, co_await watch->Next());
-    failing_since_.reset();
+    state_.OnNews();
     for (size_t i = 0; i < events.size(); ++i) {
       if (i % kAnnounced == 0) {
         const size_t count = std::min(kAnnounced, events.size() - i);

@@ -4,12 +4,11 @@
 // that needs little keeps little.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 
 #include "base/result.h"
-#include "base/time.h"
+#include "client/cache/follow_state.h"
 #include "client/client.h"
 #include "meta/kind.h"
 #include "rt/loop.h"
@@ -51,15 +50,12 @@ class Reflector {
   // Runs until it is cancelled; errors are tried again with growing pauses.
   rt::Task<Status> Run();
   // The first list is complete.
-  bool synced() const { return synced_; }
-  // For how long nothing but failures has come; zero while it follows.
-  Duration failing() const;
+  bool synced() const { return state_.synced(); }
+  const FollowState& state() const { return state_; }
 
  private:
   rt::Task<Status> List();
   rt::Task<Status> Watch();
-  void OnFailure();
-  bool IsSteady() const;
 
   rt::Loop& loop_;
   Client& client_;
@@ -67,9 +63,7 @@ class Reflector {
   Sink& sink_;
   const ReflectorOptions options_;
   std::string resource_version_;  // "": a list is needed
-  bool synced_ = false;
-  std::optional<Time> failing_since_;   // the first failure after the last news
-  std::optional<Time> watching_since_;  // of the watch that is open
+  FollowState state_;
 };
 
 }  // namespace berth::client

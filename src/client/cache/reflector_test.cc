@@ -142,21 +142,22 @@ TEST(Reflector, KnowsForHowLongItCannotFollow) {
   scope.Spawn("reflector", reflector.Run());
   loop.RunFor(Duration::Seconds(40));
   EXPECT_FALSE(reflector.synced());
-  EXPECT_GT(reflector.failing(), Duration::Seconds(39)) << "from the first failure on";
+  EXPECT_GT(reflector.state().failing(), Duration::Seconds(39)) << "from the first failure on";
   client.trouble = OkStatus();
   loop.RunFor(Duration::Minutes(1));
   EXPECT_TRUE(reflector.synced());
-  EXPECT_EQ(reflector.failing(), Duration()) << "a list is news";
+  EXPECT_EQ(reflector.state().failing(), Duration()) << "a list is news";
   client.trouble = Unavailable("nobody answers");
   loop.RunFor(Duration::Seconds(20));
-  EXPECT_GT(reflector.failing(), Duration::Seconds(15)) << "now watches fail";
+  EXPECT_GT(reflector.state().failing(), Duration::Seconds(15)) << "now watches fail";
   client.trouble = OkStatus();
   loop.RunFor(Duration::Minutes(1));
-  EXPECT_EQ(reflector.failing(), Duration()) << "a watch that stays open is good, silent or not";
+  EXPECT_EQ(reflector.state().failing(), Duration())
+      << "a watch that stays open is good, silent or not";
   client.trouble = Unavailable("nobody answers");
   loop.RunFor(Duration::Seconds(5));
-  EXPECT_GT(reflector.failing(), Duration());
-  EXPECT_LE(reflector.failing(), Duration::Seconds(5)) << "the good time in between counts";
+  EXPECT_GT(reflector.state().failing(), Duration());
+  EXPECT_LE(reflector.state().failing(), Duration::Seconds(5)) << "the good time in between counts";
   EXPECT_TRUE(rt::RunTask(loop, scope.Close()).ok());
 }
 

@@ -57,12 +57,21 @@ QuotaCount::QuotaCount(rt::Loop& loop, client::Client& client, const meta::Schem
                   is_unknown = is_unknown || !quota.status.used.contains(name);
                 }
                 if (is_new || is_unknown) runner_.queue().Add(now->metadata().namespace_);
-              }) {}
+              }) {
+  for (const meta::KindInfo* kind : apis::quota::CountedKinds()) {
+    counted_.push_back({.kind = kind, .state = client::FollowState(loop)});
+  }
+}
+
+void QuotaCount::Report(client::HealthReport& report) const {
+  runner_.Report(report, quotas_);
+  for (const Followed& followed : counted_) report.Add(runner_.name(), followed.state);
+}
 
 rt::Task<Status> QuotaCount::Run() {
   std::vector<rt::Task<Status>> tasks;
   tasks.push_back(quotas_.Run());
-  for (const meta::KindInfo* kind : apis::quota::CountedKinds()) tasks.push_back(Follow(*kind));
+  for (Followed& followed : counted_) tasks.push_back(Follow(&followed));
   tasks.push_back(CorrectNowAndThen());
   tasks.push_back(runner_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
@@ -80,12 +89,17 @@ void QuotaCount::CountEverywhere() {
   for (const auto& [key, quota] : quotas_.objects()) runner_.queue().Add(key.namespace_);
 }
 
-rt::Task<Status> QuotaCount::Follow(const meta::KindInfo& kind) {
+rt::Task<Status> QuotaCount::Follow(Followed* followed) {
   rt::Backoff backoff;
   for (;;) {
     const Time begun = loop_.Now();
-    const Status status = co_await FollowOnce(kind);
+    const Status status = co_await FollowOnce(followed);
     if (status.Is(Reason::kCancelled)) co_return status;
+    if (status.Is(Reason::kExpired)) {
+      followed->state.OnWatchEnd();
+    } else {
+      followed->state.OnFailure();
+    }
     if (loop_.Now() - begun > Duration::Minutes(1)) backoff.Reset();
     const Duration pause = backoff.Next(loop_.random());
     CO_TRY_STATUS(co_await rt::Sleep(pause));
@@ -93,20 +107,24 @@ rt::Task<Status> QuotaCount::Follow(const meta::KindInfo& kind) {
 }
 
 // From now on, without a list: what is there already was counted when its quota was new.
-rt::Task<Status> QuotaCount::FollowOnce(const meta::KindInfo& kind) {
+rt::Task<Status> QuotaCount::FollowOnce(Followed* followed) {
+  const meta::KindInfo& kind = *followed->kind;
   client::ListOptions now;
   now.detail = client::Detail::kMetadata;
   now.limit = 1;
   CO_TRY(const client::ObjectList list, co_await client_.List(kind, std::move(now)));
+  followed->state.OnListed();  // no news: it is asked before each watch, which may fail each time
   client::WatchOptions options;
   options.detail = client::Detail::kMetadata;
   options.resource_version = list.resource_version;
   CO_TRY(const std::unique_ptr<client::ObjectWatch> watch,
          co_await client_.Watch(kind, std::move(options)));
+  followed->state.OnWatchBegin();
   // What went while there was no watch is not known.
   CountEverywhere();
   for (;;) {
     CO_TRY(const std::vector<client::WatchEvent> events, co_await watch->Next());
+    followed->state.OnNews();
     for (const client::WatchEvent& event : events) {
       const meta::ObjectMeta& metadata = event.object.metadata();
       const bool may_use_less =

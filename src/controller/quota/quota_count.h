@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apis/core/resource_quota.h"
+#include "client/cache/follow_state.h"
 #include "client/cache/informer.h"
 #include "client/client.h"
 #include "controller/runner.h"
@@ -31,17 +32,22 @@ class QuotaCount final : private Reconciler {
   rt::Task<Status> Run();
   bool idle() const { return runner_.queue().idle(); }
   // How well it keeps up.
-  void Report(client::HealthReport& report) const { runner_.Report(report, quotas_); }
+  void Report(client::HealthReport& report) const;
 
  private:
+  struct Followed {
+    const meta::KindInfo* kind;
+    client::FollowState state;
+  };
+
   // Keys are namespaces.
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string namespace_) override;
   rt::Task<Status> CountOne(meta::Object quota, std::vector<meta::Object> classes);
   rt::Task<Result<std::vector<meta::Object>>> ListClasses();
   rt::Task<Status> CorrectNowAndThen();
   // Hears of objects of a counted kind that go or change; keeps nothing.
-  rt::Task<Status> Follow(const meta::KindInfo& kind);
-  rt::Task<Status> FollowOnce(const meta::KindInfo& kind);
+  rt::Task<Status> Follow(Followed* followed);
+  rt::Task<Status> FollowOnce(Followed* followed);
   void CountEverywhere();
   // Something in the namespace went: count again soon.
   void OnFreed(const std::string& namespace_);
@@ -52,6 +58,7 @@ class QuotaCount final : private Reconciler {
   const meta::Scheme& scheme_;
   Runner runner_;
   client::Informer quotas_;
+  std::vector<Followed> counted_;  // as many as there are counted kinds, from the beginning
 };
 
 }  // namespace berth::controller
