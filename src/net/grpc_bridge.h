@@ -17,8 +17,8 @@
 
 #include "base/result.h"
 #include "net/grpc_order.h"
+#include "net/grpc_server_reactor.h"
 #include "net/grpc_status.h"
-#include "rt/child_context.h"
 #include "rt/leaf.h"
 #include "rt/scope.h"
 #include "rt/task.h"
@@ -99,48 +99,25 @@ rt::Task<Result<Response>> CallUnary(std::type_identity_t<Async>* async,
 namespace internal {
 
 template <class Response>
-class UnaryServerReactor final : public grpc::ServerUnaryReactor {
+class UnaryServerReactor final : public LoopReactor<grpc::ServerUnaryReactor> {
  public:
-  using Start = std::function<rt::Task<Result<Response>>()>;
-  UnaryServerReactor(rt::TaskScope& scope, Response* response, Start start)
-      : loop_(scope.loop()), response_(response), start_(std::move(start)) {
-    ToGrpcOf(this);
-    loop_.Post("net.grpc", [this, &scope] { scope.Spawn("net.grpc.unary", Run()); });
+  using Answer = std::function<rt::Task<Result<Response>>()>;
+  UnaryServerReactor(rt::TaskScope& scope, Response* response, Answer answer)
+      : LoopReactor(scope.loop()), response_(response), answer_(std::move(answer)) {
+    Start(scope, "net.grpc.unary");
   }
 
  private:
-  rt::Task<Status> Run() {
-    rt::ChildContext child(co_await rt::CurrentContext());
-    child_ = &child;
-    if (cancelled_) child.Cancel();
-    rt::Task<Result<Response>> task = start_();
-    Result<Response> result = co_await task.In(child.context());
-    child_ = nullptr;
-    if (result.ok()) *response_ = *std::move(result);
-    {
-      const IntoGrpc into(this);
-      Finish(ToGrpc(result.status()));
-    }
+  rt::Task<Status> Handle() override {
+    rt::Task<Result<Response>> task = answer_();
+    Result<Response> result = co_await task;
+    if (!result.ok()) co_return result.status();
+    *response_ = *std::move(result);
     co_return OkStatus();
   }
-  void OnCancel() override {
-    FromGrpcOf(this);
-    loop_.Post("net.grpc.cancel", [this] {
-      cancelled_ = true;
-      if (child_ != nullptr) child_->Cancel();
-    });
-  }
-  // The last reaction: what it posts runs after all that others posted.
-  void OnDone() override {
-    FromGrpcOf(this);
-    loop_.Post("net.grpc.done", [this] { delete this; });
-  }
 
-  rt::Loop& loop_;
   Response* response_;
-  Start start_;
-  bool cancelled_ = false;
-  rt::ChildContext* child_ = nullptr;
+  Answer answer_;
 };
 
 }  // namespace internal

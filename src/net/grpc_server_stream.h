@@ -8,12 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "base/result.h"
 #include "net/grpc_order.h"
-#include "net/grpc_status.h"
-#include "rt/child_context.h"
-#include "rt/leaf.h"
+#include "net/grpc_server_reactor.h"
 #include "rt/scope.h"
 #include "rt/task.h"
 #include "rt/waiters.h"
@@ -36,35 +33,24 @@ class GrpcServerStream {
 namespace internal {
 
 template <class Request, class Response>
-class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response>,
-                                private GrpcServerStream<Request, Response> {
+class BidiServerReactor final
+    : public WritingReactor<grpc::ServerBidiReactor<Request, Response>, Response>,
+      private GrpcServerStream<Request, Response> {
  public:
   using Handler = std::function<rt::Task<Status>(GrpcServerStream<Request, Response>&)>;
   BidiServerReactor(rt::TaskScope& scope, Handler handler)
-      : loop_(scope.loop()), handler_(std::move(handler)) {
-    ToGrpcOf(this);
-    loop_.Post("net.grpc", [this, &scope] { scope.Spawn("net.grpc.bidi", Run()); });
+      : WritingReactor<grpc::ServerBidiReactor<Request, Response>, Response>(scope.loop()),
+        handler_(std::move(handler)) {
+    this->Start(scope, "net.grpc.bidi");
   }
 
  private:
-  rt::Task<Status> Run() {
-    rt::ChildContext child(co_await rt::CurrentContext());
-    child_ = &child;
-    if (cancelled_) child.Cancel();
-    rt::Task<Status> task = handler_(*this);
-    const Status status = co_await task.In(child.context());
-    child_ = nullptr;
-    {
-      const IntoGrpc into(this);
-      this->Finish(ToGrpc(status));
-    }
-    co_return OkStatus();
-  }
-
+  rt::Task<Status> Handle() override { return handler_(*this); }
+  rt::Task<Status> Write(Response message) override { return this->Send(std::move(message)); }
   rt::Task<Result<std::optional<Request>>> Read() override {
     while (!ready_.has_value() && !ended_) {
       if (!std::exchange(read_started_, true)) {
-        const IntoGrpc into(this);
+        const IntoGrpc into(this->tag());
         this->StartRead(&incoming_);
       }
       CO_TRY_STATUS(co_await readers_.Wait());
@@ -72,27 +58,9 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
     co_return std::exchange(ready_, std::nullopt);
   }
 
-  rt::Task<Status> Write(Response message) override {
-    CHECK(!write_started_) << "one writer at a time";
-    if (write_broken_) co_return Unavailable("the client is gone");
-    write_started_ = true;
-    outgoing_ = std::move(message);
-    // Not to be cut short: gRPC refers to the message until it is taken.
-    rt::Leaf<Status, rt::Cancellable::kNo> taken;
-    writer_ = &taken;
-    {
-      const IntoGrpc into(this);
-      this->StartWrite(&outgoing_);
-    }
-    Status status = co_await taken;
-    writer_ = nullptr;
-    write_started_ = false;
-    co_return status;
-  }
-
   void OnReadDone(bool ok) override {
-    FromGrpcOf(this);
-    loop_.Post("net.grpc.read", [this, ok] {
+    FromGrpcOf(this->tag());
+    this->loop().Post("net.grpc.read", [this, ok] {
       read_started_ = false;
       if (ok) {
         ready_ = std::move(incoming_);
@@ -102,39 +70,13 @@ class BidiServerReactor final : public grpc::ServerBidiReactor<Request, Response
       readers_.CompleteAll(OkStatus());
     });
   }
-  void OnWriteDone(bool ok) override {
-    FromGrpcOf(this);
-    loop_.Post("net.grpc.write", [this, ok] {
-      write_broken_ = !ok;
-      writer_->Complete(ok ? OkStatus() : Unavailable("the client is gone"));
-    });
-  }
-  void OnCancel() override {
-    FromGrpcOf(this);
-    loop_.Post("net.grpc.cancel", [this] {
-      cancelled_ = true;
-      if (child_ != nullptr) child_->Cancel();
-    });
-  }
-  // The last reaction: what it posts runs after all that others posted.
-  void OnDone() override {
-    FromGrpcOf(this);
-    loop_.Post("net.grpc.done", [this] { delete this; });
-  }
 
-  rt::Loop& loop_;
   Handler handler_;
-  bool cancelled_ = false;
-  rt::ChildContext* child_ = nullptr;
   bool read_started_ = false;
   bool ended_ = false;
   Request incoming_;  // gRPC's while read_started_
   std::optional<Request> ready_;
   rt::Waiters<Status> readers_;
-  bool write_started_ = false;
-  bool write_broken_ = false;
-  Response outgoing_;  // gRPC's while write_started_
-  rt::Leaf<Status, rt::Cancellable::kNo>* writer_ = nullptr;
 };
 
 }  // namespace internal

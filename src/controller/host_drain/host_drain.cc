@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -17,8 +18,8 @@
 #include "base/strings.h"
 #include "client/cache/reflector.h"
 #include "client/release/release.h"
+#include "controller/pool_guests/guest_follower.h"
 #include "rt/chaos.h"
-#include "rt/join_all.h"
 
 namespace berth::controller {
 namespace {
@@ -41,19 +42,11 @@ std::string AnnotationOf(const meta::Object& pool, std::string_view name) {
   return found == annotations.end() ? std::string() : found->second;
 }
 
-// The request that is not over yet; "" if there is none.
+// The request that is not over yet; "" if there is none. A new request asks everybody anew.
 std::string RequestOf(const meta::Object& pool) {
   std::string request = AnnotationOf(pool, apis::core::kDrainRequestedAnnotation);
   const bool is_over = AnnotationOf(pool, apis::core::kDrainDoneAnnotation) == request;
   return is_over || pool.metadata().deletion_timestamp ? std::string() : request;
-}
-
-// Of what the host reports, only who it is matters here. Whole, a pool is 8 KB.
-void ForgetReports(meta::Object& pool) {
-  auto& status = pool.as<MachinePool>().status;
-  apis::compute::MachinePoolStatus kept;
-  kept.agent = std::move(status.agent);
-  status = std::move(kept);
 }
 
 std::string Describe(std::vector<std::string> staying) {
@@ -79,7 +72,7 @@ bool SetDrained(MachinePool& pool, MachinePoolCondition wanted) {
 
 }  // namespace
 
-class HostDrain::Guests {
+class HostDrain::Guests final : public GuestFollower {
  public:
   struct Guest {
     client::ObjectKey key;
@@ -89,35 +82,16 @@ class HostDrain::Guests {
     std::string tie;          // why it stays; "" unless it does
   };
 
-  Guests(HostDrain& owner, const std::string& pool) : scope_(owner.loop_) {
-    for (const meta::KindInfo* kind : kKinds) {
-      kinds_.push_back(std::make_unique<Kind>(owner, pool, *kind));
-      scope_.Spawn("host_drain.guests", kinds_.back()->reflector.Run());
-    }
-  }
-  rt::Task<Status> Close() { return scope_.Close(); }
-  bool synced() const {
-    return std::ranges::all_of(kinds_, [](const auto& kind) { return kind->reflector.synced(); });
-  }
-  void Report(std::string_view name, client::HealthReport& report) const {
-    for (const auto& kind : kinds_) report.Add(name, kind->reflector);
+  explicit Guests(Deps deps) : GuestFollower(std::move(deps)) {
+    for (size_t i = 0; i < kKinds.size(); ++i) Follow(*kKinds[i], kinds_[i]);
   }
   std::map<std::string, Guest>& Of(const meta::KindInfo* kind) {
-    return kind == kKinds[0] ? kinds_[0]->guests : kinds_[1]->guests;
+    return kind == kKinds[0] ? kinds_[0].guests : kinds_[1].guests;
   }
 
  private:
   struct Kind final : client::Sink {
-    Kind(HostDrain& the_owner, std::string the_pool, const meta::KindInfo& kind)
-        : owner(the_owner),
-          pool(std::move(the_pool)),
-          reflector(the_owner.loop_,
-                    the_owner.client_,
-                    kind,
-                    *this,
-                    {.namespace_ = "",
-                     .label_selector = "",
-                     .field_selector = "spec.machinePoolRef.name=" + pool}) {}
+    explicit Kind(Guests& the_owner) : owner(the_owner) {}
 
     // Who is not told yet in a list may be there all the same: nobody is taken for gone before its
     // end.
@@ -131,7 +105,7 @@ class HostDrain::Guests {
     }
     void OnListEnd() override {
       for (const std::string& uid : std::exchange(unseen, {})) guests.erase(uid);
-      owner.runner_.queue().Add(pool);
+      owner.Wake();
     }
     void OnEvent(client::WatchEvent event) override {
       if (event.type == client::WatchEvent::Type::kBookmark) return;
@@ -140,7 +114,7 @@ class HostDrain::Guests {
       } else {
         Put(event.object);
       }
-      owner.runner_.queue().Add(pool);
+      owner.Wake();
     }
     void Put(const meta::Object& object) {
       const meta::ObjectMeta& metadata = object.metadata();
@@ -157,15 +131,12 @@ class HostDrain::Guests {
       if (!placement->release.empty() || metadata.deletion_timestamp) guest.is_leaving = true;
     }
 
-    HostDrain& owner;
-    const std::string pool;
+    Guests& owner;
     std::map<std::string, Guest> guests;  // by UID
     std::set<std::string> unseen;         // during a list
-    client::Reflector reflector;
   };
 
-  std::vector<std::unique_ptr<Kind>> kinds_;
-  rt::TaskScope scope_;
+  std::array<Kind, kKinds.size()> kinds_{Kind(*this), Kind(*this)};
 };
 
 HostDrain::HostDrain(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
@@ -173,59 +144,17 @@ HostDrain::HostDrain(rt::Loop& loop, client::Client& client, const meta::Scheme&
       client_(client),
       events_(loop, client, scheme, "berth-lifecycle"),
       leaver_(loop, client, events_),
-      runner_(loop, "host drain", *this, 1),
-      pools_(
-          loop,
-          client,
-          kMachinePoolKind,
-          [this](const meta::Object* before, const meta::Object* now) { OnPool(before, now); },
-          ForgetReports),
-      scope_(loop) {}
+      guests_(loop, client, "host drain", *this, RequestOf) {}
 
 HostDrain::~HostDrain() = default;
 
-rt::Task<Status> HostDrain::Run() {
-  std::vector<rt::Task<Status>> tasks;
-  tasks.push_back(pools_.Run());
-  tasks.push_back(events_.Run());
-  tasks.push_back(runner_.Run());
-  const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
-  for (auto& [name, guests] : std::exchange(guests_, {})) CO_TRY_STATUS(co_await guests->Close());
-  CO_TRY_STATUS(co_await scope_.Join());
-  co_return ends.front();
-}
+rt::Task<Status> HostDrain::Run() { return guests_.Run(events_.Run()); }
 
-void HostDrain::Report(client::HealthReport& report) const {
-  runner_.Report(report, pools_);
-  for (const auto& [pool, guests] : guests_) guests->Report(runner_.name(), report);
-}
-
-void HostDrain::OnPool(const meta::Object* before, const meta::Object* now) {
-  const std::string& name = (now != nullptr ? now : before)->metadata().name;
-  const std::string request = now != nullptr ? RequestOf(*now) : std::string();
-  const auto found = guests_.find(name);
-  const bool is_other = before != nullptr && RequestOf(*before) != request;
-  if (found != guests_.end() && (request.empty() || is_other)) {
-    std::unique_ptr<Guests> over = std::move(found->second);
-    guests_.erase(found);
-    scope_.Spawn("host_drain.close", CloseGuests(std::move(over)));
-  }
-  if (request.empty()) return;
-  // A new request asks everybody anew.
-  if (!guests_.contains(name)) guests_[name] = std::make_unique<Guests>(*this, name);
-  runner_.queue().Add(name);
-}
-
-rt::Task<Status> HostDrain::CloseGuests(std::unique_ptr<Guests> guests) {
-  co_return co_await guests->Close();
-}
+void HostDrain::Report(client::HealthReport& report) const { guests_.Report(report); }
 
 rt::Task<Result<std::optional<Duration>>> HostDrain::Reconcile(std::string pool) {
-  const meta::Object* object = pools_.Find({.namespace_ = "", .name = pool});
-  const auto found = guests_.find(pool);
-  if (object == nullptr || found == guests_.end() || !found->second->synced()) {
-    co_return std::optional<Duration>();
-  }
+  const meta::Object* object = guests_.FindSynced(pool);
+  if (object == nullptr) co_return std::optional<Duration>();
   const auto& agent = object->as<MachinePool>().status.agent;
   const Order order{.pool = pool,
                     .pool_uid = object->metadata().uid,
@@ -242,9 +171,9 @@ rt::Task<Result<std::optional<Duration>>> HostDrain::Reconcile(std::string pool)
 
 rt::Task<Result<bool>> HostDrain::SendAway(Order order, const meta::KindInfo* kind) {
   std::vector<client::ReleaseRequest> due;
-  auto guests = guests_.find(order.pool);
-  if (guests == guests_.end()) co_return false;  // the host is back
-  for (const auto& [uid, guest] : guests->second->Of(kind)) {
+  Guests* guests = guests_.Find(order.pool);
+  if (guests == nullptr) co_return false;  // the host is back
+  for (const auto& [uid, guest] : guests->Of(kind)) {
     if (guest.pool_uid != order.pool_uid || guest.is_leaving || !guest.tie.empty()) continue;
     due.push_back({.kind = kind,
                    .key = guest.key,
@@ -264,10 +193,10 @@ rt::Task<Result<bool>> HostDrain::SendAway(Order order, const meta::KindInfo* ki
       continue;
     }
     Departure departure = *std::move(asked);
-    guests = guests_.find(order.pool);
-    if (guests == guests_.end()) co_return false;
-    const auto guest = guests->second->Of(kind).find(uid);
-    if (guest == guests->second->Of(kind).end() || guest->second.placement != placement) continue;
+    guests = guests_.Find(order.pool);
+    if (guests == nullptr) co_return false;
+    const auto guest = guests->Of(kind).find(uid);
+    if (guest == guests->Of(kind).end() || guest->second.placement != placement) continue;
     if (departure.outcome == Departure::Outcome::kStays) {
       REACHED("host_drain.stays");
       guest->second.tie = std::move(departure.tie);
@@ -277,9 +206,9 @@ rt::Task<Result<bool>> HostDrain::SendAway(Order order, const meta::KindInfo* ki
     }
   }
   CO_TRY_STATUS(failure);
-  guests = guests_.find(order.pool);
-  if (guests == guests_.end()) co_return false;
-  co_return std::ranges::all_of(guests->second->Of(kind), [&](const auto& entry) {
+  guests = guests_.Find(order.pool);
+  if (guests == nullptr) co_return false;
+  co_return std::ranges::all_of(guests->Of(kind), [&](const auto& entry) {
     const Guests::Guest& guest = entry.second;
     return guest.pool_uid != order.pool_uid || (!guest.tie.empty() && !guest.is_leaving);
   });
@@ -288,10 +217,10 @@ rt::Task<Result<bool>> HostDrain::SendAway(Order order, const meta::KindInfo* ki
 // The word that lets the host go comes last: whoever reads it finds out who stayed.
 rt::Task<Status> HostDrain::Finish(Order order) {
   std::vector<std::string> staying;
-  const auto guests = guests_.find(order.pool);
-  if (guests == guests_.end()) co_return OkStatus();
+  Guests* guests = guests_.Find(order.pool);
+  if (guests == nullptr) co_return OkStatus();
   for (const meta::KindInfo* kind : kKinds) {
-    for (const auto& [uid, guest] : guests->second->Of(kind)) {
+    for (const auto& [uid, guest] : guests->Of(kind)) {
       if (guest.pool_uid != order.pool_uid) continue;
       staying.push_back(fmt::format(
           "{} {}/{}, {}", kind->singular, guest.key.namespace_, guest.key.name, guest.tie));

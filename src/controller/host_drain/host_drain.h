@@ -7,21 +7,19 @@
 //   ──► condition Drained, then drain-done
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "client/cache/informer.h"
+#include "client/cache/health_report.h"
 #include "client/client.h"
 #include "client/events/event_recorder.h"
 #include "controller/leaving/leaver.h"
+#include "controller/pool_guests/pool_guests.h"
 #include "controller/runner.h"
 #include "meta/scheme.h"
 #include "rt/loop.h"
-#include "rt/scope.h"
 #include "rt/task.h"
 
 namespace berth::controller {
@@ -34,7 +32,7 @@ class HostDrain final : private Reconciler {
 
   // Runs until it is cancelled.
   rt::Task<Status> Run();
-  bool idle() const { return runner_.queue().idle(); }
+  bool idle() const { return guests_.idle(); }
   // How well it keeps up.
   void Report(client::HealthReport& report) const;
   // Pools that are being emptied.
@@ -51,8 +49,6 @@ class HostDrain final : private Reconciler {
     std::string request;  // kDrainRequestedAnnotation
   };
 
-  void OnPool(const meta::Object* before, const meta::Object* now);
-  rt::Task<Status> CloseGuests(std::unique_ptr<Guests> guests);
   // Keys are names of pools.
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string pool) override;
   // True once nobody of this kind is left but who stays.
@@ -64,10 +60,7 @@ class HostDrain final : private Reconciler {
   client::Client& client_;
   client::EventRecorder events_;
   Leaver leaver_;
-  Runner runner_;
-  client::Informer pools_;
-  rt::TaskScope scope_;
-  std::map<std::string, std::unique_ptr<Guests>> guests_;  // by name of the pool
+  PoolGuests<Guests> guests_;
 };
 
 }  // namespace berth::controller

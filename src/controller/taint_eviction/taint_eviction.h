@@ -3,24 +3,19 @@
 // for ever. Their hosts stop them, and they look for another place, as in a drain.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "apis/core/taints.h"
 #include "base/result.h"
-#include "client/cache/informer.h"
-#include "client/cache/reflector.h"
+#include "client/cache/health_report.h"
 #include "client/client.h"
 #include "client/events/event_recorder.h"
 #include "client/release/release.h"
 #include "controller/leaving/leaver.h"
+#include "controller/pool_guests/pool_guests.h"
 #include "controller/runner.h"
 #include "meta/scheme.h"
 #include "rt/loop.h"
-#include "rt/scope.h"
 #include "rt/task.h"
 
 namespace berth::controller {
@@ -33,7 +28,7 @@ class TaintEviction final : private Reconciler {
 
   // Runs until it is cancelled.
   rt::Task<Status> Run();
-  bool idle() const { return runner_.queue().idle(); }
+  bool idle() const { return guests_.idle(); }
   // How well it keeps up.
   void Report(client::HealthReport& report) const;
   // Pools whose machines are followed.
@@ -43,20 +38,14 @@ class TaintEviction final : private Reconciler {
   // The machines of one tainted pool.
   class Guests;
 
-  void OnPool(const meta::Object* before, const meta::Object* now);
-  rt::Task<Status> CloseGuests(std::unique_ptr<Guests> guests);
   // Keys are names of pools.
   rt::Task<Result<std::optional<Duration>>> Reconcile(std::string pool) override;
   rt::Task<Status> Leave(client::ReleaseRequest request, std::string pool_mode);
 
   rt::Loop& loop_;
-  client::Client& client_;
   client::EventRecorder events_;
   Leaver leaver_;
-  Runner runner_;
-  client::Informer pools_;
-  rt::TaskScope scope_;
-  std::map<std::string, std::unique_ptr<Guests>> guests_;  // by name of the pool
+  PoolGuests<Guests> guests_;
 };
 
 }  // namespace berth::controller
