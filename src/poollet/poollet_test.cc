@@ -84,11 +84,13 @@ TEST(Poollet, P1_ALowerTermIsRefusedAlsoAfterARestart) {
 TEST(Poollet, P3_AnOfferThatDoesNotFitIsRefusedWithWhatIsMissing) {
   World world;
   world.StartAndSync();
-  const int64_t capacity = world.host.fake().state().options().capacity.at("cpu");
-  world.server.Offer(1, 1, "a", {.resources = {{"cpu", capacity + 5}}});
+  const int64_t capacity = world.host.fake().state().options().capacity.at("storage");
+  FakeGateway::Wish wish;
+  wish.resources["storage"] = capacity + 5;
+  world.server.Offer(1, 1, "a", wish);
   ASSERT_TRUE(world.Until([&] { return world.server.answers.contains("1/1"); }));
   EXPECT_EQ(world.server.answers.at("1/1").verdict, Answered::kRejected);
-  EXPECT_EQ(world.server.answers.at("1/1").missing.at("cpu"), 5);
+  EXPECT_EQ(world.server.answers.at("1/1").missing.at("storage"), 5);
 }
 
 TEST(Poollet, P4_NothingBeginsInTheRuntimeBeforeItIsOnDisk) {

@@ -225,6 +225,8 @@ def guests_of(folder):
 class Libvirt:
     """A libvirtd of our own, not root, with all of its folders in one of ours."""
 
+    STATES = 'run/libvirt/qemu/run/*.xml'  # of guests that run
+
     def __init__(self, home):
         self.home = home
         self.socket = os.path.join(home, 'run/libvirt/libvirt-sock')
@@ -238,7 +240,14 @@ class Libvirt:
     def command(self):
         return [*as_guest_user(), '/usr/sbin/libvirtd']
 
+    def forget_unborn(self):
+        """As `berth up` does: a guest with which libvirtd was killed before there was a process would be starting for ever."""
+        for path in glob.glob(os.path.join(self.home, self.STATES)):
+            if re.search(rb"^<domstatus .* pid='0'", read(path), re.MULTILINE):
+                os.unlink(path)
+
     def start(self):
+        self.forget_unborn()
         environment = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': self.home,
                        'XDG_RUNTIME_DIR': os.path.join(self.home, 'run'),
                        'XDG_CONFIG_HOME': os.path.join(self.home, 'config'),
@@ -283,6 +292,7 @@ class SystemLibvirt(Libvirt):
     """libvirtd as systems have it (qemu:///system): root, with QEMU as another user. It sees folders of ours in the places
     of the machine's."""
 
+    STATES = 'system/run/libvirt/qemu/*.xml'
     PLACES = ('/etc/libvirt', '/run/libvirt', '/var/cache/libvirt', '/var/lib/libvirt', '/var/log/libvirt')
 
     def __init__(self, home):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Guests come and go while everything that looks after them is killed at random: server, poollet, both runtimes, libvirtd.
-There is never a second domain or process of a machine, and in the end nothing is left: no disk, socket, bridge, rule or address.
+Some get another volume while they run. There is never a second domain or process of a machine, and in the end nothing is left:
+no disk, socket, bridge, rule or address.
 
 BERTH_SEED, or the first argument, names the order of events; a failure prints it."""
 
@@ -22,7 +23,9 @@ from guest_fixture import DEADLINE_S
 
 GUESTS = 20
 AT_ONCE = 4
+GIVEN_EVERY = 3  # of those that are waited for, so many get another volume
 KILLS = 40  # then those who still wait may boot
+COME_AND_GO_S = 600  # it takes 2 minutes on two idle cores
 SEED = None
 PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 
@@ -30,14 +33,17 @@ PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 NETWORK = guest_fixture.network_with('range', '10.9.0.0/30')
 
 
+def volume(name, device, **more):
+    spec = {'volumeClassRef': {'name': 'plain'}, 'resources': {'storage': '1Mi'}, **more}
+    return {'name': name, 'device': device, 'ephemeral': {'volumeTemplate': {'spec': spec}}}
+
+
 def machine(name):
-    volume = {'volumeClassRef': {'name': 'plain'}, 'resources': {'storage': '1Mi'},
-              'dataSource': {'osImage': {'image': 'tiny.raw'}}}
+    root = volume('root', 'oda', dataSource={'osImage': {'image': 'tiny.raw'}})
     address = {'ephemeral': {'prefixTemplate': {'spec': {'ipFamily': 'IPv4', 'prefixLength': 32, 'parentRef': {'name': 'range'}}}}}
     nic = {'networkRef': {'name': 'lan'}, 'ipFamilies': ['IPv4'], 'ips': [address]}
-    return {'metadata': {'name': name}, 'spec': {'machineClassRef': {'name': 'tiny'}, 'volumes': [
-        {'name': 'root', 'device': 'oda', 'ephemeral': {'volumeTemplate': {'spec': volume}}}], 'networkInterfaces': [
-            {'name': 'primary', 'ephemeral': {'networkInterfaceTemplate': {'spec': nic}}}]}}
+    return {'metadata': {'name': name}, 'spec': {'machineClassRef': {'name': 'tiny'}, 'volumes': [root], 'networkInterfaces': [
+        {'name': 'primary', 'ephemeral': {'networkInterfaceTemplate': {'spec': nic}}}]}}
 
 
 class Watcher:
@@ -128,7 +134,7 @@ class RandomKills(guest_fixture.RealHostTestCase):
             except berth_fixture.Failure as failure:
                 left = self.server.kubectl('get', 'machines,volumes,events', '-o', 'wide', check=False).stdout
                 raise berth_fixture.Failure(f'{failure}\n{self.leftovers()}\n{left}') from None
-            print(f'seed {seed}: killed {dict(self.killed)}, up to {watcher.most} guests at once', flush=True)
+            print(f'seed {seed}: {self.given} got a volume, killed {dict(self.killed)}, up to {watcher.most} guests at once', flush=True)
             self.assertEqual(watcher.wrong, [])
             self.assertGreater(watcher.most, 0)
         berth_fixture.eventually(DEADLINE_S, lambda: self.names() == {
@@ -138,9 +144,35 @@ class RandomKills(guest_fixture.RealHostTestCase):
         return {kind: [item['metadata']['name'] for item in json.loads(self.server.kubectl('get', kind, '-o', 'json').stdout)[
             'items']] for kind in ('volumes', 'networkinterfaces', 'prefixallocations', 'prefixes')}
 
+    def give_volume(self, name):
+        """Another one, while the guest runs; whether that was heard."""
+        found = self.ask('GET', f'{PATH}/{name}')
+        if found is None or found.status != 200:
+            return False
+        body = found.json()
+        if len(body['spec']['volumes']) == 1:
+            body['spec']['volumes'].append(volume('late', 'odb'))
+            put = self.ask('PUT', f'{PATH}/{name}', body)
+            return put is not None and put.status == 200
+        return True  # an earlier answer was lost
+
+    def await_volume(self, name):
+        """Whoever was killed in the middle of it: while nobody else is, the guest gets it, or it is over with the guest."""
+        def has_it():
+            self.start_what_ended()
+            found = self.ask('GET', f'{PATH}/{name}')
+            if found is None or found.status != 200:
+                return False
+            status = found.json().get('status', {})
+            states = {each['name']: each['state'] for each in status.get('volumes', [])}
+            return states.get('late') == 'Attached' or status.get('state') != 'Running'
+        berth_fixture.eventually(DEADLINE_S, has_it, f'{name} has its late volume\n{self.host.logs()}')
+
     def come_and_go(self):
-        created, alive, ran = 0, {}, set()
+        created, alive, ran, given = 0, {}, set(), set()
+        deadline = time.monotonic() + COME_AND_GO_S
         while created < GUESTS or alive:
+            self.assertLess(time.monotonic(), deadline, f'{created} created, {list(alive)} are left: {self.machines()}')
             while created < GUESTS and len(alive) < AT_ONCE:
                 made = self.ask('POST', PATH, machine(f'guest-{created}'))
                 if made is None or made.status not in (201, 409):
@@ -157,12 +189,20 @@ class RandomKills(guest_fixture.RealHostTestCase):
             for name, is_patient in list(alive.items()):
                 runs = states.get(name) == 'Running'
                 ran |= {name} if runs else set()
+                is_chosen = is_patient and int(name.removeprefix('guest-')) % GIVEN_EVERY == 0
+                if runs and is_chosen and name not in given and self.give_volume(name):
+                    given.add(name)
+                    continue
                 chance = 0.7 if runs else 0 if is_patient else 0.2
                 if self.random.random() < chance:
+                    if name in given:
+                        self.await_volume(name)
                     gone = self.ask('DELETE', f'{PATH}/{name}')
                     if gone is not None and gone.status in (200, 202, 404):
                         del alive[name]
         self.assertGreaterEqual(len(ran), GUESTS // 2)
+        self.assertGreater(len(given), 0)
+        self.given = len(given)
 
 
 if __name__ == '__main__':

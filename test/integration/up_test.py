@@ -3,6 +3,7 @@
 """`berth up` makes this machine a host: a guest boots, is switched off and on, and outlives everything but the word that
 ends it."""
 
+import glob
 import os
 import pwd
 import re
@@ -170,6 +171,27 @@ class Up(berth_fixture.ServerTestCase):
         self.server.process = None
         self.server.start()
         berth_fixture.eventually(DEADLINE_S, lambda: len(self.server.guests()) == 1, 'it starts again')
+
+    def test_7_a_guest_with_which_libvirtd_was_killed_is_started(self):
+        berth_fixture.eventually(DEADLINE_S, lambda: self.state() == 'Running', 'a guest')
+        (poollet,) = self.parts('poollet', '--name=alpha')
+        socket = re.search(rb'unix:([^\0]+)', guest_fixture.read(f'/proc/{poollet}/cmdline')).group(1).decode()
+        (state,) = glob.glob(os.path.join(os.path.dirname(socket), 'libvirt/qemu/run/*.xml'))
+        self.server.kill()
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.parts('runtime'), 'the end of the parts')
+        (guest,) = self.server.guests()
+        os.kill(guest, signal.SIGKILL)
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.server.guests(), 'the end of the guest')
+        # What libvirt has written down before QEMU has a process, and never corrects.
+        text = guest_fixture.read(state).decode()
+        text, count = re.subn(r"<domstatus [^>]*>", "<domstatus state='paused' reason='starting up' pid='0'>", text)
+        self.assertEqual(count, 1)
+        text = text.replace('</qemuCaps>', "</qemuCaps><job type='none' async='start' flags='0x0' asyncStarted='1'/>")
+        with open(state, 'w', encoding='utf-8') as file:
+            file.write(text)
+        self.server.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: len(self.server.guests()) == 1, 'it starts again')
+        berth_fixture.eventually(DEADLINE_S, lambda: self.state() == 'Running', 'it runs')
 
 
 class NoHost(berth_fixture.ServerTestCase):

@@ -69,6 +69,16 @@ resizePolicy: ExpandOnly
 constexpr std::string_view kQemuConf =
     "stdio_handler = \"file\"\nseccomp_sandbox = 1\nmax_core = 0\n";
 
+// A libvirtd that is killed while it starts a guest leaves a status without a process. The next one
+// takes it for a guest that is starting, for ever: it refuses to start, end or forget it. There is
+// no guest, since libvirt writes its number down before QEMU may begin. $0 is the folder of
+// libvirt's states, the rest is the command.
+constexpr std::string_view kLibvirtdScript =
+    "for status in \"$0\"/*.xml; do\n"
+    "if grep -qs \"^<domstatus .* pid='0'\" \"$status\"; then rm -f -- \"$status\"; fi\n"
+    "done\n"
+    "exec \"$@\"\n";
+
 Status Failed(const std::string& path) {
   return Unavailable(path + ": " + std::string(std::strerror(errno)));
 }
@@ -155,7 +165,13 @@ PartCommand HostLayout::Own(std::string name, std::vector<std::string> words) co
 }
 
 PartCommand HostLayout::Libvirtd() const {
-  PartCommand command = Own("libvirtd", {"/usr/sbin/libvirtd"});
+  // As the guests' user, and whenever it is started again.
+  PartCommand command = Own("libvirtd",
+                            {"/bin/sh",
+                             "-c",
+                             std::string(kLibvirtdScript),
+                             options_.run_folder + "/libvirt/qemu/run",
+                             "/usr/sbin/libvirtd"});
   command.variables = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
                        "HOME=" + Path("config"),
                        "XDG_RUNTIME_DIR=" + options_.run_folder,

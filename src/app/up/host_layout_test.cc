@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "app/up/local_host.h"
+#include "rt/asio/asio_loop.h"
 
 namespace berth::app {
 namespace {
@@ -89,6 +90,31 @@ TEST_F(HostLayoutTest, LogsOfLibvirtAreWhereTheRuntimeLooksForThem) {
   const PartCommand runtime = layout_->MachineRuntime();
   const std::string logs = "--libvirt-logs=" + folder_ + "/host/cache/libvirt/qemu/log";
   EXPECT_NE(std::ranges::find(runtime.words, logs), runtime.words.end());
+}
+
+TEST_F(HostLayoutTest, AGuestThatLibvirtdWasKilledWithHasNoStatus) {
+  const std::string states = folder_ + "/run/libvirt/qemu/run";
+  std::filesystem::create_directories(states);
+  const auto write = [&states](const std::string& name, const std::string& pid) {
+    std::ofstream(states + "/" + name)
+        << "<!--\nTHIS IS AN AUTO-GENERATED FILE\n-->\n\n"
+        << "<domstatus state='paused' reason='starting up' pid='" << pid << "'>\n</domstatus>\n";
+  };
+  write("never ran.xml", "0");
+  write("runs.xml", "4711");
+  PartCommand libvirtd = layout_->Libvirtd();
+  ASSERT_EQ(libvirtd.words.back(), "/usr/sbin/libvirtd");
+  libvirtd.words.back() = "/bin/pwd";  // it is the last that happens
+  std::filesystem::create_directories(folder_ + "/host/log");
+  rt::AsioLoop loop;
+  Part part(loop, libvirtd);
+  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(states + "/never ran.xml"));
+  EXPECT_TRUE(std::filesystem::exists(states + "/runs.xml"));
+  EXPECT_GT(std::filesystem::file_size(libvirtd.log), 0U);
+  // The first time there is no folder.
+  std::filesystem::remove_all(folder_ + "/run");
+  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
 }
 
 TEST_F(HostLayoutTest, AFolderThatTheGuestsCannotEnterIsNamed) {

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
@@ -54,6 +56,13 @@ std::vector<char*> Pointers(std::vector<std::string>& words) {
   return pointers;
 }
 
+// Whether there is a variable of the same name.
+bool IsNamed(const std::vector<std::string>& variables, std::string_view other) {
+  const std::string_view name = other.substr(0, other.find('=') + 1);
+  return std::ranges::any_of(variables,
+                             [name](const std::string& one) { return one.starts_with(name); });
+}
+
 }  // namespace
 
 std::string DescribeEnd(int wait_status) {
@@ -77,7 +86,10 @@ Status Part::Start() {
   words.push_back(nullptr);
   std::vector<std::string> named = command_.variables;
   std::vector<char*> variables = Pointers(named);
-  for (char** own = environ; *own != nullptr; ++own) variables.push_back(*own);
+  for (char** own = environ; *own != nullptr; ++own) {
+    // A shell takes the last of two, others the first.
+    if (!IsNamed(command_.variables, *own)) variables.push_back(*own);
+  }
   variables.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

@@ -26,7 +26,7 @@ struct PartCommand {
   // words[0] is the path of the program; "" is this very program, which the user need not be able
   // to find.
   std::vector<std::string> words;
-  std::vector<std::string> variables;  // "NAME=VALUE", before those of our own
+  std::vector<std::string> variables;  // "NAME=VALUE", in place of our own of that name
   std::optional<ProcessUser> user;
   std::string rights;  // capabilities that stay: "+net_admin,+net_raw"
   std::string log;     // file that its output is appended to

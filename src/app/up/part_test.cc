@@ -57,6 +57,14 @@ TEST_F(PartTest, WhatEndsIsStartedAgain) {
   EXPECT_TRUE(rt::RunTask(loop_, KeepUntil(&loop_, &part, thrice)).ok());
 }
 
+TEST_F(PartTest, AVariableIsThereOnce) {
+  PartCommand command = Shell("grep -cz ^HOME= /proc/$$/environ; echo $HOME");
+  command.variables = {"HOME=/elsewhere"};
+  Part part(loop_, command);
+  EXPECT_TRUE(rt::RunTask(loop_, part.RunOnce()).ok());
+  EXPECT_EQ(Read("log"), "1\n/elsewhere\n");
+}
+
 TEST_F(PartTest, WhatIsStoppedHasItsWord) {
   Part part(loop_, Shell("trap 'echo over; exit 0' TERM; echo on; while :; do sleep 0.01; done"));
   const auto runs = [this] { return Read("log") == "on\n"; };

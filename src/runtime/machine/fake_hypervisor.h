@@ -35,7 +35,10 @@ class FakeHypervisor final : public Hypervisor {
   rt::Task<Result<std::vector<Domain>>> List() override {
     if (!trouble.empty()) co_return Unavailable(trouble);
     std::vector<Domain> domains;
-    for (const auto& [name, guest] : guests) domains.push_back(guest.domain);
+    for (const auto& [name, guest] : guests) {
+      if (name != slow_guest) domains.push_back(guest.domain);
+    }
+    if (guests.contains(slow_guest)) domains.push_back(guests.at(slow_guest).domain);
     co_return domains;
   }
   rt::Task<Status> Define(std::string xml) override {
@@ -116,6 +119,7 @@ class FakeHypervisor final : public Hypervisor {
   rt::Task<Result<DeviceElements>> LiveDevices(std::string name) override {
     CO_TRY(Guest* const guest, FindRunning(name));
     if (!devices_failure.ok()) co_return devices_failure;
+    if (name == slow_guest) CO_TRY_STATUS(co_await slow_guest_goes_on.Wait());
     co_return guest->devices;
   }
   rt::Task<Status> ResizeDisk(std::string name, std::string target, int64_t bytes) override {
@@ -203,6 +207,8 @@ class FakeHypervisor final : public Hypervisor {
   Status attach_answer;              // to an attach that was done
   std::string trouble_after_attach;  // from then on
   Status devices_failure;            // of LiveDevices
+  std::string slow_guest;            // the last of a list; its devices are told when that is set:
+  rt::Event slow_guest_goes_on;
   bool heeds_power_button = true;
   bool disk_is_full = false;        // a guest that is resumed pauses again
   bool lets_go = true;              // of devices

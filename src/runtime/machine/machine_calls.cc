@@ -257,6 +257,7 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
   }
   CO_TRY_STATUS(CheckFits(record.resources, Used(uid), options_.total));
   const ClaimedRoom claimed(claimed_);
+  const ClaimedRoom claimed_beside(claimed_beside_);
   CO_TRY_STATUS(co_await ClaimMachine(record.resources));
   if (machines_.size() >= kMachinesMax) {
     co_return Status(Reason::kTooManyRequests,

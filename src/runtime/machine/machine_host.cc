@@ -163,6 +163,8 @@ rt::Task<Status> MachineHost::TakeIn(Domain domain) {
   // Whoever looked after it before may have been killed in the middle of an attach.
   Doubt(entry, Duration());
   Tend(entry);
+  // At the start all are told at once. Whoever comes later was not among them.
+  if (is_taken_in_.is_set()) CO_TRY_STATUS(co_await SettleBudget());
   co_return OkStatus();
 }
 

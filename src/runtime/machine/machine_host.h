@@ -75,6 +75,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     std::string efi_variables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
     rt::BackoffOptions retry = {.initial = Duration::Seconds(1), .max = Duration::Minutes(1)};
     StartPace::Options start_pace;
+    // Told when a machine waited for its turn to start, and since when. None: nobody traces.
+    std::function<void(const std::string& id, WallTime since)> paced;
     Duration pull_interval = kPullInterval;  // from word to word of an image on its way
     // What the log of one console takes of the disk (console_log_cut.h), and how often they are
     // looked at.
@@ -202,9 +204,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // Room (machine_room.cc).
   // Takes that much of the host's disk. REQUIRES: admitted, with a ClaimedRoom until it is counted.
   rt::Task<Status> ClaimDisk(int64_t more);
-  // The same for a new machine, with what it has beside its disks.
+  // The same for a new machine, with what it has beside its disks. REQUIRES: a ClaimedRoom for
+  // that, too.
   rt::Task<Status> ClaimMachine(iri::ResourceVector resources);
-  rt::Task<Status> ClaimAdmitted(int64_t more, std::string what);
+  rt::Task<Status> ClaimAdmitted(int64_t disks, int64_t beside, std::string what);
   // What is promised of the host's disk, told to others. A failure is logged: it is told again.
   rt::Task<Status> SettleBudget();
   // Our turn to tell, once all machines are known: with half of them it would be too little.
@@ -245,6 +248,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> KeepLogsShort();
   void Tend(const Pointer& entry);
   rt::Task<Status> TendMachine(Pointer entry);
+  rt::Task<Status> WaitForTurn(Pointer entry, Duration early);
   rt::Task<Status> Perform(Pointer entry, MachineStep step);
   rt::Task<Status> NoteEnd(Pointer entry);
   MachineStep Next(const Entry& entry) const;
@@ -317,9 +321,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // One at a time checks for room and takes it. Entered last, inside of a machine's `saving`:
   // whoever changes a machine may wait for long.
   rt::Gate admission_{1};
-  rt::Gate telling_{1};    // whoever tells others what is promised
-  rt::Event is_taken_in_;  // all that libvirt had at the start is in the table
-  int64_t claimed_ = 0;    // of the host's disk, by whoever is admitted and not counted yet
+  rt::Gate telling_{1};         // whoever tells others what is promised
+  rt::Event is_taken_in_;       // all that libvirt had at the start is in the table
+  int64_t claimed_ = 0;         // of the host's disk, by whoever is admitted and not counted yet
+  int64_t claimed_beside_ = 0;  // the same, beside disks
   ArrivingImages arriving_;
   std::map<std::string, Pointer, std::less<>> machines_;
   std::set<std::string> creating_;  // they have folders, and perhaps no domain yet

@@ -3,9 +3,12 @@
 // hosts in trouble included, is found again or leaves nothing behind.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "iri/efi_variables.h"
 #include "iri/local_disk.h"
@@ -50,9 +53,11 @@ TEST(MachineHost, P6_7_AfterARebootItSaysThatTheHostLostPower) {
 }
 
 TEST(MachineHost, P6_7_GuestsThatStartTogetherAreStaggeredAndCanBeRemovedMeanwhile) {
+  std::vector<std::string> paced;  // on the loop
   MachineWorld world;
   world.Stop();
   world.options.start_pace = {.at_once = 1, .interval = Duration::Hours(1)};
+  world.options.paced = [&paced](const std::string& id, WallTime) { paced.push_back(id); };
   world.Start();
   const std::string first = iri::Running(world, "u-1").metadata.id;
   const auto second = world.Await(world.host().CreateMachine(world.Wanted("u-2")));
@@ -63,6 +68,9 @@ TEST(MachineHost, P6_7_GuestsThatStartTogetherAreStaggeredAndCanBeRemovedMeanwhi
   ASSERT_EQ(world.Await(world.host().DeleteMachine(id)), OkStatus());
   EXPECT_TRUE(iri::Eventually(world, [&] { return !iri::GetMachine(world, id).has_value(); }));
   EXPECT_EQ(world.Get(first).status.state, MachineState::kRunning);
+  world.Stop();
+  ASSERT_FALSE(paced.empty());
+  EXPECT_EQ(std::ranges::count(paced, id), std::ssize(paced)) << "the first had its turn at once";
 }
 
 TEST(MachineHost, WhatHappenedWhileItWasAwayIsNoticed) {

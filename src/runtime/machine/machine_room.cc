@@ -60,6 +60,7 @@ DiskShare MachineHost::ShareNow(int64_t images) const {
     share.beside += BesideOne() + entry->kernel_bytes;
   }
   share.promised += claimed_;
+  share.beside += claimed_beside_;
   share.images = {{options_.images_folder, images}};
   share.arriving = arriving_.pieces();
   return share;
@@ -80,25 +81,26 @@ rt::Task<Status> MachineHost::ClaimShare(DiskShare before, int64_t more, std::st
 
 rt::Task<Status> MachineHost::ClaimDisk(int64_t more) {
   if (more <= 0) co_return OkStatus();
-  co_return co_await ClaimAdmitted(more, fmt::format("local disks of {} bytes", more));
+  co_return co_await ClaimAdmitted(more, 0, fmt::format("local disks of {} bytes", more));
 }
 
 rt::Task<Status> MachineHost::ClaimMachine(iri::ResourceVector resources) {
   const int64_t disks = StorageIn(resources);
   std::string what =
       fmt::format("local disks of {} bytes and {} for the log of its console", disks, BesideOne());
-  co_return co_await ClaimAdmitted(disks + BesideOne(), std::move(what));
+  co_return co_await ClaimAdmitted(disks, BesideOne(), std::move(what));
 }
 
-rt::Task<Status> MachineHost::ClaimAdmitted(int64_t more, std::string what) {
+rt::Task<Status> MachineHost::ClaimAdmitted(int64_t disks, int64_t beside, std::string what) {
   if (deps_.budget == nullptr) co_return OkStatus();
   CO_TRY(const rt::Gate::Permit turn, co_await TellingTurn());
   // Measured in our turn: what comes meanwhile is claimed, and counted at least once.
   CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
   DiskShare before = ShareNow(images);
-  claimed_ = more;
-  const Status taken = co_await ClaimShare(std::move(before), more, std::move(what));
-  if (!taken.ok()) claimed_ = 0;
+  claimed_ = disks;
+  claimed_beside_ = beside;
+  const Status taken = co_await ClaimShare(std::move(before), disks + beside, std::move(what));
+  if (!taken.ok()) claimed_ = claimed_beside_ = 0;
   co_return taken;
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "rt/event.h"
@@ -29,6 +30,7 @@ class ComingImages final : public ImageSource {
  public:
   Status Check(std::string_view) const override { return OkStatus(); }
   rt::Task<Result<image::ImageFiles>> Fetch(ImageRequest request) override {
+    ++asks;
     ArrivingPieces pieces = {{"digest", bytes}};
     const Status claimed = co_await request.claim(std::move(pieces));
     if (!claimed.ok()) co_return claimed.Wrap("image \"" + request.reference + "\"");
@@ -44,6 +46,7 @@ class ComingImages final : public ImageSource {
   }
 
   int64_t bytes = 60 * kMiB;
+  std::atomic<int> asks = 0;
   std::atomic<int> claims = 0;  // that were granted
 
  private:
@@ -83,7 +86,8 @@ class MachineRoomTest : public testing::Test {
     return iri::Eventually(world_, [&] { return ImageReady(id).reason == "NoRoomForImage"; });
   }
 
-  rt::ThreadPool files_{{.threads = 2, .queue_max = 64, .name = "budget"}};
+  // One thread: whoever reads the budget sees what was asked for before.
+  rt::ThreadPool files_{{.threads = 1, .queue_max = 64, .name = "budget"}};
   ComingImages coming_;
   MachineWorld world_;
   const std::string folder_ = world_.root + "/budget";
@@ -124,6 +128,8 @@ TEST_F(MachineRoomTest, P6_6_AMachineNeedsRoomForItsLog) {
   EXPECT_EQ(Machines().promised + Machines().beside, 0);
   Volumes(93 * kMiB, 100 * kMiB);
   EXPECT_TRUE(Create("u-1", "").ok());
+  EXPECT_EQ(Machines().promised, 4096) << "its disk";
+  EXPECT_EQ(Machines().beside, kBesideOne) << "its log";
 }
 
 TEST_F(MachineRoomTest, P6_6_AKernelThatDoesNotFitIsSaidAndCopiedWhenThereIsRoom) {
@@ -170,6 +176,48 @@ TEST_F(MachineRoomTest, P6_6_AnImageIsPromisedBeforeItComes) {
   ASSERT_TRUE(world_.Becomes(second->metadata.id, MachineState::kRunning)) << world_.Events();
   EXPECT_TRUE(iri::Eventually(world_, [&] { return Machines().arriving == 0; }));
   EXPECT_EQ(Machines().images, 60 * kMiB) << "and counts as what it takes";
+}
+
+TEST_F(MachineRoomTest, P6_6_NothingIsToldBeforeAllMachinesAreKnownAgain) {
+  Volumes(0, 200 * kMiB);
+  Start(&coming_);
+  ASSERT_TRUE(Create("u-1", "registry.test/os:1").ok());
+  const std::string runs = Create("u-2", "")->metadata.id;
+  ASSERT_TRUE(world_.Becomes(runs, MachineState::kRunning)) << world_.Events();
+  ASSERT_TRUE(iri::Eventually(world_, [&] { return coming_.claims == 1; })) << world_.Events();
+  EXPECT_EQ(Machines().beside, 2 * kBesideOne);
+  // The one that runs is taken in late, and the other has asked for room by then.
+  world_.Stop();
+  world_.hypervisor.slow_guest = DomainNameOf(runs);
+  std::thread starting([this] { world_.Start(); });
+  EXPECT_TRUE(iri::Eventually(world_, [&] { return coming_.asks == 2; }));
+  EXPECT_EQ(Machines().promised, 2 * 4096);
+  EXPECT_EQ(Machines().beside, 2 * kBesideOne);
+  EXPECT_EQ(coming_.claims, 1);
+  world_.OnLoop([this] { world_.hypervisor.slow_guest_goes_on.Set(); });
+  starting.join();
+  EXPECT_TRUE(iri::Eventually(world_, [&] { return coming_.claims == 2; })) << world_.Events();
+  EXPECT_EQ(Machines().promised, 2 * 4096);
+  EXPECT_EQ(Machines().beside, 2 * kBesideOne);
+}
+
+TEST_F(MachineRoomTest, P6_6_AMachineThatIsFoundLaterCounts) {
+  Volumes(0, 100 * kMiB);
+  Start(nullptr);
+  const std::string id = Create("u-1", "")->metadata.id;
+  ASSERT_TRUE(world_.Becomes(id, MachineState::kRunning)) << world_.Events();
+  // A create of a former life, to which libvirt comes only after the start.
+  world_.Stop();
+  auto defined = world_.hypervisor.guests.extract(DomainNameOf(id));
+  world_.Start();
+  EXPECT_EQ(Machines().promised + Machines().beside, 0);
+  world_.OnLoop([&] {
+    world_.hypervisor.guests.insert(std::move(defined));
+    world_.hypervisor.Tell(DomainNameOf(id), DomainEvent::Kind::kDefined);
+  });
+  EXPECT_TRUE(iri::Eventually(world_, [&] { return Machines().beside == kBesideOne; }))
+      << Machines().beside;
+  EXPECT_EQ(Machines().promised, 4096);
 }
 
 TEST_F(MachineRoomTest, P6_6_WhatAGuestSaysIsCutWhileItRuns) {

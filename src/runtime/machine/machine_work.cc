@@ -59,7 +59,7 @@ rt::Task<Status> MachineHost::TendMachine(Pointer entry) {
     }
     if (step == MachineStep::kStart) {
       if (const std::optional<Duration> early = pace_.Take(deps_.loop.Now())) {
-        const Status waited = co_await rt::WithDeadline(entry->nudge.Wait(), *early);
+        const Status waited = co_await WaitForTurn(entry, *early);
         if (waited.Is(Reason::kCancelled)) co_return waited;
         continue;
       }
@@ -85,6 +85,14 @@ rt::Task<Status> MachineHost::TendMachine(Pointer entry) {
   }
   entry->is_tended = false;
   co_return OkStatus();
+}
+
+// Or until something else is to be done with it.
+rt::Task<Status> MachineHost::WaitForTurn(Pointer entry, Duration early) {
+  const WallTime since = deps_.loop.WallNow();
+  const Status waited = co_await rt::WithDeadline(entry->nudge.Wait(), early);
+  if (options_.paced) options_.paced(entry->record.object.metadata.id, since);
+  co_return waited;
 }
 
 rt::Task<Status> MachineHost::Perform(Pointer entry, MachineStep step) {
