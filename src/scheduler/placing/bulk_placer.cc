@@ -149,8 +149,8 @@ rt::Task<Status> BulkPlacer::Decide(Bulk* bulk) {
     if (pool == nullptr) break;
     if (board_.Assume(copy.request, candidate) != AssumeVerdict::kAssumed) continue;
     size_t& place = places[candidate.pool];
-    const bool is_known = place < bulk->places.size() &&
-                          bulk->places[place].pool_uid == pool->pool.spec.uid;
+    const bool is_known =
+        place < bulk->places.size() && bulk->places[place].pool_uid == pool->pool.spec.uid;
     if (!is_known) {
       place = bulk->places.size();
       bulk->places.push_back(PlaceOn(*bulk, pool->pool));
@@ -176,9 +176,8 @@ void BulkPlacer::SortByPool(Bulk& bulk) {
   for (size_t i = 0; i < bulk.copies.size(); ++i) on[bulk.copies[i].place].push_back(i);
   std::vector<size_t> order(bulk.places.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](size_t place) -> const std::string& {
-    return bulk.places[place].pool_uid;
-  });
+  std::ranges::sort(
+      order, {}, [&](size_t place) -> const std::string& { return bulk.places[place].pool_uid; });
   std::vector<Copy> sorted;
   sorted.reserve(bulk.copies.size());
   for (const size_t place : order) {
