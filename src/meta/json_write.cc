@@ -223,7 +223,8 @@ void AppendJsonDouble(double value, std::string& out) {
   const double magnitude = std::abs(value);
   // Go goes on to 1e21, but digits without an exponent are an integer to whoever reads them, and
   // one beyond 64 bits is refused.
-  const bool fixed = magnitude == 0 || (magnitude >= 1e-6 && magnitude < 0x1p64);
+  const bool fits = value >= -0x1p63 && value < 0x1p64;
+  const bool fixed = magnitude == 0 || (magnitude >= 1e-6 && fits);
   std::array<char, 64> buffer;
   const auto [end, error] =
       std::to_chars(buffer.data(),
