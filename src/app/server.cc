@@ -35,6 +35,7 @@
 #include "app/leading/server_list.h"
 #include "app/leading/servers_in_kubeconfig.h"
 #include "app/leading/shared_authority.h"
+#include "app/process/open_files.h"
 #include "app/process/process_figures.h"
 #include "app/server_store.h"
 #include "base/log.h"
@@ -162,6 +163,7 @@ struct Server::Parts {
   std::unique_ptr<ServerList> list;
   std::unique_ptr<Candidacy> candidacy;
   std::unique_ptr<net::ThreadedSplicer> passing;  // hosts' connections, while another server leads
+  bool passes_on = false;
   std::vector<std::string> answered;    // names of all servers, in the leader's certificate
   std::unique_ptr<LeaderParts> leader;  // while this server leads; it does so once
   rt::TaskScope scope;                  // upkeep, candidacy
@@ -448,9 +450,15 @@ rt::Task<Status> Server::Parts::StartPassing() {
       .passed = count("passed"),
       .refused = count("refused"),
       .unreachable = count("unreachable")};
-  const net::SplicerOptions splicing;
+  net::SplicerOptions splicing;
+  // Two each: clients, the store and the election need theirs.
+  const uint64_t open_files = RaiseOpenFiles();
+  if (open_files > 0) {
+    splicing.connections_max = std::min<size_t>(splicing.connections_max, open_files / 4);
+  }
   CO_TRY_STATUS(net::Listen(gateway_listener->get()));
   CO_TRY(passing, co_await net::ThreadedSplicer::Start(gateway_listener.get(), splicing, figures));
+  passes_on = true;
   co_return OkStatus();
 }
 
@@ -458,7 +466,7 @@ rt::Task<Status> Server::Parts::StartPassing() {
 // the leader may be well.
 rt::Task<Status> Server::Parts::FollowLeader() {
   net::SpliceTarget target;
-  while (passing != nullptr) {
+  while (passes_on) {
     if (const auto other = candidacy->other()) {
       auto way = co_await list->WayToLeader(other->id);
       if (way.status().Is(Reason::kCancelled)) co_return way.status();
@@ -466,7 +474,7 @@ rt::Task<Status> Server::Parts::FollowLeader() {
       target.name = other->holder;
       target.until = other->until;
       if (way.ok() && !way->empty()) target.addresses = *std::move(way);
-      if (passing != nullptr) passing->SetTarget(target);
+      if (passes_on) passing->SetTarget(target);
     }
     CO_TRY_STATUS(co_await rt::Sleep(kLookAtLeader));
   }
@@ -509,8 +517,10 @@ rt::Task<Status> Server::Parts::Lead() {
 
 // Who comes to the port of the hosts meanwhile waits: it listens on.
 rt::Task<Status> Server::Parts::BeginReign(store::Condition fence) {
+  // The thread itself ends with the server: a name that it looks up cannot be cut short, and a new
+  // leader has no time to wait for that.
+  passes_on = false;
   CO_TRY_STATUS(co_await passing->Stop());
-  passing.reset();
   auto names = co_await AllNames();
   if (names.status().Is(Reason::kCancelled)) co_return names.status();
   if (names.ok()) answered = *std::move(names);
@@ -619,7 +629,7 @@ rt::Task<Status> Server::Parts::StopAll() {
   // Each step has nothing above it that still uses it.
   if (http != nullptr) CO_TRY_STATUS(co_await http->Stop());
   CO_TRY_STATUS(co_await scope.Close());
-  if (passing != nullptr) CO_TRY_STATUS(co_await passing->Stop());
+  if (std::exchange(passes_on, false)) CO_TRY_STATUS(co_await passing->Stop());
   if (leader != nullptr) CO_TRY_STATUS(co_await leader->Stop());
   if (candidacy != nullptr) CO_TRY_STATUS(co_await LeaveOthers());
   if (policy != nullptr) CO_TRY_STATUS(co_await policy->Close());

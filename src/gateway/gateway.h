@@ -250,9 +250,9 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                                  const meta::Object* machine,
                                  std::string volume_pool);
   // What is there already is only confirmed. `assign` may be empty if its hash is known.
-  void SendAssign(Session& session, const DesiredEntry& entry, EncodedAssign assign);
-  void EndRequest(const meta::Object& object);
-  rt::Task<Status> WriteEnded(meta::Object object);
+  // True if the host knows it now, or will.
+  bool SendAssign(Session& session, const DesiredEntry& entry, EncodedAssign assign);
+  rt::Task<Status> EndRequest(meta::Object object);
   // Tombstones of the pool that were left since its host was admitted.
   rt::Task<Status> FindTombstones(std::string pool_uid, Strangers strangers);
   void OnTombstone(Session& session, client::Tombstone stone);

@@ -20,6 +20,12 @@ constexpr Duration kOutboxPause = Duration::Millis(20);
 constexpr Duration kRetryPause = Duration::Millis(200);
 constexpr int kRoundsMax = 4;  // an object, its volumes, their secrets
 
+bool HasRequest(const meta::Object& object) {
+  const auto& annotations = object.metadata().annotations;
+  if (annotations.empty()) return false;  // of most, and a string for each would be dear
+  return annotations.contains(std::string(apis::core::kReconcileRequestedAtAnnotation));
+}
+
 // Somebody was faster, whose change comes back here, or a rule is against it, which the machine
 // waits for; others are tried again.
 bool WaitsForAClaim(const Status& why) {
@@ -210,14 +216,14 @@ bool Gateway::AssignAtOnce(Session& session,
                            const meta::Object& object) {
   // What is older goes first, and with it what this one would refer to.
   if (session.is_pumping || session.outbox_bytes() > kAssignOutboxBytes) return false;
-  if (entry.is_managed_elsewhere) return false;
+  // The pump has time to end a request.
+  if (entry.is_managed_elsewhere || HasRequest(object)) return false;
   const Parts parts;
   if (!NeedsOf(object, parts).empty()) return false;
   index_.SetReferences(entry.uid, entry.key, parts);
   EncodedAssign assign = AssembleAssign(object, parts, cluster_.incarnation, copied_);
   index_.SetHash(entry.uid, entry.touches, assign.hash);
   SendAssign(session, entry, std::move(assign));
-  EndRequest(object);
   return true;
 }
 
@@ -264,40 +270,36 @@ rt::Task<Status> Gateway::AssignOne(Session& session,
       entry->pool_uid != pool_uid) {
     co_return OkStatus();
   }
-  SendAssign(session, *entry, std::move(assign));
-  if (object) EndRequest(*object);
+  const bool is_told = SendAssign(session, *entry, std::move(assign));
+  if (is_told && object && HasRequest(*object)) co_return co_await EndRequest(*std::move(object));
   co_return OkStatus();
 }
 
 // 5.7: the host was told, so the wish for another look is over.
-void Gateway::EndRequest(const meta::Object& object) {
-  const std::string name(apis::core::kReconcileRequestedAtAnnotation);
-  if (!object.metadata().annotations.contains(name)) return;
-  meta::Object ended = object;
-  ended.metadata().annotations.erase(name);
-  scope_.Spawn("gateway.requested", WriteEnded(std::move(ended)));
-}
-
-rt::Task<Status> Gateway::WriteEnded(meta::Object object) {
+rt::Task<Status> Gateway::EndRequest(meta::Object object) {
+  object.metadata().annotations.erase(std::string(apis::core::kReconcileRequestedAtAnnotation));
   const client::WriteOptions options;
   const auto written = co_await deps_.client.Update(std::move(object), options);
+  if (written.status().Is(Reason::kCancelled)) co_return written.status();
   // Somebody was faster: their change comes back here, with the request if that is still there.
   if (!written.ok()) LOG_DEBUG("ending a request: {}", written.status().ToString());
   co_return OkStatus();
 }
 
-void Gateway::SendAssign(Session& session, const DesiredEntry& entry, EncodedAssign assign) {
-  if (session.ended()) return;
-  if (IsClaimed(entry.uid, entry.placement)) return;  // invariant 4; EndMove comes back to it
+bool Gateway::SendAssign(Session& session, const DesiredEntry& entry, EncodedAssign assign) {
+  if (session.ended()) return false;
+  if (IsClaimed(entry.uid, entry.placement)) return false;  // invariant 4; EndMove comes back to it
   Session::Item& item = session.items[entry.uid];
   if (item.placement == entry.placement && item.hash == assign.hash) {
-    return Confirm(session, item, entry.uid);
+    Confirm(session, item, entry.uid);
+    return true;
   }
   item = {.placement = entry.placement, .hash = std::move(assign.hash), .is_confirmed = true};
   agent::Assign proof;
   proof.set_proof(ProofOf(entry.uid, cluster_.incarnation, entry.placement, entry.pool_uid));
   proof.AppendToString(&assign.bytes);
   session.QueueAssign(assign.bytes);
+  return true;
 }
 
 // By which a host notices that history was rewound.

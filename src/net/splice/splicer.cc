@@ -75,7 +75,8 @@ bool Splicer::MayPass(const std::string& host) {
   const Time now = loop_.Now();
   if (target_.name.empty() || target_.addresses.empty() || now >= target_.until) return false;
   if (now < failed_until_ || connections_.size() >= options_.connections_max) return false;
-  return options_.again_within == Duration() || knocks_.Again(host, now);
+  // Who has a session through here reaches nobody else: its renewals and tunnels come here, too.
+  return options_.again_within == Duration() || open_.contains(host) || knocks_.Again(host, now);
 }
 
 rt::Task<Status> Splicer::Serve(int fd, std::string host) {
@@ -92,7 +93,9 @@ rt::Task<Status> Splicer::Serve(int fd, std::string host) {
   if (target != targets_) co_return OkStatus();
   figures_.passed.Add();
   figures_.open.Add(1);
+  ++open_[host];
   const Status joined = co_await Join(near.Release(), far.Release());
+  if (--open_[host] == 0) open_.erase(host);
   figures_.open.Add(-1);
   // Who comes back now is not sent elsewhere first: it has been there.
   if (options_.again_within != Duration()) knocks_.Again(host, loop_.Now());
@@ -104,15 +107,26 @@ rt::Task<Result<int>> Splicer::Dial() {
   const std::vector<std::string> addresses = target_.addresses;
   Status last = Unavailable("no address");
   for (const std::string& address : addresses) {
-    CO_TRY(const HostPort where, ParseHostPort(address, 0));
-    Result<int> fd =
-        co_await rt::WithDeadline(ConnectTcp(&loop_, where.host, where.port), options_.dial_limit);
+    const Result<HostPort> where = ParseHostPort(address, 0);
+    if (!where.ok()) {
+      last = where.status();
+      continue;
+    }
+    Result<int> fd = co_await rt::WithDeadline(ConnectTcp(&loop_, where->host, where->port),
+                                               options_.dial_limit);
     if (fd.status().Is(Reason::kCancelled)) co_return fd;
+    auto& known = target_.addresses;
+    const auto found = std::ranges::find(known, address);
+    const bool is_known = target == targets_ && found != known.end();
+    if (fd.ok() && LeadsBack(*fd)) {
+      // What comes in by it now goes another way.
+      if (is_known) std::rotate(found, found + 1, known.end());
+      const OwnedFd back(*fd);
+      fd = Unavailable("leads back here");
+    }
     if (fd.ok()) {
       // The next one begins with what is known to work.
-      auto& known = target_.addresses;
-      const auto found = std::ranges::find(known, address);
-      if (target == targets_ && found != known.end()) std::rotate(known.begin(), found, found + 1);
+      if (is_known) std::rotate(known.begin(), found, found + 1);
       co_return fd;
     }
     last = fd.status().Wrap(address);
@@ -120,6 +134,17 @@ rt::Task<Result<int>> Splicer::Dial() {
   }
   failed_until_ = loop_.Now() + options_.failed_pause;
   co_return last;
+}
+
+// An address that was the target's may be this machine's by now: connections would go round.
+bool Splicer::LeadsBack(int fd) const {
+  const std::string peer = PeerAddress(fd);
+  const Result<HostPort> there = ParseHostPort(peer, 0);
+  const Result<HostPort> here = ParseHostPort(acceptor_.address(), 0);
+  if (!there.ok() || !here.ok() || there->port != here->port) return false;
+  const bool listens_there =
+      here->host == "0.0.0.0" || here->host == "::" || here->host == there->host;
+  return listens_there && there->host == HostOf(LocalAddress(fd));
 }
 
 rt::Task<Status> Splicer::Join(int near, int far) {

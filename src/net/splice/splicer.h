@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,7 @@ class Splicer {
   bool MayPass(const std::string& host);
   rt::Task<Status> Serve(int fd, std::string host);
   rt::Task<Result<int>> Dial();
+  bool LeadsBack(int fd) const;
   rt::Task<Status> Join(int near, int far);
   rt::Task<Status> Pump(Joint* joint, Stream* from, Stream* to);
 
@@ -103,6 +105,7 @@ class Splicer {
   uint64_t targets_ = 0;  // how many there were
   Time failed_until_;
   Knocks knocks_;
+  std::map<std::string, size_t> open_;  // connections that are passed on, by the host's address
   size_t bytes_held_ = 0;
   std::array<char, kPieceBytesMax> piece_{};  // of all: it is emptied in the turn that fills it
   std::list<Joint*> joints_;

@@ -159,6 +159,34 @@ rt::Task<Status> TryOthersFirst(World* world) {
 }
 TEST(Splicer, WhoComesAgainIsPassedOn) { Play({}, TryOthersFirst); }
 
+constexpr Duration kSoon = Duration::Millis(20);
+
+// Renewals of certificates come long after the session has begun.
+rt::Task<Status> ComeBackDuringASession(World* world) {
+  world->GoTo("a", {world->leader.address()});
+  std::vector<StreamPtr> knocks;
+  while (world->leader.taken.empty()) {
+    CO_TRY(StreamPtr knock, co_await Knock(world));
+    knocks.push_back(std::move(knock));
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(1)));
+  }
+  CO_TRY_STATUS(co_await rt::Sleep(kSoon * 3));
+  CO_TRY_STATUS((co_await Pass(world)).status());
+  co_return OkStatus();
+}
+TEST(Splicer, WhoHasASessionThroughHereIsPassedOnAtOnce) {
+  Play({.again_within = kSoon}, ComeBackDuringASession);
+}
+
+rt::Task<Status> FindTheWayOn(World* world) {
+  world->GoTo("a", {"no:port:at:all", world->splicer.address(), world->leader.address()});
+  CO_TRY(const StreamPtr host, co_await Pass(world));
+  // Those by which it was found out end, and go round no more.
+  std::function<bool()> alone = [world] { return world->splicer.connections() == 1; };
+  co_return co_await Eventually(std::move(alone));
+}
+TEST(Splicer, WhatLeadsBackHereOrIsNoAddressIsPassedOver) { Play(kAtOnce, FindTheWayOn); }
+
 rt::Task<Status> HoldBack(World* world) {
   constexpr size_t kBytes = 64UL * 1024 * 1024;  // more than the kernel keeps
   world->GoTo("a", {world->leader.address()});

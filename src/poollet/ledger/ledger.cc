@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "fleet/refusals.h"
+
 namespace berth::poollet {
 namespace {
 
@@ -27,6 +29,15 @@ std::string Describe(const Allocation& item) {
 int64_t WholeCores(int64_t millis) {
   constexpr int64_t kMillisPerCore = 1000;
   return millis / kMillisPerCore + (millis % kMillisPerCore > 0 ? 1 : 0);
+}
+
+// What classes have: local disks and parts of a whole are none of it.
+Amounts SizeOf(const Amounts& amounts) {
+  Amounts size;
+  for (const auto& [name, amount] : amounts) {
+    if (amount > 0 && name != kStorage && name != kShare) size[name] = amount;
+  }
+  return size;
 }
 
 std::string FormatSize(const Amounts& size) {
@@ -129,15 +140,13 @@ Verdict Ledger::CheckSize(const Allocation& item) const {
   if (pool == nullptr || item.kind != ObjectKind::kMachine) return Yes();
   const auto size = pool->sizes.find(item.class_name);
   if (size == pool->sizes.end()) return Yes();
-  Amounts counted;
-  for (const auto& [name, amount] : item.amounts) {
-    // Local disks are no part of a class.
-    if (name != kStorage) counted[name] = name == kCpu ? WholeCores(amount) : amount;
+  Amounts counted = SizeOf(item.amounts);
+  if (const auto cpu = counted.find(kCpu); cpu != counted.end()) {
+    cpu->second = WholeCores(cpu->second);
   }
-  Amounts made = size->second;
-  made.erase(std::string(kStorage));
+  const Amounts made = SizeOf(size->second);
   if (made == counted) return Yes();
-  return No("ClassDiffers",
+  return No(fleet::kClassDiffers,
             fmt::format("class \"{}\" has {} at the runtime of this pool, and {} in the cluster",
                         item.class_name,
                         FormatSize(made),

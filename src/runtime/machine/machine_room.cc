@@ -107,9 +107,9 @@ rt::Task<Status> MachineHost::ClaimAdmitted(int64_t disks, int64_t beside, std::
 rt::Task<Status> MachineHost::SettleBudget() {
   if (deps_.budget == nullptr) co_return OkStatus();
   CO_TRY(const rt::Gate::Permit turn, co_await TellingTurn());
-  CO_TRY(const int64_t images, co_await deps_.images.TakenBytes());
-  DiskShare mine = ShareNow(images);
-  const Status settled = co_await deps_.budget->Settle(std::move(mine));
+  const Result<int64_t> images = co_await deps_.images.TakenBytes();
+  Status settled = images.status();
+  if (settled.ok()) settled = co_await deps_.budget->Settle(ShareNow(*images));
   if (settled.Is(Reason::kCancelled)) co_return settled;
   if (!settled.ok()) LOG_WARNING("{}", settled.message());
   co_return OkStatus();

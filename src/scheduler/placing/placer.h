@@ -66,7 +66,7 @@ class Placer {
     rt::Loop& loop;
     rt::TaskScope& scope;  // of binds under way
     Board& board;
-    const PoolDirectory& pools;
+    PoolDirectory& pools;
     const ObjectDirectory& objects;
     fleet::Fleet& fleet;
     client::Client& client;
@@ -172,7 +172,7 @@ class Placer {
   rt::Loop& loop_;
   rt::TaskScope& scope_;
   Board& board_;
-  const PoolDirectory& pools_;
+  PoolDirectory& pools_;
   const ObjectDirectory& objects_;
   fleet::Fleet& fleet_;
   client::Client& client_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fleet/refusals.h"
 #include "rt/chaos.h"
 #include "scheduler/placing/placer.h"
 
@@ -81,6 +82,10 @@ void Placer::Refused(Attempt& attempt, const HostAsked& host, const fleet::Answe
     REACHED("scheduler.refused");
     refusal.reason = answer.reason.empty() ? "Refused" : answer.reason;
     refusal.message = answer.message;
+    const ObjectRecord* record = objects_.Find(attempt.uid);
+    if (answer.reason == fleet::kClassDiffers && record != nullptr) {
+      pools_.WithdrawClass(host.pool, record->class_name);
+    }
   }
   TryNext(attempt, host.pool, std::move(refusal));
 }

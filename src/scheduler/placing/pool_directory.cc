@@ -63,11 +63,35 @@ void PoolDirectory::Put(TranslatedPool pool) {
   const bool is_new = !by_uid_.contains(uid);
   const PoolIndex index = board_.SetPool(pool.spec);
   const auto place =
-      by_uid_.insert_or_assign(uid, PoolEntry{.index = index, .pool = std::move(pool)}).first;
+      by_uid_
+          .insert_or_assign(uid,
+                            PoolEntry{.index = index, .pool = std::move(pool), .withdrawn = {}})
+          .first;
   const auto number = static_cast<size_t>(index);
   if (by_index_.size() <= number) by_index_.resize(number + 1);
   by_index_[number] = &place->second;
   if (is_new && session != sessions_.end()) ApplySession(by_uid_.find(uid)->second);
+}
+
+void PoolDirectory::WithdrawClass(PoolIndex index, const std::string& class_name) {
+  const PoolEntry* known = Find(index);
+  if (known == nullptr) return;
+  PoolEntry& entry = by_uid_.find(known->pool.spec.uid)->second;
+  if (std::erase(entry.pool.spec.classes, class_name) == 0) return;
+  entry.withdrawn.push_back(class_name);
+  board_.SetPool(entry.pool.spec);
+}
+
+void PoolDirectory::RestoreClasses() {
+  for (auto& [uid, entry] : by_uid_) Restore(entry);
+}
+
+void PoolDirectory::Restore(PoolEntry& entry) {
+  if (entry.withdrawn.empty()) return;
+  for (std::string& name : std::exchange(entry.withdrawn, {})) {
+    entry.pool.spec.classes.push_back(std::move(name));
+  }
+  board_.SetPool(entry.pool.spec);
 }
 
 void PoolDirectory::Remove(std::string_view uid) {
@@ -92,6 +116,7 @@ void PoolDirectory::OnFleet(const fleet::FleetEvent& event) {
   }
   if (found == by_uid_.end()) return;
   PoolEntry& entry = found->second;
+  if (event.type == fleet::FleetEvent::Type::kJoined) Restore(entry);
   PoolState state = entry.pool.spec.state;
   if (event.type == fleet::FleetEvent::Type::kLeft) {
     state.has_session = entry.pool.mode == PoolMode::kApi;

@@ -20,6 +20,7 @@ namespace berth::scheduler {
 struct PoolEntry {
   PoolIndex index{};
   TranslatedPool pool;
+  std::vector<std::string> withdrawn;  // of its classes: WithdrawClass
 };
 
 class PoolDirectory {
@@ -34,6 +35,11 @@ class PoolDirectory {
   // The whole truth about sessions, after events were lost.
   void Resync(const std::vector<fleet::PoolFacts>& pools);
 
+  // The host says that its runtime's class of this name is another one (ADR 0042): nobody is sent
+  // there for it until the pool changes, its host comes back, or a class changes.
+  void WithdrawClass(PoolIndex index, const std::string& class_name);
+  void RestoreClasses();
+
   // Null if there is none. Valid until the next On... call.
   const PoolEntry* Find(PoolIndex index) const;
   const PoolEntry* FindByUid(std::string_view uid) const;
@@ -41,6 +47,7 @@ class PoolDirectory {
 
  private:
   void Put(TranslatedPool pool);
+  void Restore(PoolEntry& entry);
   void Remove(std::string_view uid);
   void ApplySession(const PoolEntry& entry);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fleet/refusals.h"
 #include "scheduler/placing/scheduler_world.h"
 
 namespace berth::scheduler {
@@ -112,6 +113,36 @@ TEST_F(SchedulerTest, C4_WhenEveryHostRefusesTheMachineSaysWhoAndWhy) {
   // It is tried again by itself, and placed as soon as the host changes its mind.
   world_.fleet().Answers(pool, [](const fleet::Offer&) { return Say(Verdict::kAccepted); });
   EXPECT_TRUE(world_.IsPlaced("web"));
+}
+
+TEST_F(SchedulerTest, HostsWithOtherClassesOfThatNameAreInNobodysWay) {
+  // More than one attempt asks, and better than the last one: they stay empty.
+  constexpr int kMany = 12;
+  std::vector<std::string> differ;
+  for (int i = 0; i < kMany; ++i) differ.push_back(world_.MakePool("pool-" + std::to_string(i)));
+  const std::string good = world_.MakePool("zulu");
+  world_.StartScheduler();
+  for (const std::string& pool : differ) {
+    world_.Join(pool);
+    world_.fleet().Answers(
+        pool, [](const fleet::Offer&) { return Say(Verdict::kRejected, fleet::kClassDiffers); });
+  }
+  world_.Join(good);
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "web-" + std::to_string(i);
+    world_.MakeMachine(name);
+    ASSERT_TRUE(world_.IsPlaced(name));
+    EXPECT_EQ(world_.PoolOf(name), "zulu");
+  }
+  for (const std::string& pool : differ) EXPECT_LE(world_.fleet().offers(pool).size(), 1U);
+  // A host that comes back is asked again.
+  for (const std::string& pool : differ) {
+    world_.fleet().Answers(pool, [](const fleet::Offer&) { return Say(Verdict::kAccepted); });
+    world_.Join(pool);
+  }
+  world_.Cordon("zulu");
+  world_.MakeMachine("later");
+  EXPECT_TRUE(world_.IsPlaced("later"));
 }
 
 TEST_F(SchedulerTest, C5_WithoutAnyPoolAMachineWaitsAndIsPlacedWhenOneComes) {
