@@ -26,6 +26,7 @@ struct ClusterBenchOptions {
   size_t burst = 3'000;
   size_t machines = 5'000;  // that memory is measured with
   int set_replicas = 10'000;
+  int sets = 5;                   // one after the other
   std::vector<std::string> only;  // parts of ClusterBenchParts(); none: all of them
   std::function<void(std::string_view)> progress;
 };
