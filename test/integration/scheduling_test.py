@@ -2,29 +2,16 @@
 """A controller in another language, with gRPC as it comes, asks a real server with a real host for machines."""
 
 import contextlib
-import importlib
 import json
 import os
-import queue
-import subprocess
-import sys
-import tempfile
-import threading
 import unittest
-
-try:
-    import grpc
-except ImportError:  # Debian's package belongs to Debian's interpreter
-    if sys.executable == '/usr/bin/python3':
-        raise
-    os.execv('/usr/bin/python3', ['/usr/bin/python3', *sys.argv])
 
 import berth_fixture
 import fleet_fixture
 import several_servers_test
+from grpc_fixture import DEADLINE_S, Reader, grpc, load_messages
 
 SERVICE = '/berth.scheduler.v1.SchedulingService/'
-DEADLINE_S = 60
 
 CLASS = '''
 apiVersion: compute.ironcore.dev/v1alpha1
@@ -34,51 +21,8 @@ capabilities: {cpu: 1, memory: 1Gi}
 '''
 SMALL = 'spec: {machineClassRef: {name: small}}'
 
-
-def load_messages():
-    folder = tempfile.mkdtemp(prefix='berth-proto-')
-    subprocess.run(['protoc', f'-I{berth_fixture.ROOT}/proto', f'--python_out={folder}',
-                    'berth/scheduler/v1/scheduler.proto'], check=True)
-    sys.path.insert(0, folder)
-    return importlib.import_module('berth.scheduler.v1.scheduler_pb2')
-
-
-messages = load_messages()
+messages = load_messages('berth/scheduler/v1/scheduler')
 Status, Event = messages.WorkloadStatus, messages.ClusterEvent
-
-
-class Reader:
-    """A server stream, read by a thread of its own."""
-
-    def __init__(self, call):
-        self.call, self._queue = call, queue.Queue()
-        self.end = None
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self):
-        try:
-            for message in self.call:
-                self._queue.put(message)
-            self.end = grpc.StatusCode.OK
-        except grpc.RpcError as error:
-            self.end = error.code()
-            self.details = error.details()
-        self._queue.put(None)
-
-    def until(self, matches, deadline_s=DEADLINE_S):
-        """The first message from here on that matches."""
-        while True:
-            message = self._queue.get(timeout=deadline_s)
-            if message is None:
-                raise AssertionError(f'the stream has ended with {self.end}')
-            if matches(message):
-                return message
-
-    def code(self, deadline_s=DEADLINE_S):
-        while self._queue.get(timeout=deadline_s) is not None:
-            pass
-        return self.end
 
 
 class Controller:
