@@ -58,6 +58,14 @@ class PythonClient(berth_fixture.ServerTestCase):
         self.custom.patch_namespaced_custom_object(*GROUP, 'default', 'machines', 'web', {'spec': {'power': 'On'}})
         listed = self.custom.list_namespaced_custom_object(*GROUP, 'default', 'machines')
         self.assertEqual([item['spec']['power'] for item in listed['items']], ['On'])
+        self.custom.delete_namespaced_custom_object(*GROUP, 'default', 'machines', 'web')
+        watch = kubernetes.watch.Watch()
+        for event in watch.stream(self.custom.list_namespaced_custom_object, *GROUP, 'default', 'machines',
+                                  resource_version=listed['metadata']['resourceVersion'], timeout_seconds=30):
+            last = event['type'], event['object']['metadata']['name']
+            if event['type'] == 'DELETED':
+                watch.stop()
+        self.assertEqual(last, ('DELETED', 'web'))
 
 
 if __name__ == '__main__':

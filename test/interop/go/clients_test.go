@@ -11,6 +11,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -119,11 +122,50 @@ func TestACertificateIsRequestedApprovedAndUsed(t *testing.T) {
 	})
 }
 
+// Gates that let informers begin with a watch that sends the state first, as client-go does by itself from 0.35 on.
+type watchLists struct{ clientfeatures.Gates }
+
+func (g watchLists) Enabled(feature clientfeatures.Feature) bool {
+	return feature == clientfeatures.WatchListClient || g.Gates.Enabled(feature)
+}
+
+// Counts the watches that asked for the state first.
+type countedRequests struct {
+	http.RoundTripper
+	initial *atomic.Int32
+}
+
+func (c countedRequests) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Get("sendInitialEvents") == "true" {
+		c.initial.Add(1)
+	}
+	return c.RoundTripper.RoundTrip(request)
+}
+
 func TestInformersFollowOverAKilledServer(t *testing.T) {
+	if asked := followOverAKilledServer(t); asked != 0 {
+		t.Errorf("%d watches asked for the state, although no gate is open", asked)
+	}
+}
+
+func TestInformersThatBeginWithAWatchFollowOverAKilledServer(t *testing.T) {
+	gates := clientfeatures.FeatureGates()
+	clientfeatures.ReplaceFeatureGates(watchLists{gates})
+	defer clientfeatures.ReplaceFeatureGates(gates)
+	if asked := followOverAKilledServer(t); asked < 2 {
+		t.Errorf("%d watches asked for the state, and there are two informers", asked)
+	}
+}
+
+// How many watches asked for the state first.
+func followOverAKilledServer(t *testing.T) int32 {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s := newServer(t)
-	clients := kubernetes.NewForConfigOrDie(s.config())
+	var initial atomic.Int32
+	config := s.config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return countedRequests{next, &initial} })
+	clients := kubernetes.NewForConfigOrDie(config)
 	typed := informers.NewSharedInformerFactory(clients, 0)
 	maps := typed.Core().V1().ConfigMaps()
 	seen := map[string]int{}
@@ -132,7 +174,7 @@ func TestInformersFollowOverAKilledServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(s.config()), 0)
+	plain := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(config), 0)
 	lister := plain.ForResource(classes).Lister()
 	typed.Start(ctx.Done())
 	plain.Start(ctx.Done())
@@ -169,4 +211,5 @@ func TestInformersFollowOverAKilledServer(t *testing.T) {
 	if len(seen) < 4 {
 		t.Errorf("only %v were seen", seen)
 	}
+	return initial.Load()
 }
