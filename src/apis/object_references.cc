@@ -78,6 +78,7 @@ void CollectVolume(const storage::VolumeSpec& spec, const std::string& at, Colle
     out.Add(storage::kVolumeSnapshotKind,
             spec.data_source->volume_snapshot_ref,
             at + ".dataSource.volumeSnapshotRef");
+    // Not what it is a copy of: a pool may read what its objects name, and the secrets of that.
   }
 }
 

@@ -71,6 +71,12 @@ TEST(ObjectReferences, StorageNamesClassesPoolsSecretsAndSnapshots) {
                    "spec.claimRef -> Machine ns/m",
                    "spec.encryption.secretRef -> Secret ns/key",
                    "spec.dataSource.volumeSnapshotRef -> VolumeSnapshot ns/snap"}));
+  // Who has the copy may not read what the source names, its secrets for example.
+  EXPECT_EQ(Listed<storage::Volume>(R"({
+              "metadata": {"namespace": "ns"},
+              "spec": {"volumeClassRef": {"name": "c"},
+                       "dataSource": {"volumeRef": {"name": "data"}}}})"),
+            (Lines{"spec.volumeClassRef -> VolumeClass /c in use"}));
   EXPECT_EQ(Listed<storage::Bucket>(
                 R"({"spec": {"bucketClassRef": {"name": "c"}, "bucketPoolRef": {"name": "p"}}})"),
             (Lines{"spec.bucketClassRef -> BucketClass /c in use",

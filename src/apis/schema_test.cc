@@ -44,6 +44,7 @@ const std::set<std::string> kIntended = {
     "storage.v1alpha1.BucketPoolStatus.conditions: only ours",
     "storage.v1alpha1.BucketPoolStatus.facts: only ours",
     "storage.v1alpha1.BucketStatus.placement: only ours",
+    "storage.v1alpha1.VolumeDataSource.volumeRef: only ours",
     "storage.v1alpha1.VolumePoolSpec.hostRef: only ours",
     "storage.v1alpha1.VolumePoolSpec.limits: only ours",
     "storage.v1alpha1.VolumePoolSpec.reach: only ours",

@@ -24,6 +24,9 @@ void CheckWithoutClass(const VolumeSpec& spec,
   if (spec.data_source && spec.data_source->os_image) {
     errors.Forbidden(path.Child("dataSource").Child("osImage"), kNoClass);
   }
+  if (spec.data_source && spec.data_source->volume_ref) {
+    errors.Forbidden(path.Child("dataSource").Child("volumeRef"), kNoClass);
+  }
 }
 
 void CheckWithClass(const VolumeSpec& spec,
@@ -40,6 +43,12 @@ void CheckDataSource(const VolumeDataSource& source,
                      const meta::FieldPath& path,
                      meta::FieldErrors& errors) {
   core::CheckReference(source.volume_snapshot_ref, path.Child("volumeSnapshotRef"), errors);
+  core::CheckReference(source.volume_ref, path.Child("volumeRef"), errors);
+  if (source.volume_ref && (source.volume_snapshot_ref || source.os_image)) {
+    errors.Forbidden(path.Child("volumeRef"),
+                     std::string("must not be set together with ") +
+                         (source.volume_snapshot_ref ? "volumeSnapshotRef" : "osImage"));
+  }
   if (!source.os_image) return;
   if (source.volume_snapshot_ref) {
     errors.Forbidden(path.Child("osImage"), "must not be set together with volumeSnapshotRef");
@@ -49,6 +58,13 @@ void CheckDataSource(const VolumeDataSource& source,
 
 void Validate(const Volume& object, meta::FieldErrors& errors) {
   CheckVolumeSpec(object.spec, core::SpecPath(), errors);
+  const auto& source = object.spec.data_source;
+  const std::string& name = object.metadata.name;
+  if (source && source->volume_ref && !name.empty() && source->volume_ref->name == name) {
+    errors.Invalid(core::SpecPath().Child("dataSource").Child("volumeRef").Child("name"),
+                   name,
+                   "must be another volume: this one is not there yet");
+  }
 }
 
 void ValidateUpdate(const Volume& now, const Volume& before, meta::FieldErrors& errors) {
@@ -80,6 +96,15 @@ std::string ImageCell(const Volume& object) {
   const auto& source = object.spec.data_source;
   return core::OrNone(source && source->os_image ? source->os_image->image : "");
 }
+// Of what else the volume may begin with.
+std::string SourceCell(const Volume& object) {
+  const auto& source = object.spec.data_source;
+  if (source && source->volume_ref) return "volume/" + source->volume_ref->name;
+  if (source && source->volume_snapshot_ref) {
+    return "volumesnapshot/" + source->volume_snapshot_ref->name;
+  }
+  return core::OrNone("");
+}
 std::string ClassCell(const Volume& object) {
   return core::ReferenceCell(object.spec.volume_class_ref);
 }
@@ -100,6 +125,10 @@ constexpr meta::Column kColumns[] = {
     {.name = "VolumeClass", .doc = "Class of the volume.", .cell = meta::Hook<&ClassCell>},
     {.name = "State", .doc = "State of the volume.", .cell = meta::Hook<&StateCell>},
     {.name = "Size", .doc = "Size of the volume.", .cell = meta::Hook<&SizeCell>},
+    {.name = "Source",
+     .doc = "Volume or snapshot that the volume is a copy of.",
+     .priority = 1,
+     .cell = meta::Hook<&SourceCell>},
 };
 
 constexpr std::string_view kSubresources[] = {"binding"};
@@ -107,7 +136,8 @@ constexpr std::string_view kSelectors[] = {"spec.volumePoolRef.name",
                                            "spec.volumeClassRef.name",
                                            "status.placement.poolUID",
                                            "spec.encryption.secretRef.name",
-                                           "spec.imagePullSecretRef.name"};
+                                           "spec.imagePullSecretRef.name",
+                                           kVolumeSourceSelector};
 
 }  // namespace
 
@@ -129,6 +159,14 @@ void CheckVolumeSpec(const VolumeSpec& spec,
   }
   core::CheckReference(spec.image_pull_secret_ref, path.Child("imagePullSecretRef"), errors);
   if (spec.data_source) CheckDataSource(*spec.data_source, path.Child("dataSource"), errors);
+}
+
+bool IsBeingCopiedFrom(const Volume& copy, std::string_view source) {
+  const auto& from = copy.spec.data_source;
+  if (!from || !from->volume_ref || from->volume_ref->name != source) return false;
+  if (copy.status.state == "Available") return false;
+  // One that is deleted meanwhile is read for until its host has let go of it.
+  return copy.status.placement && !copy.status.placement->pool_uid.empty();
 }
 
 std::string RefuseResize(const Volume& now, const Volume& before, std::string_view resize_policy) {

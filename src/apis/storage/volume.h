@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apis/core/placement.h"
@@ -44,13 +45,18 @@ BERTH_DESCRIBE(OsDataSource,
 struct VolumeDataSource {
   std::optional<core::LocalObjectReference> volume_snapshot_ref;
   std::optional<OsDataSource> os_image;
+  std::optional<core::LocalObjectReference> volume_ref;
   bool operator==(const VolumeDataSource&) const = default;
 };
 BERTH_DESCRIBE(VolumeDataSource,
                "com.github.ironcore-dev.ironcore.api.storage.v1alpha1.VolumeDataSource",
                "What a new volume is filled with; at most one of the fields is set.",
                BERTH_FIELD(volume_snapshot_ref, "volumeSnapshotRef", "This VolumeSnapshot."),
-               BERTH_FIELD(os_image, "osImage", "This operating system image."))
+               BERTH_FIELD(os_image, "osImage", "This operating system image."),
+               BERTH_FIELD(volume_ref,
+                           "volumeRef",
+                           "A copy of this Volume of the same namespace, as it is when the copy is "
+                           "made; it may be in use."))
 
 struct VolumeSpec {
   std::optional<core::LocalObjectReference> volume_class_ref;
@@ -176,12 +182,19 @@ BERTH_DESCRIBE(VolumeTemplateSpec,
                BERTH_FIELD(metadata, "metadata", "Labels and annotations of the Volume."),
                BERTH_FIELD(spec, "spec", "Spec of the Volume."))
 
+// The field selector that finds the copies of a volume.
+inline constexpr std::string_view kVolumeSourceSelector = "spec.dataSource.volumeRef.name";
+
 extern const meta::KindInfo kVolumeKind;
 inline const meta::KindInfo& BerthKind(meta::Tag<Volume>) { return kVolumeKind; }
 
 void CheckVolumeSpec(const VolumeSpec& spec,
                      const meta::FieldPath& path,
                      meta::FieldErrors& errors);
+
+// Whether the volume is to become a copy of that volume of its namespace, has a pool for it and is
+// not there yet.
+bool IsBeingCopiedFrom(const Volume& copy, std::string_view source);
 
 // Why a class with this resize policy does not let the volume's size become what it is now; "" if
 // it does.

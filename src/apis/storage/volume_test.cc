@@ -72,6 +72,21 @@ TEST(Volume, HasRules) {
           {"bad snapshot",
            [](auto& v) { v.spec.data_source = {.volume_snapshot_ref = {{"A b"}}}; },
            {"Invalid spec.dataSource.volumeSnapshotRef.name"}},
+          {"a copy", [](auto& v) { v.spec.data_source = {.volume_ref = {{"w"}}}; }, {}},
+          {"a copy of no name",
+           [](auto& v) { v.spec.data_source = {.volume_ref = {{"A b"}}}; },
+           {"Invalid spec.dataSource.volumeRef.name"}},
+          {"a copy of itself",
+           [](auto& v) { v.spec.data_source = {.volume_ref = {{"v"}}}; },
+           {"Invalid spec.dataSource.volumeRef.name"}},
+          {"a copy of an image",
+           [](auto& v) { v.spec.data_source->volume_ref = {"w"}; },
+           {"Forbidden spec.dataSource.volumeRef"}},
+          {"a copy of a snapshot",
+           [](auto& v) {
+             v.spec.data_source = {.volume_snapshot_ref = {{"s"}}, .volume_ref = {{"w"}}};
+           },
+           {"Forbidden spec.dataSource.volumeRef"}},
       });
 }
 
@@ -90,6 +105,27 @@ TEST(Volume, WithoutClassAsksNothingOfAPool) {
                                      "Forbidden spec.volumePoolRef",
                                      "Forbidden spec.volumePoolSelector"}},
                                });
+}
+
+TEST(Volume, WithoutClassIsACopyOfNothing) {
+  testing::ExpectRules<Volume>(Parse<Volume>(R"({"metadata": {"name": "v"}, "spec": {}})"),
+                               {{"a copy",
+                                 [](auto& v) { v.spec.data_source = {.volume_ref = {{"w"}}}; },
+                                 {"Forbidden spec.dataSource.volumeRef"}}});
+}
+
+TEST(Volume, KeepsItsSourceFromItsPlaceUntilItIsThere) {
+  Volume copy = Valid();
+  EXPECT_FALSE(IsBeingCopiedFrom(copy, "w")) << "it begins with an image";
+  copy.spec.data_source = {.volume_ref = {{"w"}}};
+  EXPECT_FALSE(IsBeingCopiedFrom(copy, "w")) << "it has no place";
+  copy.status.placement.emplace().pool_uid = "p";
+  EXPECT_TRUE(IsBeingCopiedFrom(copy, "w"));
+  EXPECT_FALSE(IsBeingCopiedFrom(copy, "x"));
+  copy.status.state = "Error";
+  EXPECT_TRUE(IsBeingCopiedFrom(copy, "w")) << "it is tried again";
+  copy.status.state = "Available";
+  EXPECT_FALSE(IsBeingCopiedFrom(copy, "w"));
 }
 
 TEST(Volume, KeepsClassPoolAndKey) {
@@ -182,6 +218,11 @@ TEST(Volume, ShowsPoolImageClassStateAndSize) {
   EXPECT_EQ(CellOf(kVolumeKind, "Size", &volume), "10Gi");
   volume.status.resources["storage"] = *meta::Quantity::Parse("12Gi");
   EXPECT_EQ(CellOf(kVolumeKind, "Size", &volume), "12Gi");
+  EXPECT_EQ(CellOf(kVolumeKind, "Source", &volume), "<none>");
+  volume.spec.data_source = {.volume_snapshot_ref = {{"nightly"}}};
+  EXPECT_EQ(CellOf(kVolumeKind, "Source", &volume), "volumesnapshot/nightly");
+  volume.spec.data_source = {.volume_ref = {{"golden"}}};
+  EXPECT_EQ(CellOf(kVolumeKind, "Source", &volume), "volume/golden");
 }
 
 }  // namespace
