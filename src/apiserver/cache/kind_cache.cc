@@ -46,10 +46,21 @@ size_t FindTrigger(const meta::KindInfo& kind) {
   return kNoTrigger;
 }
 
+size_t FindSource(const meta::KindInfo& kind) {
+  for (size_t i = 0; i < kind.field_selectors.size(); ++i) {
+    if (kind.field_selectors[i].starts_with("spec.dataSource.")) return i;
+  }
+  return kNoTrigger;
+}
+
 }  // namespace
 
 KindCache::KindCache(const meta::KindInfo& kind, RingLimits limits)
-    : kind_(kind), prefix_(KeyPrefix(kind)), limits_(limits), trigger_(FindTrigger(kind)) {}
+    : kind_(kind),
+      prefix_(KeyPrefix(kind)),
+      limits_(limits),
+      trigger_(FindTrigger(kind)),
+      source_(FindSource(kind)) {}
 
 KindCache::~KindCache() {
   CHECK(readers_ == 0) << readers_ << " watchers of " << kind_.plural << " outlive their cache";
@@ -63,6 +74,33 @@ const StoredObject* KindCache::Find(std::string_view suffix) const {
 const StoredObject* KindCache::FindAside(std::string_view suffix) const {
   const auto found = aside_.find(suffix);
   return found == aside_.end() ? nullptr : &found->second.now;
+}
+
+const std::set<std::string>& KindCache::CopiesOf(std::string_view suffix) const {
+  static const std::set<std::string> none;
+  const auto found = copies_.find(suffix);
+  return found == copies_.end() ? none : found->second;
+}
+
+std::string KindCache::SourceOf(std::string_view suffix, const StoredObject& object) const {
+  if (source_ == kNoTrigger) return {};
+  const Result<meta::AtRestView> view = meta::AtRestView::Parse(object.at_rest.view());
+  if (!view.ok()) return {};
+  const std::string_view name = view->FieldValue(source_);
+  if (name.empty()) return {};
+  // One of the same namespace.
+  return std::string(suffix.substr(0, suffix.rfind('/') + 1)).append(name);
+}
+
+void KindCache::NoteSource(std::string_view suffix,
+                           const std::string& before,
+                           const std::string& now) {
+  if (before == now) return;
+  if (const auto found = copies_.find(before); found != copies_.end()) {
+    found->second.erase(std::string(suffix));
+    if (found->second.empty()) copies_.erase(found);
+  }
+  if (!now.empty()) copies_[now].emplace(suffix);
 }
 
 bool KindCache::SetAside(std::string_view suffix, const StoredObject& now, StoredObject* seen) {
@@ -82,6 +120,7 @@ void KindCache::Load(std::string suffix, StoredObject object) {
   changed_at_ = std::max(changed_at_, object.revision);
   StoredObject nothing;
   if (SetAside(suffix, object, &nothing)) return;
+  NoteSource(suffix, "", SourceOf(suffix, object));
   objects_.emplace_hint(objects_.end(), std::move(suffix), std::move(object));
 }
 
@@ -102,6 +141,7 @@ void KindCache::Apply(std::string_view suffix,
                    .frames = std::make_shared<EventFrames>()};
   const auto at = objects_.lower_bound(suffix);
   const bool exists = at != objects_.end() && at->first == suffix;
+  const std::string source = exists ? SourceOf(suffix, at->second) : std::string();
   if (exists) event.previous = std::move(at->second);
   if (!aside_.empty()) {
     if (const auto aside = aside_.find(suffix); aside != aside_.end()) {
@@ -119,6 +159,7 @@ void KindCache::Apply(std::string_view suffix,
   } else {
     objects_.emplace_hint(at, event.suffix, event.now);
   }
+  NoteSource(suffix, source, is_gone || is_aside ? "" : SourceOf(suffix, event.now));
   if (exists || !is_gone) changed_at_ = revision;
   // Of what nobody was shown nobody is told that it is gone.
   if (is_aside || (is_gone && event.previous.at_rest.empty())) return;

@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -128,6 +129,9 @@ class KindCache {
   const Asides& aside() const { return aside_; }
   // Null if there is none, or it can be read. Valid until the next Apply.
   const StoredObject* FindAside(std::string_view suffix) const;
+  // Keys of the objects that begin with a copy of that one (spec.dataSource), in order. Valid until
+  // the next Apply.
+  const std::set<std::string>& CopiesOf(std::string_view suffix) const;
   // The ring has every event with a greater revision.
   store::Revision complete_after() const { return complete_after_; }
   // No object of this kind has changed after this, as far as the cache knows.
@@ -162,6 +166,9 @@ class KindCache {
   void Offer(IdleList& list, const CacheEvent& event);
   void OfferTriggered(const CacheEvent& event);
   std::string_view TriggerOf(const StoredObject& object) const;
+  // The key of what the object is a copy of; "" if of nothing.
+  std::string SourceOf(std::string_view suffix, const StoredObject& object) const;
+  void NoteSource(std::string_view suffix, const std::string& before, const std::string& now);
   // Whether it cannot be read and was set aside; `seen` is what watchers know of it.
   bool SetAside(std::string_view suffix, const StoredObject& now, StoredObject* seen);
   void Push(CacheEvent event);
@@ -174,6 +181,7 @@ class KindCache {
   const RingLimits limits_;
   Objects objects_;
   Asides aside_;
+  std::map<std::string, std::set<std::string>, std::less<>> copies_;  // by key of their source
   std::deque<CacheEvent> ring_;
   uint64_t first_ = 0;   // position of ring_.front()
   uint64_t framed_ = 0;  // position of the oldest event that has its frames
@@ -181,6 +189,7 @@ class KindCache {
   store::Revision complete_after_;
   store::Revision changed_at_;
   const size_t trigger_;  // index of the field selector that idle readers are sorted by
+  const size_t source_;   // of the one that names what an object is a copy of
   IdleList general_;
   std::map<std::string, IdleList, std::less<>> by_trigger_;
   std::vector<Reader*> woken_;

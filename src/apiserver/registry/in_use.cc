@@ -44,6 +44,20 @@ std::string ClaimantOf(const WatchCache& cache, const meta::Object& part) {
   return NameOf(*machine);
 }
 
+// The volume that is being made as a copy of this one; "" if there is none.
+std::string CopyOf(const WatchCache& cache, const meta::Object& volume) {
+  const ObjectKey key{.namespace_ = volume.metadata().namespace_, .name = volume.metadata().name};
+  const KindCache& volumes = cache.Of(kVolumeKind);
+  for (const std::string& suffix : volumes.CopiesOf(KeySuffix(key))) {
+    const Result<meta::Object> copy = Decode(kVolumeKind, *volumes.Find(suffix));
+    if (!copy.ok()) continue;
+    if (apis::storage::IsBeingCopiedFrom(copy->as<apis::storage::Volume>(), key.name)) {
+      return NameOf(*copy);
+    }
+  }
+  return {};
+}
+
 // Kinds that name a secret, and the field selector that finds them.
 struct SecretUser {
   const meta::KindInfo& kind;
@@ -157,7 +171,9 @@ bool IsKeptWhileUsed(const meta::KindInfo& kind) {
 std::string UserOf(const WatchCache& cache, const meta::Object& object) {
   if (&object.kind() == &kNetworkKind) return NetworkUserOf(cache, object);
   if (&object.kind() == &kSecretKind) return SecretUserOf(cache, object);
-  return ClaimantOf(cache, object);
+  std::string user = ClaimantOf(cache, object);
+  if (user.empty() && &object.kind() == &kVolumeKind) user = CopyOf(cache, object);
+  return user;
 }
 
 void MarkUsed(meta::Object& object, const std::string& user) {

@@ -3,6 +3,7 @@
 // machine is gone; and then it goes by itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -165,6 +166,37 @@ class InUseTest : public testing::Test {
   std::optional<rt::TaskScope> scope_;
   std::unique_ptr<BuiltinControllers> controllers_;
 };
+
+TEST_F(InUseTest, R4_6_AVolumeStaysUntilItsCopyIsThere) {
+  const std::string disks = world_.MakeVolumePool("disks", 100);
+  const Object source = MakeVolume("data");
+  Volume draft;
+  draft.metadata.name = "copy";
+  draft.spec.volume_class_ref = apis::core::LocalObjectReference{.name = "fast"};
+  draft.spec.resources["storage"] = meta::Quantity(10);
+  draft.spec.data_source.emplace().volume_ref = apis::core::LocalObjectReference{.name = "data"};
+  const Object copy = Make(Object::Of(kVolumeKind, std::move(draft)));
+  const auto bind = [&](const Object& volume) {
+    const client::BindItem item =
+        PlacementWorld::ItemFor(volume, "disks", disks, {{"storage", 10}});
+    const auto bound = world_.Bind(PlacementWorld::RequestFor({item}));
+    CHECK(bound.ok()) << bound.status();
+  };
+  bind(source);
+  bind(copy);
+  ExpectDeferred(source, "volume copy");
+  Object made = world_.Read(copy);
+  made.as<Volume>().status.state = "Available";
+  client::WriteOptions status;
+  status.subresource = client::Subresource::kStatus;
+  ASSERT_TRUE(world_.Run(world_.client().Update(std::move(made), status)).ok());
+  ASSERT_TRUE(Soon([&] {
+    const auto& finalizers = world_.Read(source).metadata().finalizers;
+    return std::ranges::find(finalizers, apis::core::kInUseFinalizer) == finalizers.end();
+  }));
+  SayGone(source);
+  EXPECT_TRUE(Soon([&] { return !world_.Exists(source); }));
+}
 
 TEST_F(InUseTest, R4_6_AVolumeStaysUntilItsMachineIsGone) {
   const Object volume = MakeVolume("data");
