@@ -117,6 +117,8 @@ ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
     if (volume.spec.volume_class_ref) record.class_name = volume.spec.volume_class_ref->name;
     if (volume.spec.claim_ref) record.claimed_by = volume.spec.claim_ref->uid;
     record.is_kept = apis::IsKeptForUser(volume.metadata);
+    record.is_available = volume.status.state == "Available";
+    record.is_encrypted = volume.spec.encryption.has_value();
     record.shape = board_.Intern(Translate(volume));
     ReadSource(object, record);
   } else if (&object.kind() == &kVolumeSnapshotKind) {
@@ -506,7 +508,8 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
     }
     if (volume->snapshot != nullptr) {
       return NotYet{.reason = "VolumeNotPlaced",
-                    .message = "Volume " + name + " is placed first, where VolumeSnapshot " +
+                    .message = "Volume " + name + " is placed first, where " +
+                               std::string(volume->snapshot->source_kind->kind) + " " +
                                volume->snapshot->source + " is"};
     }
     Request& joint = ask.request.joint.emplace_back();
@@ -525,8 +528,8 @@ void ObjectDirectory::Index(const ObjectRecord& record) {
     parts_.insert({{{record.key.namespace_, record.reserves->part_of}, record.uid}, &record});
   }
   if (record.snapshot != nullptr) {
-    ByName& index = record.kind == &kVolumeKind ? restores_ : snapshots_;
-    index.insert({{{record.key.namespace_, record.snapshot->source}, record.uid}, &record});
+    TiedTo(record).insert(
+        {{{record.key.namespace_, record.snapshot->source}, record.uid}, &record});
   }
   if (record.kind != &kMachineKind) return;
   CountPreemptible(record, 1);
@@ -556,8 +559,7 @@ void ObjectDirectory::Unindex(const ObjectRecord& record) {
     parts_.erase({{record.key.namespace_, record.reserves->part_of}, record.uid});
   }
   if (record.snapshot != nullptr) {
-    ByName& index = record.kind == &kVolumeKind ? restores_ : snapshots_;
-    index.erase({{record.key.namespace_, record.snapshot->source}, record.uid});
+    TiedTo(record).erase({{record.key.namespace_, record.snapshot->source}, record.uid});
   }
   if (const auto waiting = without_class_.find(record.class_name);
       waiting != without_class_.end()) {
@@ -602,12 +604,12 @@ void ObjectDirectory::JudgeRelated(const ObjectRecord& record, Effects& effects)
     for (const ObjectRecord* machine : NamedBy(record)) Judge(*machine, effects);
     ForEachOf(snapshots_, record.key, [&](const ObjectRecord& it) { Judge(it, effects); });
   }
-  if (record.kind == &kVolumeSnapshotKind) {
-    ForEachOf(restores_, record.key, [&](const ObjectRecord& volume) {
-      Judge(volume, effects);
-      for (const ObjectRecord* machine : NamedBy(volume)) Judge(*machine, effects);
-    });
-  }
+  const auto judge_filled = [&](const ObjectRecord& volume) {
+    Judge(volume, effects);
+    for (const ObjectRecord* machine : NamedBy(volume)) Judge(*machine, effects);
+  };
+  if (record.kind == &kVolumeKind) ForEachOf(clones_, record.key, judge_filled);
+  if (record.kind == &kVolumeSnapshotKind) ForEachOf(restores_, record.key, judge_filled);
   if (record.reserves != nullptr) {
     for (const std::string& name : {record.key.name, record.reserves->part_of}) {
       const client::ObjectKey key{.namespace_ = record.key.namespace_, .name = name};

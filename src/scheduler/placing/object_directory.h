@@ -43,8 +43,9 @@ struct ReservationFacts {
   Shape unit;  // room for one machine
 };
 
-// What ties a snapshot to its volume, or a volume to the snapshot that it begins with.
+// What ties a snapshot to its volume, or a volume to the snapshot or volume that it is a copy of.
 struct SnapshotFacts {
+  const meta::KindInfo* source_kind = nullptr;
   std::string source;      // name of that volume or snapshot
   bool is_ready = false;   // of a snapshot: it was taken
   bool is_failed = false;  // of a snapshot: it cannot be taken any more
@@ -72,9 +73,11 @@ struct ObjectRecord {
   std::vector<std::string> volumes;  // of a machine: names in its namespace
   std::string claimed_by;            // of a volume: UID of the machine
   bool is_kept = false;              // of a volume: its deletion waits until nobody uses it
+  bool is_available = false;         // of a volume: it was made
+  bool is_encrypted = false;         // of a volume
   std::string reservation;           // of a machine that is to go into one: its name
   std::shared_ptr<const ReservationFacts> reserves;  // of a reservation
-  // Of a snapshot, and of a volume that begins with one.
+  // Of a snapshot, and of a volume that begins with one or with a copy of another.
   std::shared_ptr<const SnapshotFacts> snapshot;
 };
 
@@ -207,10 +210,11 @@ class ObjectDirectory {
   std::optional<NotYet> AddReach(const ObjectRecord& volume, Ask& ask) const;
   // The parts of the reservation that the machine may go into.
   std::optional<NotYet> AddReservation(const ObjectRecord& machine, Ask& ask) const;
-  // The pool of a snapshot's volume, or of the snapshot that a volume begins with.
+  // The pool of a snapshot's volume, or of what a volume begins with.
   std::optional<NotYet> AddSource(const ObjectRecord& record, Ask& ask) const;
   std::optional<NotYet> AddSourceVolume(const ObjectRecord& snapshot, Ask& ask) const;
   std::optional<NotYet> AddSourceSnapshot(const ObjectRecord& volume, Ask& ask) const;
+  std::optional<NotYet> AddCopiedVolume(const ObjectRecord& copy, Ask& ask) const;
   const PoolEntry* SourcePoolOf(const ObjectRecord& snapshot) const;
   // The pools that a reservation names.
   std::optional<NotYet> AddPools(const ObjectRecord& reservation, Ask& ask) const;
@@ -253,6 +257,9 @@ class ObjectDirectory {
   ByName parts_;
   ByName snapshots_;  // by the name of their volume
   ByName restores_;   // volumes, by the name of the snapshot that they begin with
+  ByName clones_;     // volumes, by the name of the volume that they are copies of
+  // The one of these three that the record belongs into.
+  ByName& TiedTo(const ObjectRecord& record);
   std::map<ObjectKey, std::string> copies_;  // UID of the reservation, by key on the board
   std::map<std::string, apis::compute::MachineClass, std::less<>> classes_;
   // Machines and reservations whose class is not known, by its name.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots in the ObjectDirectory. A snapshot goes where its volume is, a volume that begins with
-// one goes where that is: for both there is one pool or none.
+// Snapshots and copies in the ObjectDirectory. A snapshot goes where its volume is, a volume that
+// begins with one, or with a copy of another, goes where that is: for all there is one pool or
+// none.
 #include <utility>
 
 #include "apis/placement.h"
@@ -26,6 +27,7 @@ Toleration TolerateAll() {
 void ObjectDirectory::ReadSnapshot(const meta::Object& object, ObjectRecord& record) {
   const auto& snapshot = object.as<apis::storage::VolumeSnapshot>();
   auto facts = std::make_shared<SnapshotFacts>();
+  facts->source_kind = &kVolumeKind;
   facts->source = snapshot.spec.volume_ref.name;
   facts->is_ready = snapshot.status.state == "Ready";
   facts->is_failed = snapshot.status.state == "Failed";
@@ -43,9 +45,12 @@ void ObjectDirectory::ReadSnapshot(const meta::Object& object, ObjectRecord& rec
 void ObjectDirectory::ReadSource(const meta::Object& object, ObjectRecord& record) const {
   const auto& volume = object.as<apis::storage::Volume>();
   const auto& source = volume.spec.data_source;
-  if (!source || !source->volume_snapshot_ref || record.class_name.empty()) return;
+  if (!source || record.class_name.empty()) return;
+  const auto& named = source->volume_ref ? source->volume_ref : source->volume_snapshot_ref;
+  if (!named) return;
   auto facts = std::make_shared<SnapshotFacts>();
-  facts->source = source->volume_snapshot_ref->name;
+  facts->source_kind = source->volume_ref ? &kVolumeKind : &kVolumeSnapshotKind;
+  facts->source = named->name;
   const auto* size = apis::core::FindResource(volume.spec.resources, apis::core::kStorage);
   if (size != nullptr) facts->bytes = size->Value();
   record.snapshot = std::move(facts);
@@ -86,13 +91,15 @@ const PoolEntry* ObjectDirectory::SourcePoolOf(const ObjectRecord& snapshot) con
 
 std::optional<NotYet> ObjectDirectory::AddSource(const ObjectRecord& record, Ask& ask) const {
   if (record.snapshot == nullptr) return std::nullopt;
-  auto not_yet =
-      record.kind == &kVolumeKind ? AddSourceSnapshot(record, ask) : AddSourceVolume(record, ask);
+  const bool is_copy = record.kind == &kVolumeKind && record.snapshot->source_kind == &kVolumeKind;
+  auto not_yet = is_copy                       ? AddCopiedVolume(record, ask)
+                 : record.kind == &kVolumeKind ? AddSourceSnapshot(record, ask)
+                                               : AddSourceVolume(record, ask);
   if (not_yet || !record.is_pinned) return not_yet;
   const PoolEntry* own = pools_.FindByName(PoolKind::kVolume, record.pool_ref);
   if (own == nullptr || own->index == ask.request.pinned) return std::nullopt;
   const PoolEntry* source = pools_.Find(*ask.request.pinned);
-  const std::string_view what = record.kind == &kVolumeKind ? "VolumeSnapshot" : "Volume";
+  const std::string_view what = record.snapshot->source_kind->kind;
   return NotYet{.reason = std::string(what) + "OnOtherPool",
                 .message = "spec.volumePoolRef is " + record.pool_ref + ", but " +
                            std::string(what) + " " + record.snapshot->source + " is on pool " +
@@ -112,13 +119,50 @@ std::optional<NotYet> ObjectDirectory::AddSourceVolume(const ObjectRecord& snaps
   }
   if (volume->class_name.empty()) {
     return NotYet{.reason = "VolumeWithoutClass",
-                  .message = name + " was made elsewhere: no pool could take a snapshot of it"};
+                  .message = name + " was made elsewhere: no pool could " +
+                             (snapshot.kind == &kVolumeKind ? "copy it" : "take a snapshot of it")};
   }
   const PoolEntry* place = PlaceOf(*volume);
   if (place == nullptr) {
     return NotYet{.reason = "VolumeNotPlaced", .message = name + " has no pool yet"};
   }
   ask.request.pinned = place->index;
+  return std::nullopt;
+}
+
+ObjectDirectory::ByName& ObjectDirectory::TiedTo(const ObjectRecord& record) {
+  if (record.kind == &kVolumeSnapshotKind) return snapshots_;
+  return record.snapshot->source_kind == &kVolumeKind ? clones_ : restores_;
+}
+
+std::optional<NotYet> ObjectDirectory::AddCopiedVolume(const ObjectRecord& copy, Ask& ask) const {
+  if (auto not_yet = AddSourceVolume(copy, ask)) return not_yet;
+  const std::string name = "Volume " + copy.snapshot->source;
+  const ObjectRecord* volume =
+      FindByKey(kVolumeKind, {.namespace_ = copy.key.namespace_, .name = copy.snapshot->source});
+  const PoolEntry* place = pools_.Find(*ask.request.pinned);
+  if (place != nullptr && place->pool.mode == PoolMode::kApi) {
+    // It would not know the field, and make an empty one.
+    return NotYet{.reason = "PoolCannotCopy",
+                  .message = name + " is on pool " + place->pool.spec.name +
+                             ", whose poollet cannot copy volumes"};
+  }
+  if (!volume->is_available) {
+    return NotYet{.reason = "VolumeNotAvailable", .message = name + " is not available yet"};
+  }
+  const Resources& has = RequirementsOf(volume->shape).resources;
+  const auto bytes = has.find(std::string(apis::core::kStorage));
+  if (bytes != has.end() && copy.snapshot->bytes < bytes->second) {
+    return NotYet{.reason = "VolumeTooLarge",
+                  .message = "spec.resources[storage] is " + std::to_string(copy.snapshot->bytes) +
+                             " bytes, " + name + " needs " + std::to_string(bytes->second)};
+  }
+  if (volume->is_encrypted && !copy.is_encrypted) {
+    return NotYet{.reason = "VolumeEncrypted",
+                  .message = name +
+                             " is encrypted, and so is its copy: spec.encryption must name a "
+                             "Secret with the same key"};
+  }
   return std::nullopt;
 }
 

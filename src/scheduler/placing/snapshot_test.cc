@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot goes where its volume is, a volume that begins with one goes where that is, and
-// whoever waits for the other says for what.
+// A snapshot goes where its volume is, a volume that begins with one, or with a copy of another
+// volume, goes where that is, and whoever waits for the other says for what.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -53,6 +53,24 @@ class SnapshotPlacingTest : public testing::Test {
     const auto made = world_.api().Run(
         world_.api().client().Create(meta::Object::Of(kVolumeKind, std::move(volume)), {}));
     ASSERT_TRUE(made.ok()) << made.status();
+  }
+  void MakeCopy(
+      const std::string& name,
+      const std::string& source,
+      const std::function<void(Volume&)>& edit = [](Volume&) {}) {
+    MakeRestored(name, "", [&](Volume& volume) {
+      volume.spec.data_source.emplace().volume_ref = apis::core::LocalObjectReference{source};
+      edit(volume);
+    });
+  }
+  void SetVolumeState(const std::string& name, const std::string& state) {
+    Volume volume = world_.GetVolume(name);
+    volume.status.state = state;
+    client::WriteOptions options;
+    options.subresource = client::Subresource::kStatus;
+    const auto written = world_.api().Run(
+        world_.api().client().Update(meta::Object::Of(kVolumeKind, std::move(volume)), options));
+    CHECK(written.ok()) << written.status();
   }
   VolumeSnapshot GetSnapshot(const std::string& name) {
     const auto got =
@@ -171,6 +189,78 @@ TEST_F(SnapshotPlacingTest, AMachineWaitsUntilItsVolumeIsWhereItsSnapshotIs) {
   SetState("nightly", "Ready");
   ASSERT_TRUE(world_.IsPlaced("db"));
   EXPECT_EQ(world_.PoolOf("db"), PlaceOf(GetSnapshot("nightly"))) << "volumes are their host's";
+}
+
+TEST_F(SnapshotPlacingTest, ACopyGoesWhereItsSourceIsOnceThatIsAvailable) {
+  MakeCopy("copy", "data");
+  EXPECT_TRUE(VolumeSays("copy", "there is no Volume data"));
+  world_.MakeVolume("data");
+  ASSERT_TRUE(WaitVolume("data"));
+  EXPECT_TRUE(VolumeSays("copy", "Volume data is not available yet"));
+  SetVolumeState("data", "Available");
+  ASSERT_TRUE(WaitVolume("copy"));
+  EXPECT_EQ(PlaceOf(world_.GetVolume("copy")), PlaceOf(world_.GetVolume("data")));
+  // And the copy of the copy.
+  MakeCopy("second", "copy");
+  EXPECT_TRUE(VolumeSays("second", "Volume copy is not available yet"));
+  SetVolumeState("copy", "Available");
+  ASSERT_TRUE(WaitVolume("second"));
+  EXPECT_EQ(PlaceOf(world_.GetVolume("second")), PlaceOf(world_.GetVolume("data")));
+}
+
+TEST_F(SnapshotPlacingTest, ACopyThatCannotBeMadeSaysWhy) {
+  world_.MakeVolume("data", 2);
+  ASSERT_TRUE(WaitVolume("data"));
+  SetVolumeState("data", "Available");
+  MakeCopy("small", "data");
+  EXPECT_TRUE(VolumeSays(
+      "small", "spec.resources[storage] is 1073741824 bytes, Volume data needs 2147483648"));
+  const std::string here = PlaceOf(world_.GetVolume("data"));
+  const std::string elsewhere = here == "alpha" ? "beta" : "alpha";
+  MakeCopy("away", "data", [&](Volume& volume) {
+    volume.spec.resources = {{"storage", meta::Quantity(2LL << 30)}};
+    volume.spec.volume_pool_ref = apis::core::LocalObjectReference{elsewhere};
+  });
+  EXPECT_TRUE(VolumeSays(
+      "away", "spec.volumePoolRef is " + elsewhere + ", but Volume data is on pool " + here));
+  MakeRestored("sealed", "", [](Volume& volume) {
+    volume.spec.data_source.reset();
+    volume.spec.encryption.emplace().secret_ref.name = "key";
+  });
+  ASSERT_TRUE(WaitVolume("sealed"));
+  SetVolumeState("sealed", "Available");
+  MakeCopy("open", "sealed");
+  EXPECT_TRUE(VolumeSays("open",
+                         "Volume sealed is encrypted, and so is its copy: spec.encryption must "
+                         "name a Secret with the same key"));
+  MakeCopy("kept", "sealed", [](Volume& volume) {
+    volume.spec.encryption.emplace().secret_ref.name = "same-key";
+  });
+  EXPECT_TRUE(WaitVolume("kept"));
+  // Two that wait for each other wait, and say so.
+  MakeCopy("chicken", "egg");
+  MakeCopy("egg", "chicken");
+  EXPECT_TRUE(VolumeSays("egg", "Volume chicken has no pool yet"));
+  EXPECT_TRUE(VolumeSays("chicken", "Volume egg has no pool yet"));
+}
+
+TEST_F(SnapshotPlacingTest, AMachineWaitsUntilItsVolumeIsWhereItsSourceIs) {
+  for (const char* name : {"alpha", "beta", "gamma"}) world_.Join(world_.MakePool(name));
+  world_.MakeVolume("data");
+  ASSERT_TRUE(WaitVolume("data"));
+  MakeCopy("copy", "data");
+  apis::compute::Machine machine = world_.Machine("db");
+  apis::compute::MachineVolume disk;
+  disk.name = "root";
+  disk.volume_ref = apis::core::LocalObjectReference{.name = "copy"};
+  machine.spec.volumes.push_back(disk);
+  world_.MakeMachine(std::move(machine));
+  ASSERT_TRUE(world_.Until([&] {
+    return world_.WhyNot("db") == "Volume copy is placed first, where Volume data is";
+  })) << world_.WhyNot("db");
+  SetVolumeState("data", "Available");
+  ASSERT_TRUE(world_.IsPlaced("db"));
+  EXPECT_EQ(world_.PoolOf("db"), PlaceOf(world_.GetVolume("data")));
 }
 
 // What it held is lost; taken again it would hold something else.
