@@ -15,6 +15,7 @@
 #include "apis/compute/machine.h"
 #include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
+#include "apis/object_references.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket.h"
 #include "base/strings.h"
@@ -140,6 +141,9 @@ void AddVolumeNeeds(const Volume& volume, Wanted& wanted) {
   if (volume.spec.data_source && volume.spec.data_source->volume_snapshot_ref) {
     wanted.Snapshot(volume.spec.data_source->volume_snapshot_ref->name);
   }
+  if (volume.spec.data_source && volume.spec.data_source->volume_ref) {
+    wanted.Volume(volume.spec.data_source->volume_ref->name);
+  }
 }
 
 // What keeps a volume on this pool from beginning with the snapshot, or "".
@@ -176,6 +180,43 @@ void AddSnapshotSource(const Volume& volume, const Parts& parts, agent::VolumeBo
     body.set_snapshot_handle(snapshot->status.snapshot_id);
   } else if (volume.status.state != "Available") {
     // Once it was made nobody asks where from.
+    body.add_missing(missing);
+  }
+}
+
+// What keeps a volume on this pool from becoming a copy of the source, or "".
+std::string RefuseCopy(const Volume& copy, const std::string& source_name, const Volume* source) {
+  const std::string name = "volume " + source_name;
+  if (source == nullptr) return name + " does not exist";
+  // One whose deletion waits is there until its copies are.
+  if (source->metadata.deletion_timestamp && !apis::IsKeptForUser(source->metadata)) {
+    return name + " is being deleted";
+  }
+  const auto& here = copy.status.placement;
+  const auto& there = source->status.placement;
+  if (!here || !there || there->pool_uid != here->pool_uid) {
+    return name + " is not on pool " + (here ? here->pool : std::string()) + " any more";
+  }
+  const auto& status = source->status;
+  if (status.state != "Available" || status.volume_id.empty())
+    return name + " is not available yet";
+  const auto* size = core::FindResource(copy.spec.resources, core::kStorage);
+  const auto* needed = core::FindResource(status.resources, core::kStorage);
+  if (size != nullptr && needed != nullptr && *size < *needed) {
+    return "spec.resources[storage] is " + size->ToString() + ", " + name + " needs " +
+           needed->ToString();
+  }
+  return {};
+}
+
+// A runtime takes the id of a volume where it takes that of a snapshot.
+void AddVolumeSource(const Volume& volume, const Parts& parts, agent::VolumeBody& body) {
+  const std::string& name = volume.spec.data_source->volume_ref->name;
+  const Volume* source = Find(parts.volumes, name);
+  const std::string missing = RefuseCopy(volume, name, source);
+  if (missing.empty()) {
+    body.set_snapshot_handle(source->status.volume_id);
+  } else if (volume.status.state != "Available") {
     body.add_missing(missing);
   }
 }
@@ -433,6 +474,9 @@ void FillVolume(const Volume& volume, const Parts& parts, agent::VolumeBody& bod
   }
   if (volume.spec.data_source && volume.spec.data_source->volume_snapshot_ref) {
     AddSnapshotSource(volume, parts, body);
+  }
+  if (volume.spec.data_source && volume.spec.data_source->volume_ref) {
+    AddVolumeSource(volume, parts, body);
   }
   const std::string missing = FillEncryption(volume, parts, *body.mutable_encryption());
   if (!missing.empty()) body.add_missing(missing);

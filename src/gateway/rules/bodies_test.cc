@@ -443,6 +443,52 @@ TEST_F(BodiesTest, ARestoreSaysWhatIsWrongWithItsSnapshot) {
   EXPECT_EQ(gone().missing_size(), 0) << "a volume that was made does not need it any more";
 }
 
+TEST_F(BodiesTest, ACopyNamesItsSourceOrSaysWhatIsWrongWithIt) {
+  const apis::core::PlacementStatus place{.pool = "disks", .pool_uid = "p", .epoch = 1};
+  Volume copy;
+  copy.metadata.name = "copy";
+  copy.metadata.uid = "c-uid";
+  copy.status.placement = place;
+  copy.status.state = "Pending";
+  copy.spec.resources["storage"] = meta::Quantity(1000);
+  copy.spec.data_source.emplace().volume_ref = apis::core::LocalObjectReference{.name = "data"};
+  volume_.status.placement = place;
+  volume_.status.state = "Available";
+  volume_.status.volume_id = "test://v-7";
+  volume_.status.resources["storage"] = meta::Quantity(1000);
+  const auto body = [&] {
+    return Assemble(meta::Object::Of(apis::storage::kVolumeKind, copy)).volume();
+  };
+  const auto missing = [&](const std::function<void(Volume&)>& change) {
+    Volume changed = volume_;
+    change(changed);
+    Have("data", meta::Object::Of(apis::storage::kVolumeKind, changed));
+    EXPECT_EQ(body().snapshot_handle(), body().missing_size() == 0 ? "test://v-7" : "");
+    return body().missing_size() == 0 ? std::string() : body().missing(0);
+  };
+  EXPECT_EQ(missing([](auto&) {}), "");
+  EXPECT_EQ(missing([](auto& v) { v.status.state = "Pending"; }),
+            "volume data is not available yet");
+  EXPECT_EQ(missing([](auto& v) { v.metadata.deletion_timestamp.emplace(); }),
+            "volume data is being deleted");
+  EXPECT_EQ(missing([](auto& v) {
+              v.metadata.deletion_timestamp.emplace();
+              v.metadata.finalizers.emplace_back(apis::core::kInUseFinalizer);
+            }),
+            "")
+      << "its deletion waits for the copy";
+  EXPECT_EQ(missing([](auto& v) { v.status.placement->pool_uid = "q"; }),
+            "volume data is not on pool disks any more");
+  EXPECT_EQ(missing([](auto& v) { v.status.resources["storage"] = meta::Quantity(1001); }),
+            "spec.resources[storage] is 1k, volume data needs 1001");
+  EXPECT_FALSE(asked_.contains("crypt")) << "the secrets of the source are not the copy's";
+  world_.clear();
+  ASSERT_EQ(body().missing_size(), 1);
+  EXPECT_EQ(body().missing(0), "volume data does not exist");
+  copy.status.state = "Available";
+  EXPECT_EQ(body().missing_size(), 0) << "a volume that was made does not need it any more";
+}
+
 TEST_F(BodiesTest, ASnapshotIsTakenOfTheVolumeOnItsPoolOnceThatIsAvailable) {
   apis::storage::VolumeSnapshot snapshot;
   snapshot.metadata.name = "nightly";
