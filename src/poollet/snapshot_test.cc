@@ -105,6 +105,22 @@ TEST(PoolletSnapshot, AVolumeBeginsWithTheSnapshotThatItsBodyNames) {
   }
 }
 
+TEST(PoolletSnapshot, AVolumeBeginsAsACopyOfTheVolumeThatItsBodyNames) {
+  SnapshotWorld world;
+  FakeGateway::Wish copy = VolumeWish();
+  const std::string handle = world.VolumeHandle();
+  copy.edit = [handle](pb::Assign& assign) {
+    assign.mutable_volume()->set_snapshot_handle(handle);
+  };
+  world.server.Desire("v2", copy);
+  ASSERT_TRUE(world.UntilState("v2", "Available"));
+  for (const auto& [id, volume] : world.host.fake().state().volumes()) {
+    const bool is_copy = iri::LabelOf(volume.object.metadata, iri::kVolumeUidLabel) == "v2";
+    EXPECT_EQ(handle.ends_with("://" + volume.object.spec.snapshot_id), is_copy);
+  }
+  EXPECT_EQ(world.Allocated(), 2 * kBytes);
+}
+
 // Another one in its place would show another moment.
 TEST(PoolletSnapshot, OneThatTheRuntimeHasLostIsNotTakenAgain) {
   SnapshotWorld world;

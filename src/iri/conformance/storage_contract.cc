@@ -83,6 +83,28 @@ void D14_RestoresASnapshotByItsOwnId(RuntimeUnderTest& t) {
       Eventually(t, [&] { return Await(t, runtime.ListVolumeSnapshots(filter))->empty(); }));
 }
 
+// Where a snapshot may be named a volume may be: the new one is its copy, and lets it go first.
+void CopiesAVolume(RuntimeUnderTest& t) {
+  VolumeRuntime& runtime = *t.runtimes().volume;
+  const auto source = Await(t, runtime.CreateVolume(NewVolume(t, "v-1")));
+  ASSERT_TRUE(source.ok()) << source.status();
+  ASSERT_TRUE(BecomesAvailable(t, source->metadata.id));
+  Volume small = NewVolume(t, "v-2");
+  small.spec.snapshot_id = source->metadata.id;
+  small.spec.storage_bytes /= 2;
+  EXPECT_EQ(Await(t, runtime.CreateVolume(small)).status().reason(), Reason::kBadRequest);
+  Volume wanted = NewVolume(t, "v-3");
+  wanted.spec.snapshot_id = source->metadata.id;
+  const auto copy = Await(t, runtime.CreateVolume(wanted));
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(Await(t, runtime.DeleteVolume(source->metadata.id)), OkStatus());
+  EXPECT_TRUE(BecomesAvailable(t, copy->metadata.id));
+  EXPECT_TRUE(Eventually(t, [&] { return !GetVolume(t, source->metadata.id).has_value(); }));
+  Volume late = NewVolume(t, "v-4");
+  late.spec.snapshot_id = source->metadata.id;
+  EXPECT_EQ(Await(t, runtime.CreateVolume(late)).status().reason(), Reason::kNotFound);
+}
+
 void RefusesSnapshotsOfNothing(RuntimeUnderTest& t) {
   VolumeSnapshot wanted;
   wanted.volume_id = "no-such-volume";
@@ -127,6 +149,7 @@ constexpr auto kContracts = std::to_array<RuntimeContract>({
     {"ExpandsAndNeverShrinks", ExpandsAndNeverShrinks},
     {"DeletesVolumesUntilGone", DeletesVolumesUntilGone},
     {"D14_RestoresASnapshotByItsOwnId", D14_RestoresASnapshotByItsOwnId},
+    {"CopiesAVolume", CopiesAVolume},
     {"RefusesSnapshotsOfNothing", RefusesSnapshotsOfNothing},
     {"ListsVolumesByLabel", ListsVolumesByLabel},
     {"CreatesAndDeletesBuckets", CreatesAndDeletesBuckets},

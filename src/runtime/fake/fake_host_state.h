@@ -203,6 +203,10 @@ class FakeHostState {
   // Room for `more`, beside reservations that are not for `machine_uid`.
   Status CheckRoom(const iri::ResourceVector& more, std::string_view machine_uid) const;
   bool HasMachine(std::string_view uid) const;
+  // How large a copy of the snapshot or volume is at least.
+  Result<int64_t> SourceBytes(std::string_view id) const;
+  // When the last of those that are being made of it is there; nullopt: there is none.
+  std::optional<Time> ReadUntil(std::string_view id) const;
   bool IsIdempotent() const;
   bool Hides();  // a list leaves this object out
 

@@ -99,11 +99,10 @@ Result<iri::Volume> FakeHostState::CreateVolume(const FakeClock& clock, iri::Vol
   TRY_STATUS(CheckClass(options_.volume_classes, volume.spec.class_name, "volume"));
   if (volume.spec.storage_bytes <= 0) return BadRequest("a volume of 0 bytes");
   if (!volume.spec.snapshot_id.empty()) {
-    TRY(const auto* const source, Find(snapshots_, volume.spec.snapshot_id, "snapshot"));
-    if (volume.spec.storage_bytes < source->object.size_bytes) {
+    TRY(const int64_t bytes, SourceBytes(volume.spec.snapshot_id));
+    if (volume.spec.storage_bytes < bytes) {
       return BadRequest("volume of " + std::to_string(volume.spec.storage_bytes) +
-                        " bytes is smaller than its snapshot of " +
-                        std::to_string(source->object.size_bytes));
+                        " bytes is smaller than its source of " + std::to_string(bytes));
     }
   }
   TRY_STATUS(CheckRoom(Storage(volume.spec.storage_bytes), ""));
@@ -115,6 +114,31 @@ Result<iri::Volume> FakeHostState::CreateVolume(const FakeClock& clock, iri::Vol
   const auto& kept = volumes_.emplace(id, std::move(made)).first->second;
   Changed(ObjectKind::kVolume, ChangeType::kCreated, kept.object.metadata, "created");
   return runtime::Shown(kept, options_.name);
+}
+
+Result<int64_t> FakeHostState::SourceBytes(std::string_view id) const {
+  const auto volume = volumes_.find(id);
+  // Others know snapshots only.
+  if (options_.flavor == FakeFlavor::kBerth && volume != volumes_.end()) {
+    if (volume->second.ready_at.has_value() || volume->second.gone_at.has_value()) {
+      return Conflict("volume " + Quote(id) + " is not available");
+    }
+    return volume->second.object.spec.storage_bytes;
+  }
+  const auto snapshot = snapshots_.find(id);
+  if (snapshot == snapshots_.end()) return NotFound("snapshot " + Quote(id) + " not found");
+  return snapshot->second.object.size_bytes;
+}
+
+std::optional<Time> FakeHostState::ReadUntil(std::string_view id) const {
+  std::optional<Time> last;
+  for (const auto& [other, entry] : volumes_) {
+    if (entry.object.spec.snapshot_id == id) last = std::max(last, entry.ready_at);
+  }
+  for (const auto& [other, entry] : snapshots_) {
+    if (entry.object.volume_id == id) last = std::max(last, entry.ready_at);
+  }
+  return last;
 }
 
 Status FakeHostState::ExpandVolume(const FakeClock& clock,
@@ -142,7 +166,8 @@ Status FakeHostState::DeleteVolume(const FakeClock& clock, std::string_view id) 
   if (volume->gone_at.has_value()) return OkStatus();
   volume->object.metadata.deleted_at = clock.wall;
   const bool sticks = random_.Chance(options_.faults.delete_sticks);
-  volume->gone_at = clock.now + (sticks ? options_.times.stuck : Duration());
+  volume->gone_at = std::max(clock.now + (sticks ? options_.times.stuck : Duration()),
+                             ReadUntil(id).value_or(clock.now));
   Changed(ObjectKind::kVolume, ChangeType::kChanged, volume->object.metadata, "deletion");
   Advance(clock);
   return OkStatus();
@@ -172,7 +197,7 @@ Status FakeHostState::DeleteSnapshot(const FakeClock& clock, std::string_view id
   Advance(clock);
   TRY(auto* const snapshot, Find(snapshots_, id, "snapshot"));
   snapshot->object.metadata.deleted_at = clock.wall;
-  snapshot->gone_at = clock.now;
+  snapshot->gone_at = std::max(clock.now, ReadUntil(id).value_or(clock.now));
   Advance(clock);
   return OkStatus();
 }
