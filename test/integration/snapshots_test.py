@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """VolumeSnapshots of the API with two real hosts: they are taken where their volume is, outlive it and every process, and
-volumes that begin with them are placed there and hold what was kept."""
+volumes that begin with them are placed there and hold what was kept. The same of volumes that are copies of others."""
 
 import glob
 import json
@@ -52,6 +52,9 @@ class Snapshots(berth_fixture.ServerTestCase):
 
     def restore(self, name, snapshot, size='4Mi', more=''):
         self.volume(name, size, f'dataSource: {{volumeSnapshotRef: {{name: {snapshot}}}}}\n  {more}')
+
+    def copy(self, name, source, size='4Mi', more=''):
+        self.volume(name, size, f'dataSource: {{volumeRef: {{name: {source}}}}}\n  {more}')
 
     def snapshot(self, name, volume):
         self.server.kubectl('apply', '-f', '-', input=SNAPSHOT.format(name=name, volume=volume))
@@ -156,6 +159,58 @@ class Snapshots(berth_fixture.ServerTestCase):
         self.server.kubectl('wait', '--for=delete', 'volumesnapshot/one', '--timeout=60s', timeout=90)
         self.delete('volumesnapshot/kill-0', 'volumesnapshot/kill-1', 'volumesnapshot/kill-2', 'volume/late')
         self.assertEqual(self.files('snapshots') + self.files('volumes'), [])
+
+    def test_6_a_copy_is_made_where_its_source_is_and_says_what_it_waits_for(self):
+        self.copy('copy', 'golden', size='8Mi')
+        self.says('volume', 'copy', 'there is no Volume golden')
+        self.volume('golden')
+        self.becomes('volume', 'copy', 'Available')
+        volume_runtime_test.qemu_io(self.disk('golden'), 'write -P 0x33 0 4096')
+        self.copy('same', 'golden')
+        self.becomes('volume', 'same', 'Available')
+        volume_runtime_test.qemu_io(self.disk('same'), 'read -P 0x33 0 4096')
+        volume_runtime_test.qemu_io(self.disk('copy'), 'read -P 0 0 4096')
+        self.assertIs(self.host_of('volume', 'same'), self.host_of('volume', 'golden'))
+        # Each is its own.
+        volume_runtime_test.qemu_io(self.disk('same'), 'write -P 0x44 0 4096')
+        volume_runtime_test.qemu_io(self.disk('golden'), 'read -P 0x33 0 4096')
+        self.copy('small', 'golden', size='1Mi')
+        self.says('volume', 'small', 'spec.resources[storage] is 1048576 bytes, Volume golden needs 4194304')
+        self.assertIn('Volume golden needs 4194304', self.server.berth('why', 'volume/small').stdout)
+        (elsewhere,) = set(self.hosts) - {self.get('volume', 'golden')['spec']['volumePoolRef']['name']}
+        self.copy('away', 'golden', more=f'volumePoolRef: {{name: {elsewhere}}}')
+        self.says('volume', 'away', f'spec.volumePoolRef is {elsewhere}, but Volume golden is on pool')
+        itself = self.server.kubectl('apply', '-f', '-', check=False, input=VOLUME.format(
+            name='itself', size='4Mi', more='dataSource: {volumeRef: {name: itself}}'))
+        self.assertIn('spec.dataSource.volumeRef.name', itself.stderr)
+        self.assertRegex(self.server.kubectl('get', 'volumes', '-o', 'wide').stdout, r'same .* volume/golden')
+        self.delete('volume/small', 'volume/away', 'volume/copy', 'volume/same')
+
+    def test_7_a_copy_is_made_once_whoever_is_killed_and_its_source_goes_after_it(self):
+        host = self.host_of('volume', 'golden')
+        for number, killed in enumerate(((host.poollet,), (host.volume_runtime,), (host.volume_runtime, host.poollet))):
+            with self.subTest(number):
+                self.copy(f'kill-{number}', 'golden')
+                for process in killed:
+                    process.kill()
+                for process in reversed(killed):
+                    process.start()
+                self.becomes('volume', f'kill-{number}', 'Available')
+                volume_runtime_test.qemu_io(self.disk(f'kill-{number}'), 'read -P 0x33 0 4096')
+                self.assertEqual(len(self.files('volumes')), 2 + number)
+        # The runtime is away while the copy waits for it, so the source is wanted still.
+        host.volume_runtime.kill()
+        self.copy('last', 'golden')
+        berth_fixture.eventually(DEADLINE_S, lambda: 'volumePoolRef' in self.get('volume', 'last')['spec'], 'last is placed')
+        self.server.kubectl('delete', 'volume', 'golden', '--wait=false')
+        metadata = self.get('volume', 'golden')['metadata']
+        self.assertEqual(metadata['annotations']['berth.dev/used-by'], 'volume last')
+        host.volume_runtime.start()
+        self.becomes('volume', 'last', 'Available')
+        volume_runtime_test.qemu_io(self.disk('last'), 'read -P 0x33 0 4096')
+        self.server.kubectl('wait', '--for=delete', 'volume/golden', '--timeout=60s', timeout=90)
+        self.delete('volume/kill-0', 'volume/kill-1', 'volume/kill-2', 'volume/last')
+        self.assertEqual(self.files('volumes'), [])
 
 
 if __name__ == '__main__':
