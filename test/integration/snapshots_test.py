@@ -6,6 +6,7 @@ volumes that begin with them are placed there and hold what was kept. The same o
 import glob
 import json
 import os
+import subprocess
 import unittest
 
 import berth_fixture
@@ -198,14 +199,20 @@ class Snapshots(berth_fixture.ServerTestCase):
                 self.becomes('volume', f'kill-{number}', 'Available')
                 volume_runtime_test.qemu_io(self.disk(f'kill-{number}'), 'read -P 0x33 0 4096')
                 self.assertEqual(len(self.files('volumes')), 2 + number)
-        # The runtime is away while the copy waits for it, so the source is wanted still.
-        host.volume_runtime.kill()
-        self.copy('last', 'golden')
-        berth_fixture.eventually(DEADLINE_S, lambda: 'volumePoolRef' in self.get('volume', 'last')['spec'], 'last is placed')
-        self.server.kubectl('delete', 'volume', 'golden', '--wait=false')
-        metadata = self.get('volume', 'golden')['metadata']
-        self.assertEqual(metadata['annotations']['berth.dev/used-by'], 'volume last')
-        host.volume_runtime.start()
+        # Nobody can read the source while a program has it that is no guest: the copy waits, and the source for the copy.
+        with subprocess.Popen(['/usr/bin/qemu-io', '-f', 'qcow2', self.disk('golden')], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as program:
+            program.stdin.write('length\n')
+            program.stdin.flush()
+            self.assertIn('4 MiB', program.stdout.readline(), 'it has the disk')
+            self.copy('last', 'golden')
+            berth_fixture.eventually(DEADLINE_S, lambda: 'volumePoolRef' in self.get('volume', 'last')['spec'],
+                                     'last is placed')
+            self.server.kubectl('delete', 'volume', 'golden', '--wait=false')
+            metadata = self.get('volume', 'golden')['metadata']
+            self.assertEqual(metadata['annotations']['berth.dev/used-by'], 'volume last')
+            self.assertNotEqual(self.get('volume', 'last')['status'].get('state'), 'Available')
+            program.communicate('quit\n')
         self.becomes('volume', 'last', 'Available')
         volume_runtime_test.qemu_io(self.disk('last'), 'read -P 0x33 0 4096')
         self.server.kubectl('wait', '--for=delete', 'volume/golden', '--timeout=60s', timeout=90)

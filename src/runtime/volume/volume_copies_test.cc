@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots of disks that guests use.
+// Snapshots and copies of disks that guests use.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -60,6 +60,32 @@ TEST_F(LiveSnapshotTest, OneOfADiskInUseIsTakenByItsGuest) {
   restored.spec.snapshot_id = id;
   const std::string content = ReadWhole(VolumeWorld::PathOf(world_.Available(restored)));
   EXPECT_TRUE(content.starts_with("written"));
+}
+
+TEST_F(LiveSnapshotTest, ACopyOfAVolumeInUseIsMadeByItsGuest) {
+  iri::Volume copy = world_.Wanted("u-2");
+  copy.spec.snapshot_id = InUse(world_.Wanted("u-1")).metadata.id;
+  const std::string content = ReadWhole(VolumeWorld::PathOf(world_.Available(copy)));
+  EXPECT_TRUE(content.starts_with("written"));
+  EXPECT_EQ(live_.copies, 1);
+}
+
+TEST_F(LiveSnapshotTest, AnEncryptedCopyOfAVolumeInUseIsMadeWhenItsGuestHasEnded) {
+  iri::Volume copy = world_.Wanted("u-2");
+  copy.spec.snapshot_id = InUse(world_.Wanted("u-1")).metadata.id;
+  copy.spec.encryption = {{"encryptionKey", "key"}};
+  const auto made = world_.Create(copy);
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE(world_.BecomesState(made->metadata.id, iri::VolumeState::kError));
+  EXPECT_NE(world_.Events().find("only while its machine is off"), std::string::npos)
+      << world_.Events();
+  EXPECT_EQ(live_.copies, 0);
+  const auto end_guest = [](VolumeWorld* world) -> rt::Task<Status> {
+    world->fake.in_use.clear();
+    co_return OkStatus();
+  };
+  EXPECT_EQ(world_.Await(end_guest(&world_)), OkStatus());
+  EXPECT_TRUE(world_.BecomesState(made->metadata.id, iri::VolumeState::kAvailable));
 }
 
 TEST_F(LiveSnapshotTest, WhatMayPassIsWaitedFor) {
