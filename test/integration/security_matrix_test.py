@@ -291,6 +291,49 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
                          'machines.compute.ironcore.dev is forbidden: User "nobody" cannot list resource "machines" '
                          'in API group "compute.ironcore.dev" in the namespace "blue"')
 
+    def test_a_forged_continue_leads_to_no_other_namespace(self):
+        """A token is only text. Its author sees and deletes in the namespace of the request, or nothing."""
+        classes = '/apis/compute.ironcore.dev/v1alpha1/machineclasses'
+        self.make(classes, {'metadata': {'name': 'forged'}, 'capabilities': {'cpu': '1', 'memory': '1Gi'}})
+        for namespace in ('aaa', 'zzz'):
+            self.make('/api/v1/namespaces', {'metadata': {'name': namespace}})
+            self.make(f'/api/v1/namespaces/{namespace}/secrets', {'metadata': {'name': f'of-{namespace}'}})
+            self.make(f'/apis/compute.ironcore.dev/v1alpha1/namespaces/{namespace}/machines', {
+                'metadata': {'name': f'of-{namespace}'}, 'spec': {'machineClassRef': {'name': 'forged'}, 'power': 'Off'}})
+        eve = self.server.client(token=self.make_token('eve'))
+        binding = self.binding('eve', 'edit')
+        binding['metadata']['namespace'] = 'zzz'
+        self.make(f'{RBAC}/namespaces/zzz/rolebindings', binding)
+        own = '/api/v1/namespaces/zzz/secrets'
+        berth_fixture.eventually(10, lambda: eve.get(own).status == 200, 'the rights of eve')
+        version = eve.get(own).json()['metadata']['resourceVersion']
+        # Something newer of each kind, so that the token's state is one of the past.
+        self.assertEqual(eve.post(own, {'metadata': {'name': 'newer'}}).status, 201)
+        machines = [f'/apis/compute.{domain}/v1alpha1/namespaces/zzz/machines' for domain in self.DOMAINS]
+        self.assertEqual(eve.post(machines[0], {'metadata': {'name': 'newer'}, 'spec': {
+            'machineClassRef': {'name': 'forged'}, 'power': 'Off'}}).status, 201)
+        for collection in (own, *machines):
+            for revision in (version, '0', eve.get(collection).json()['metadata']['resourceVersion']):
+                for after in ('a', 'aaa/a', 'blue/z', 'zzz', 'zzzz/a', '~'):
+                    token = base64.urlsafe_b64encode(f'1:{revision}:{after}'.encode()).decode()
+                    for answer in (eve.get(collection, **{'continue': token}),
+                                   eve.get(collection, **{'continue': token}, limit='1'),
+                                   eve.delete(collection, **{'continue': token})):
+                        self.assertEqual(answer.status, 400, f'{collection} {revision}:{after}: {answer}')
+                        self.assertNotIn('items', answer.json())
+            # Where the token may lead: further in its own namespace.
+            token = base64.urlsafe_b64encode(f'1:{version}:zzz/a'.encode()).decode()
+            names = {item['metadata']['name'] for item in eve.get(collection, **{'continue': token}).json()['items']}
+            self.assertEqual(names, {'of-zzz'}, collection)
+        # A watch has no pages, and all namespaces are a right of their own.
+        token = base64.urlsafe_b64encode(f'1:{version}:a'.encode()).decode()
+        for event in eve.watch(own, **{'continue': token}, timeoutSeconds='1'):
+            self.assertEqual(event['object']['metadata']['namespace'], 'zzz')
+        self.assertEqual(eve.get('/api/v1/secrets', **{'continue': token}).status, 403)
+        self.assertEqual(eve.delete('/api/v1/namespaces/aaa/secrets', **{'continue': token}).status, 403)
+        everything = self.root.get('/api/v1/secrets', **{'continue': token}).json()['items']
+        self.assertLessEqual({'of-aaa', 'of-zzz'}, {item['metadata']['name'] for item in everything})
+
     def test_a_quota_holds_through_every_domain(self):
         """A limit written in one spelling stops machines that are created through any other."""
         self.make('/api/v1/namespaces', {'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': 'narrow'}})

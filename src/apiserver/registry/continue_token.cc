@@ -41,7 +41,9 @@ Result<ContinueToken> ContinueToken::Decode(std::string_view text) {
   if (second == std::string_view::npos || view.substr(0, first) != kVersion) return Malformed();
   const std::optional<int64_t> revision = ParseInt(view.substr(first + 1, second - first - 1));
   const std::string_view after = view.substr(second + 1);
-  if (!revision || *revision < 0 || after.empty()) return Malformed();
+  if (!revision || *revision < 0 || after.empty() || after.size() > store::kMaxKeyBytes) {
+    return Malformed();
+  }
   return ContinueToken{.revision = {*revision}, .after = std::string(after)};
 }
 

@@ -17,7 +17,8 @@ struct ContinueToken {
   std::string after;  // the last key suffix that was delivered
 
   std::string Encode() const;
-  // BadRequest for anything that Encode did not make.
+  // BadRequest for anything that Encode could not have made. Whose list it is of is not in it:
+  // whoever uses `after` checks that it lies in what the request may read.
   static Result<ContinueToken> Decode(std::string_view text);
 };
 

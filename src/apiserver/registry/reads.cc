@@ -69,6 +69,14 @@ void SealToken(ListPage& page) {
   page.continue_token = token.Encode();
 }
 
+// The rights of a request are those of its namespace, and a token is text from outside: one of
+// another namespace would begin, and delete, among other people's objects.
+Status CheckInScope(const ContinueToken& token, const Matcher& matcher) {
+  if (matcher.InScope(token.after)) return OkStatus();
+  return BadRequest("continue key is not valid: it is not of a list of namespace " +
+                    Quote(matcher.selection().namespace_));
+}
+
 Status ContinueExpired() {
   return Expired(
       "the state that this list began with is compacted: list again without continue, or go on "
@@ -107,6 +115,7 @@ rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest r
   const bool continues = !request.continue_token.empty();
   if (continues) {
     CO_TRY(ContinueToken token, ContinueToken::Decode(request.continue_token));
+    CO_TRY_STATUS(CheckInScope(token, matcher));
     start.after = std::move(token.after);
     exact = token.revision;
     CO_TRY_STATUS(exact.value == 0 ? co_await cache_.CatchUp()
@@ -169,7 +178,9 @@ rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
                               .end = store::PrefixEnd(prefix + matcher.scope()),
                               .revision = revision,
                               .limit = kStorePage};
-  if (!start.after.empty()) request.start = prefix + start.after + '\0';
+  if (!start.after.empty()) {
+    request.start = std::max(request.start, prefix + start.after + '\0');
+  }
   std::string last;
   for (bool more = true; more;) {
     CO_TRY(store::RangeResult range, co_await store_.Range(request));
@@ -182,6 +193,7 @@ rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
       }
       StoredObject object{.at_rest = std::move(item.value), .revision = item.mod_revision};
       std::string suffix = item.key.substr(prefix.size());
+      if (!matcher.InScope(suffix)) continue;
       if (!CheckReadable(object).ok()) {
         if (MayBeMeant(suffix, matcher)) NotePassedOver(suffix, page);
         continue;

@@ -184,6 +184,51 @@ TEST_F(ReadsTest, BadParametersAreBadRequests) {
   }
 }
 
+// A token is only text: whoever may read one namespace must not come to another by writing one.
+TEST_F(ReadsTest, AContinueOutsideTheNamespaceIsRefusedAndShowsNothing) {
+  world_.MakeNamespace("zzz");
+  Make("foreign");
+  Make("foreign", "", "other");
+  Make("own", "", "zzz");
+  const store::Revision then = List({})->revision;
+  Make("newer", "", "zzz");  // so that the state that is asked for is of the past
+  const store::Revision now = List({})->revision;
+  for (const char* after :
+       {"a", "default/a", "other/foreign", "zzz", "zzz.", "zzzz/own", "~", "\xff"}) {
+    for (const store::Revision revision : {then, now, store::Revision{}}) {
+      ListRequest request;
+      request.selection.namespace_ = "zzz";
+      request.continue_token = ContinueToken{.revision = revision, .after = after}.Encode();
+      const auto page = List(request);
+      ASSERT_FALSE(page.ok()) << after << " at " << revision.value << ": " << page->items.size();
+      EXPECT_TRUE(page.status().Is(Reason::kBadRequest)) << page.status();
+      EXPECT_NE(page.status().message().find("namespace \"zzz\""), std::string::npos);
+    }
+  }
+  ListRequest inside;
+  inside.selection.namespace_ = "zzz";
+  inside.continue_token = ContinueToken{.revision = then, .after = "zzz/a"}.Encode();
+  EXPECT_EQ(Names(*List(inside)), Strings{"own"});
+  inside.selection.namespace_.clear();
+  inside.continue_token = ContinueToken{.revision = then, .after = "default/z"}.Encode();
+  EXPECT_EQ(Names(*List(inside)), (Strings{"foreign", "own"})) << "of all namespaces";
+}
+
+TEST_F(ReadsTest, ACollectionIsNeverDeletedOutsideItsNamespace) {
+  world_.MakeNamespace("zzz");
+  Make("foreign");
+  Make("own", "", "zzz");
+  const store::Revision then = List({})->revision;
+  Make("newer", "", "zzz");
+  ListRequest which;
+  which.selection.namespace_ = "zzz";
+  which.continue_token = ContinueToken{.revision = then, .after = "a"}.Encode();
+  const auto deleted =
+      world_.Run(world_.registry().DeleteCollection(kConfigMapKind, which, {}, {}));
+  EXPECT_TRUE(deleted.status().Is(Reason::kBadRequest)) << deleted.status();
+  EXPECT_EQ(Names(*List({})), (Strings{"foreign", "newer", "own"}));
+}
+
 TEST(ContinueToken, ComesBackAsItWasMade) {
   const ContinueToken token{.revision = {42}, .after = "default/web?~1"};
   const auto decoded = ContinueToken::Decode(token.Encode());

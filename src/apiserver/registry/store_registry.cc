@@ -6,6 +6,7 @@
 
 #include "apiserver/cache/keys.h"
 #include "apiserver/errors.h"
+#include "base/strings.h"
 #include "rt/join_all.h"
 
 namespace berth::apiserver {
@@ -105,13 +106,14 @@ rt::Task<Result<ListPage>> StoreRegistry::DeleteCollection(const meta::KindInfo&
                                                            WriteContext context) {
   const bool wants_all = which.limit == 0;
   if (wants_all) which.limit = kDeletePage;
+  const std::string namespace_ = which.selection.namespace_;
   ListPage deleted;
   do {
     CO_TRY(ListPage page, co_await List(kind, which));
     which.continue_token = page.continue_token;
     which.resource_version.clear();
     which.resource_version_match.clear();
-    CO_TRY(page, co_await DeletePage(kind, std::move(page), request, context));
+    CO_TRY(page, co_await DeletePage(kind, namespace_, std::move(page), request, context));
     std::ranges::move(page.items, std::back_inserter(deleted.items));
     deleted.revision = page.revision;
     deleted.continue_token = page.continue_token;
@@ -120,14 +122,21 @@ rt::Task<Result<ListPage>> StoreRegistry::DeleteCollection(const meta::KindInfo&
   co_return deleted;
 }
 
-// Deletes what is on the page; an object that is gone or new by now is none of its business.
+// Deletes what is on the page; an object that is gone or new by now is none of its business. One of
+// another namespace cannot be on it, and if it were, nothing would be deleted.
 rt::Task<Result<ListPage>> StoreRegistry::DeletePage(const meta::KindInfo& kind,
+                                                     std::string namespace_,
                                                      ListPage page,
                                                      DeleteRequest request,
                                                      WriteContext context) {
   std::vector<rt::Task<Result<DeleteResult>>> deletions;
   for (const StoredObject& item : page.items) {
     CO_TRY(const meta::Object object, Decode(StoredKind(kind), item));
+    if (!namespace_.empty() && object.metadata().namespace_ != namespace_) {
+      co_return Internal(std::string(kind.plural) + " " + Quote(object.metadata().name) +
+                         " is of namespace " + Quote(object.metadata().namespace_) + ", not of " +
+                         Quote(namespace_) + ": nothing of this page is deleted");
+    }
     DeleteRequest one = request;
     if (one.uid.empty()) one.uid = object.metadata().uid;
     ObjectKey key{.namespace_ = object.metadata().namespace_, .name = object.metadata().name};

@@ -55,6 +55,7 @@ class StoreRegistry final : public Registry {
 
  private:
   rt::Task<Result<ListPage>> DeletePage(const meta::KindInfo& kind,
+                                        std::string namespace_,
                                         ListPage page,
                                         DeleteRequest request,
                                         WriteContext context);

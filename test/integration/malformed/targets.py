@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths, methods, query parameters, selectors, and headers that ask for what is not served."""
 
+import base64
 import urllib.parse
 
 from malformed import (BAD, CLASSES, CONFIGMAPS, INVALID, JSON, KEPT, KEPT_MACHINE, NO_ACCEPT, NO_MEDIA, NO_METHOD,
@@ -73,6 +74,12 @@ METHOD_ROWS = [
     ('CONNECT of an object', NO_METHOD, '', 'CONNECT', KEPT),
 ]
 
+
+def continue_of(text):
+    """A token as the server writes them, of whatever somebody would like it to say."""
+    return urllib.parse.quote(base64.urlsafe_b64encode(text.encode()))
+
+
 QUERY_ROWS = [
     ('a limit that is a word', BAD, 'limit', 'GET', f'{CONFIGMAPS}?limit=many'),
     ('a negative limit', BAD, 'limit', 'GET', f'{CONFIGMAPS}?limit=-1'),
@@ -83,6 +90,25 @@ QUERY_ROWS = [
     ('a continue that is no base64', BAD, 'continue', 'GET', f'{CONFIGMAPS}?continue=!!!'),
     ('a continue of another form', BAD, 'continue', 'GET', f'{CONFIGMAPS}?continue=e30'),
     ('a continue of 10,000 letters', BAD, 'continue', 'GET', f'{CONFIGMAPS}?continue=' + 'A' * 10_000),
+    ('a continue of another namespace', BAD, 'namespace', 'GET',
+     f'{CONFIGMAPS}?continue=' + continue_of('1:1:berth-system/a')),
+    ('a continue of another namespace, of now', BAD, 'namespace', 'GET',
+     f'{CONFIGMAPS}?continue=' + continue_of('1:0:berth-system/a')),
+    ('a continue before every namespace', BAD, 'namespace', 'GET', f'{CONFIGMAPS}?continue=' + continue_of('1:1:a')),
+    ('a continue behind every namespace', BAD, 'namespace', 'GET', f'{CONFIGMAPS}?continue=' + continue_of('1:1:~')),
+    ('a continue of a longer namespace', BAD, 'namespace', 'GET',
+     f'{CONFIGMAPS}?continue=' + continue_of('1:1:default-2/a')),
+    ('a continue that climbs', BAD, 'namespace', 'GET', f'{CONFIGMAPS}?continue=' + continue_of('1:1:../secrets/a')),
+    ('a continue of another version', BAD, 'continue', 'GET', f'{CONFIGMAPS}?continue=' + continue_of('2:1:default/a')),
+    ('a continue of a negative revision', BAD, 'continue', 'GET',
+     f'{CONFIGMAPS}?continue=' + continue_of('1:-1:default/a')),
+    ('a continue without a key', BAD, 'continue', 'GET', f'{CONFIGMAPS}?continue=' + continue_of('1:1:')),
+    ('a continue with a key of 5,000 letters', BAD, 'continue', 'GET',
+     f'{CONFIGMAPS}?continue=' + continue_of('1:1:default/' + 'a' * 5_000)),
+    ('a deletion that goes on in another namespace', BAD, 'namespace', 'DELETE',
+     f'{CONFIGMAPS}?continue=' + continue_of('1:1:berth-system/a')),
+    ('a deletion that goes on before its namespace', BAD, 'namespace', 'DELETE',
+     f'{CONFIGMAPS}?continue=' + continue_of('1:1:a')),
     ('a version that is a word', BAD, 'resource version', 'GET', f'{CONFIGMAPS}?resourceVersion=now'),
     ('a negative version', BAD, 'resource version', 'GET', f'{CONFIGMAPS}?resourceVersion=-1'),
     ('a version beyond 64 bits', BAD, 'resource version', 'GET', f'{CONFIGMAPS}?resourceVersion=99999999999999999999'),
