@@ -75,8 +75,7 @@ Result<WriteContext> ReadWriteContext(Call& call) {
   context.managed_subresource = call.info.subresource;
   context.warnings = &call.warnings;
   // What else the status holds is not approval's to change: its guard sees to that.
-  const bool is_status = call.info.subresource == "status" || call.info.subresource == "approval";
-  if (is_status) context.subresource = Subresource::kStatus;
+  if (meta::WritesStatus(call.info.subresource)) context.subresource = Subresource::kStatus;
   if (call.info.subresource == "finalize") context.subresource = Subresource::kFinalize;
   return context;
 }

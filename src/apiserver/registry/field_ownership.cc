@@ -40,7 +40,7 @@ meta::Managers Sent(const meta::Scheme& scheme,
 
 // A configuration says nothing about what the path that it was sent to does not write.
 void DropUnwritable(const meta::KindInfo& kind, std::string_view subresource, Value& tree) {
-  if (subresource != kStatus) {
+  if (!meta::WritesStatus(subresource)) {
     if (kind.has_status) tree.Remove(kStatus);
     return;
   }

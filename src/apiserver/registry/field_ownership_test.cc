@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/k8s/certificate_signing_request.h"
+#include "apis/registry.h"
 #include "apiserver/registry/registry_world.h"
 #include "meta/json.h"
 
@@ -16,6 +18,8 @@ namespace {
 
 using apis::compute::kMachineKind;
 using apis::compute::Machine;
+using apis::k8s::CertificateSigningRequest;
+using apis::k8s::kCertificateSigningRequestKind;
 
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -208,6 +212,54 @@ TEST_F(FieldOwnershipTest, WhatKubectlAppliedBeforeMovesOverWithoutConflict) {
                 machine.spec.power = "On";
               }).ok());
   EXPECT_TRUE(Apply("kubectl", R"({"spec":{"power":"Off"}})").status().Is(Reason::kConflict));
+}
+
+// Approval is a way to write the status of a request for a certificate: what comes through it
+// counts, and belongs to whoever sent it.
+TEST(FieldOwnershipOfApproval, IsAppliedAndRecorded) {
+  const meta::Scheme scheme(apis::AllKinds(), {"ironcore.dev"});
+  const WallTime now = WallTime::FromSeconds(1'700'000'000);
+  CertificateSigningRequest request;
+  request.metadata.name = "ann";
+  request.spec.signer_name = "kubernetes.io/kube-apiserver-client";
+  const auto live = meta::Object::Of(kCertificateSigningRequestKind, std::move(request));
+  const auto configuration = meta::ParseJson(
+      R"({"spec":{"username":"eve"},"status":{"conditions":[{"type":"Approved","status":"True"}]}})");
+  ASSERT_TRUE(configuration.ok());
+  const auto approved = ApplyTo(scheme,
+                                kCertificateSigningRequestKind,
+                                &live,
+                                {.manager = "boss",
+                                 .subresource = "approval",
+                                 .conflicts = meta::Conflicts::kRefused,
+                                 .configuration = *configuration},
+                                now);
+  ASSERT_TRUE(approved.ok()) << approved.status();
+  const auto& applied = approved->as<CertificateSigningRequest>();
+  ASSERT_EQ(applied.status.conditions.size(), 1);
+  EXPECT_EQ(applied.status.conditions[0].type, "Approved");
+  EXPECT_EQ(applied.spec.username, "") << "not through approval";
+  const auto owned = [](const meta::Object& object, std::string_view manager) {
+    std::string text;
+    for (const auto& entry : object.metadata().managed_fields) {
+      if (entry.manager == manager) text = entry.subresource + " " + entry.fields_v1.text;
+    }
+    return text;
+  };
+  EXPECT_TRUE(owned(*approved, "boss").starts_with(R"(approval {"f:status":{"f:conditions":)"))
+      << owned(*approved, "boss");
+
+  meta::Object denied = *approved;
+  denied.as<CertificateSigningRequest>().status.conditions.push_back(
+      {.type = "Denied", .status = "True"});
+  WriteContext context;
+  context.ownership = Ownership::kUpdated;
+  context.field_manager = "kubectl-approve";
+  context.managed_subresource = "approval";
+  context.subresource = Subresource::kStatus;
+  RecordOwnership(scheme, &*approved, {}, context, now, denied);
+  EXPECT_TRUE(owned(denied, "kubectl-approve").starts_with(R"(approval {"f:status":)"))
+      << owned(denied, "kubectl-approve");
 }
 
 }  // namespace

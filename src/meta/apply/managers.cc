@@ -134,10 +134,14 @@ bool IsServersOwn(std::string_view metadata_field) {
   return std::ranges::find(kServersMetadata, metadata_field) != kServersMetadata.end();
 }
 
+bool WritesStatus(std::string_view subresource) {
+  return subresource == kStatus || subresource == "approval";
+}
+
 void DropUnowned(std::string_view subresource, FieldSet& fields) {
   static const FieldSet kServersOwn = ServersOwn();
   const std::string status = FieldElement(kStatus);
-  if (subresource == kStatus) {
+  if (WritesStatus(subresource)) {
     fields.KeepTree(status);
   } else {
     fields.DropTree(status);

@@ -36,7 +36,7 @@ enum class ManagerOperation : uint8_t { kApply, kUpdate };
 struct ManagerId {
   std::string name;
   ManagerOperation operation = ManagerOperation::kUpdate;
-  std::string subresource;  // "" or "status", "scale"
+  std::string subresource;  // "" or "status", "approval", "scale"
   auto operator<=>(const ManagerId&) const = default;
 };
 
@@ -61,6 +61,9 @@ Value TreeOf(const TypeInfo& type, const void* object);
 
 // Whether a field of metadata is the server's, so that nobody owns it: names, times, versions.
 bool IsServersOwn(std::string_view metadata_field);
+// Whether a subresource writes the status, and nothing else: "status", and "approval" of requests
+// for certificates.
+bool WritesStatus(std::string_view subresource);
 // Takes out what nobody owns: names, times and versions that are the server's, and what cannot be
 // written through the subresource.
 void DropUnowned(std::string_view subresource, FieldSet& fields);
