@@ -2,12 +2,11 @@
 // The priority levels, and which of them a request belongs to.
 //
 //   exempt    system:masters. Whoever has to repair the server is never made to wait.
-//   system    hosts, pools and the server's own certificates; elections (Leases) of anybody.
-//   Without
-//             these everything else stops.
+//   system    hosts, pools, also those that speak over the API, and the server's own certificates;
+//             elections (Leases) of anybody. Without these everything else stops.
 //   object    a read or a write of one object.
-//   listing   lists, deletions of collections, and the beginning of watches: one of them costs as
-//             much as a thousand of the others.
+//   listing   lists, deletions of collections, the beginning of watches, and documents (discovery,
+//             OpenAPI, metrics): one of them costs as much as a thousand of the others.
 //   outside   whoever was not authenticated.
 #pragma once
 

@@ -127,6 +127,31 @@ TEST(Priority, RequestsHaveTheLevelOfWhoSendsThemAndOfWhatTheyCost) {
        "list",
        "machines",
        PriorityLevel::kSystem},
+      {"a pool of machines that speaks over the API",
+       {"compute.ironcore.dev:system:machinepools", "system:authenticated"},
+       "watch",
+       "machines",
+       PriorityLevel::kSystem},
+      {"a pool of buckets, by an alias",
+       {"storage.OpenKCM.dev:system:bucketpools", "system:authenticated"},
+       "update",
+       "machines",
+       PriorityLevel::kSystem},
+      {"a person of a group that is like one",
+       {"system:machinepools", "system:authenticated"},
+       "get",
+       "machines",
+       PriorityLevel::kObject},
+      {"a person that reads a document",
+       {"system:authenticated"},
+       "get",
+       "",
+       PriorityLevel::kListing},
+      {"a host that reads a document",
+       {"berth:hosts", "system:authenticated"},
+       "get",
+       "",
+       PriorityLevel::kSystem},
       {"nobody", {"system:unauthenticated"}, "get", "machines", PriorityLevel::kOutside},
   };
   for (const Row& row : rows) {
@@ -136,6 +161,7 @@ TEST(Priority, RequestsHaveTheLevelOfWhoSendsThemAndOfWhatTheyCost) {
     RequestInfo request;
     request.verb = row.verb;
     request.resource = row.resource;
+    request.is_resource = !request.resource.empty();
     request.group = request.resource == "leases" ? "coordination.k8s.io" : "compute.ironcore.dev";
     EXPECT_EQ(LevelOf(identity, request), row.level) << row.what;
   }
