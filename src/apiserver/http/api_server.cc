@@ -15,6 +15,7 @@
 #include "base/uid.h"
 #include "net/url.h"
 #include "rt/child_context.h"
+#include "rt/sleep.h"
 
 namespace berth::apiserver {
 namespace {
@@ -48,6 +49,21 @@ std::string AuditedBody(const net::HttpResponse& response) {
   if (BodySize(response) > kAuditBodyMax) return whole;
   for (const Bytes& part : response.body) whole += part.view();
   return whole;
+}
+
+// A document that is larger goes out in pieces of this size, as a large list does.
+constexpr size_t kPieceBytes = 256 * 1024;
+
+rt::Task<Status> SendPieces(std::vector<Bytes> document, net::BodyWriter* body) {
+  for (const Bytes& part : document) {
+    for (size_t at = 0; at < part.size(); at += kPieceBytes) {
+      std::vector<Bytes> piece;
+      piece.emplace_back(part.view().substr(at, kPieceBytes));
+      CO_TRY_STATUS(co_await body->Write(std::move(piece)));
+      CO_TRY_STATUS(co_await rt::Yield());
+    }
+  }
+  co_return OkStatus();
 }
 
 // How long an answer that is being sent keeps others from being worked on: as long as the largest
@@ -107,7 +123,7 @@ ApiServer::ApiServer(Deps deps)
       audit_(deps.audit),
       metrics_(deps.metrics),
       measure_(std::move(deps.measure)),
-      readiness_(std::move(deps.readiness)),
+      health_({{.name = "store", .look = std::move(deps.readiness)}}),
       hosts_(std::move(deps.hosts)),
       placement_reviews_({.scheme = deps.scheme,
                           .registry = deps.registry,
@@ -163,7 +179,8 @@ Status ApiServer::Prepare(Call& call) {
 }
 
 rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
-  if (!call->info.is_resource) co_return DispatchPath(*call);
+  // Health is told at once and costs nothing: it must not wait behind what it is about.
+  if (!call->info.is_resource && IsPublicPath(call->info.path)) co_return DispatchPath(*call);
   const bool is_long = call->info.verb == "watch" || GuestStreams::Serves(call->info);
   const auto length = is_long ? RequestLength::kStream : RequestLength::kShort;
   const PriorityLevel level = LevelOf(call->identity, call->info);
@@ -174,7 +191,8 @@ rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
     call->hold = std::make_unique<CredentialHold>(
         authenticator_, call->http.peer, std::string(call->http.headers.Get("Authorization")));
   }
-  CO_TRY(auto response, co_await DispatchResource(call));
+  auto answering = call->info.is_resource ? DispatchResource(call) : DispatchDocument(call);
+  CO_TRY(auto response, co_await std::move(answering));
   if (GuestStreams::Serves(call->info)) EndWithCredentials(call, response);
   if (response.stream) {
     // A stream is counted for as long as it runs. Its seat is for the beginning, or for as long as
@@ -239,14 +257,24 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
   co_return MethodNotAllowed(*call);
 }
 
+// Discovery, OpenAPI, metrics. Each is made in one turn of the loop: whoever asks for many at once
+// has the seats of one user for them, and others have their turns in between.
+rt::Task<Result<net::HttpResponse>> ApiServer::DispatchDocument(CallPtr call) {
+  CO_TRY_STATUS(co_await rt::Yield());
+  CO_TRY(net::HttpResponse response, DispatchPath(*call));
+  if (call->http.method == "GET" && BodySize(response) > kPieceBytes) {
+    response.stream = [document = std::move(response.body)](net::BodyWriter& body) {
+      return SendPieces(document, &body);
+    };
+    response.body.clear();
+  }
+  co_return response;
+}
+
 Result<net::HttpResponse> ApiServer::DispatchPath(const Call& call) {
   const auto path = net::SplitTarget(call.http.target).path;
   if (!IsRead(call.http.method)) return MethodNotAllowed(call);
-  if (path == "/livez") return TextAnswer(200, "ok");
-  if (path == "/readyz" || path == "/healthz") {
-    const Status ready = readiness_();
-    return ready.ok() ? TextAnswer(200, "ok") : TextAnswer(503, ready.message());
-  }
+  if (auto health = health_.Answer(path, call.query)) return *std::move(health);
   if (path == "/version") return JsonAnswer(200, VersionDocument());
   if (path == "/metrics") {
     if (measure_) measure_();

@@ -17,6 +17,7 @@
 #include "apiserver/http/discovery.h"
 #include "apiserver/http/guest_streams.h"
 #include "apiserver/http/handlers.h"
+#include "apiserver/http/health.h"
 #include "apiserver/http/hosts.h"
 #include "apiserver/http/openapi_documents.h"
 #include "apiserver/http/pass_on.h"
@@ -68,6 +69,7 @@ class ApiServer {
   Status Prepare(Call& call);
   rt::Task<Result<net::HttpResponse>> Dispatch(CallPtr call);
   rt::Task<Result<net::HttpResponse>> DispatchResource(CallPtr call);
+  rt::Task<Result<net::HttpResponse>> DispatchDocument(CallPtr call);
   Result<net::HttpResponse> DispatchPath(const Call& call);
   // What every answer gets: headers, metrics, a line in the audit log.
   void Finish(const Call& call, Time start, net::HttpResponse& response);
@@ -81,7 +83,7 @@ class ApiServer {
   AuditLog& audit_;
   metrics::Registry& metrics_;
   std::function<void()> measure_;
-  std::function<Status()> readiness_;
+  Health health_;
   Hosts hosts_;
   PlacementReviews placement_reviews_;
   UsageReads usage_reads_;
