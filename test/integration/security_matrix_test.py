@@ -334,6 +334,37 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
         everything = self.root.get('/api/v1/secrets', **{'continue': token}).json()['items']
         self.assertLessEqual({'of-aaa', 'of-zzz'}, {item['metadata']['name'] for item in everything})
 
+    def test_the_servers_own_records_are_not_for_everybody_who_edits(self):
+        """Who may write every ConfigMap and Lease takes no revocation back and deposes no leader."""
+        wide = self.server.client(token=self.make_token('wide'))
+        binding = self.binding('wide', 'edit')
+        del binding['metadata']['namespace']
+        self.make(f'{RBAC}/clusterrolebindings', {**binding, 'kind': 'ClusterRoleBinding'})
+        maps, leases = ('/api/v1/namespaces/berth-system/configmaps',
+                        '/apis/coordination.k8s.io/v1/namespaces/berth-system/leases')
+        berth_fixture.eventually(10, lambda: wide.get(maps).status == 200, 'the rights of wide')
+        self.make(maps, {'metadata': {'name': 'revoked-users'}})
+        for name in ('revoked-hosts', 'authority'):
+            self.assertEqual(wide.post(maps, {'metadata': {'name': name}}, dryRun='All').status, 403, name)
+        berth_fixture.eventually(10, lambda: self.root.get(f'{leases}/scheduler').status == 200, 'the scheduler')
+        for path in (f'{maps}/revoked-users', f'{leases}/scheduler'):
+            held = self.root.get(path).json()
+            for answer in (wide.put(path, held), wide.patch(path, {'metadata': {'labels': {'a': 'b'}}}), wide.delete(path)):
+                self.assertEqual(answer.status, 403, f'{path}: {answer}')
+                self.assertIn('cannot administer', answer.json()['message'])
+            self.assertNotEqual(self.root.patch(path, {'metadata': {'labels': {'a': 'b'}}}, dryRun='All').status, 403, path)
+        for collection in (maps, leases):
+            self.assertEqual(wide.delete(collection).status, 403, collection)
+        self.assertEqual(wide.post(maps, {'metadata': {'name': 'mine'}}).status, 201)
+        self.assertEqual(wide.delete(f'{maps}/mine').status, 200)
+
+    def test_health_tells_each_check(self):
+        client = self.people['anonymous']
+        self.assertEqual(client.get('/readyz', verbose='').text, '[+]ping ok\n[+]store ok\nreadyz check passed\n')
+        self.assertEqual(client.get('/livez', verbose='true').text, '[+]ping ok\nlivez check passed\n')
+        self.assertEqual(client.get('/readyz/store').text, 'ok')
+        self.assertEqual(client.get('/readyz/nobody').status, 404)
+
     def test_a_quota_holds_through_every_domain(self):
         """A limit written in one spelling stops machines that are created through any other."""
         self.make('/api/v1/namespaces', {'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': 'narrow'}})

@@ -156,6 +156,11 @@ std::vector<PolicyRule> PlacementRules(const meta::Scheme& scheme) {
   rules.push_back({.verbs = {"create", "get", "patch", "update"},
                    .api_groups = {"coordination.k8s.io"},
                    .resources = {"leases"}});
+  // By which it is elected (servers_own.h).
+  rules.push_back({.verbs = {"administer"},
+                   .api_groups = {"coordination.k8s.io"},
+                   .resources = {"leases"},
+                   .resource_names = {"scheduler"}});
   rules.push_back({.verbs = {"create", "patch", "update"},
                    .api_groups = {"", "events.k8s.io"},
                    .resources = {"events"}});

@@ -6,6 +6,7 @@
 #include "apiserver/authz/certificate_rights.h"
 #include "apiserver/authz/escalation.h"
 #include "apiserver/authz/pool_authorizer.h"
+#include "apiserver/authz/servers_own.h"
 
 namespace berth::apiserver {
 
@@ -21,6 +22,7 @@ WriteGuards GuardsFor(const Authorizer& authorizer,
   guards.write = [&authorizer, identity, pool, subresource = request.subresource](
                      const meta::Object* before, const meta::Object& after) {
     if (pool) TRY_STATUS(authorizer.pools()->CheckWrite(*pool, before, after));
+    if (before == nullptr) TRY_STATUS(CheckNewServersOwn(authorizer, identity, after));
     TRY_STATUS(CheckCertificateWrite(authorizer, identity, subresource, before, after));
     return CheckPrivilegedWrite(authorizer, identity, before, after);
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "apiserver/authz/servers_own.h"
 #include "apiserver/authz/write_guards.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
@@ -13,6 +14,7 @@ namespace berth::apiserver {
 
 Result<WriteContext> Handlers::ContextFor(Call& call, const RequestInfo& request) const {
   TRY(auto context, ReadWriteContext(call));
+  TRY_STATUS(CheckServersOwn(authorizer_, call.identity, request));
   WriteGuards guards = GuardsFor(authorizer_, call.identity, request);
   context.guard = std::move(guards.write);
   context.force_guard = std::move(guards.force);
