@@ -295,6 +295,16 @@ TEST_F(PolicyObjectsTest, RulesReviewListsEachRuleOnce) {
   }
 }
 
+TEST_F(PolicyObjectsTest, ARulesReviewOfAPoolSaysThatItIsIncomplete) {
+  auto object = meta::Object::Of(k8s::kSelfSubjectRulesReviewKind, k8s::SelfSubjectRulesReview());
+  const Identity pool = Someone("compute.ironcore.dev:system:machinepool:a",
+                                {"compute.ironcore.dev:system:machinepools"});
+  ASSERT_TRUE(AnswerReview(authorizer_, pool, object).ok());
+  const auto& status = object.as<k8s::SelfSubjectRulesReview>().status;
+  EXPECT_TRUE(status.incomplete);
+  EXPECT_NE(status.evaluation_error, "");
+}
+
 TEST_F(PolicyObjectsTest, AReviewOfNothingIsANoAndOtherKindsAreRefused) {
   auto empty = meta::Object::Of(k8s::kSelfSubjectAccessReviewKind, k8s::SelfSubjectAccessReview());
   ASSERT_TRUE(AnswerReview(authorizer_, Someone("ann"), empty).ok());

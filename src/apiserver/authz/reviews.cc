@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apis/k8s/access_review.h"
+#include "apiserver/authz/pool_authorizer.h"
 
 namespace berth::apiserver {
 namespace {
@@ -62,6 +63,12 @@ k8s::SubjectRulesReviewStatus AnswerRules(const Authorizer& authorizer,
                .resources = std::move(rule.resources),
                .resource_names = std::move(rule.resource_names)});
     }
+  }
+  if (PoolIdentityOf(authorizer.scheme(), sender)) {
+    status.incomplete = true;
+    status.evaluation_error =
+        "the rights of a pool to itself and to what is bound to it are in no rule: ask for each "
+        "with a SelfSubjectAccessReview";
   }
   return status;
 }

@@ -88,8 +88,11 @@ void AppendResources(const KindInfo& kind,
       out.push_back(Resource(kind, plural + '/' + std::string(subresource), kind.kind, verbs));
       continue;
     }
-    out.push_back(
-        Resource(kind, plural + '/' + std::string(subresource), kind.kind, Strings({"update"})));
+    // Approval and finalize: the object, of which some fields are written.
+    out.push_back(Resource(kind,
+                           plural + '/' + std::string(subresource),
+                           kind.kind,
+                           Strings({"get", "patch", "update"})));
   }
 }
 
