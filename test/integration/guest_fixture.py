@@ -226,6 +226,7 @@ class Libvirt:
     """A libvirtd of our own, not root, with all of its folders in one of ours."""
 
     STATES = 'run/libvirt/qemu/run/*.xml'  # of guests that run
+    FOLDERS = 'config/libvirt/qemu/lib/domain-*'  # the same
 
     def __init__(self, home):
         self.home = home
@@ -241,10 +242,16 @@ class Libvirt:
         return [*as_guest_user(), '/usr/sbin/libvirtd']
 
     def forget_unborn(self):
-        """As `berth up` does: a guest with which libvirtd was killed before there was a process would be starting for ever."""
+        """As `berth up` does: a guest with which libvirtd was killed before there was a process would be starting for ever,
+        and the sockets of one that it was killed with would stay."""
         for path in glob.glob(os.path.join(self.home, self.STATES)):
             if re.search(rb"^<domstatus .* pid='0'", read(path), re.MULTILINE):
                 os.unlink(path)
+        named = b'\0'.join([*(read(path) for path in glob.glob(os.path.join(self.home, self.STATES))),
+                            *(word for _, words in processes() for word in words)])
+        for path in glob.glob(os.path.join(self.home, self.FOLDERS)):
+            if os.path.basename(path).encode() not in named:
+                shutil.rmtree(path)
 
     def start(self):
         self.forget_unborn()
@@ -368,8 +375,6 @@ class RealHost:
     pools NAME and NAME-disks and the images `demo` and `tiny.raw`. Some hosts have only machines, some only volumes; runtimes
     may get more arguments."""
 
-    LIBVIRT_FOLDERS = 'config/libvirt/qemu/lib/domain-*'  # of guests that run
-
     def __init__(self, server, name, *, labels=(), has=('machines', 'volumes'), machine_classes=MACHINE_CLASSES,
                  machine_runtime=(), volume_runtime=(), networks=False, image=None):
         """`networks`: in a namespace of network_fixture, where the runtime may make bridges. `image` makes `demo`."""
@@ -492,11 +497,9 @@ class RealHost:
                     found[path] = re.search(rf'"{fleet_fixture.MACHINE_UID_LABEL}":\s*"([^"]+)"', text).group(1)
         return found
 
-    def leftovers(self, libvirt_was_killed=False):
-        """Whatever is there although no machine and no volume is. A libvirtd that is killed leaves folders of its own."""
-        patterns = ['config/libvirt/qemu/*.xml', 'run/libvirt/qemu/run/*.xml', f'{LIBVIRT_LOGS}/berth-*']
-        if not libvirt_was_killed:
-            patterns.append(self.LIBVIRT_FOLDERS)
+    def leftovers(self):
+        """Whatever is there although no machine and no volume is."""
+        patterns = ['config/libvirt/qemu/*.xml', Libvirt.STATES, Libvirt.FOLDERS, f'{LIBVIRT_LOGS}/berth-*']
         domains = [path for pattern in patterns for path in glob.glob(self.path(pattern))]
         files = [path for folder in ('machines', 'guests', 'disks/volumes', 'disks/snapshots')
                  for path in glob.glob(self.path(folder, '*')) if os.path.basename(path) != 'lock']

@@ -81,7 +81,7 @@ class RandomKills(guest_fixture.RealHostTestCase):
     HOST = {'networks': True}
 
     def leftovers(self):
-        return [*self.host.leftovers(libvirt_was_killed=True), *network_fixture.links(), *network_fixture.rules().splitlines()]
+        return [*self.host.leftovers(), *network_fixture.links(), *network_fixture.rules().splitlines()]
 
     def ask(self, method, path, body=None):
         """The answer; None while the server is away."""

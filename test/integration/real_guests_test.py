@@ -308,9 +308,9 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.delete('volume', 'restored', 'meanwhile')
         self.delete('volume', 'data')
         try:
-            berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(libvirt_was_killed=True), 'nothing is left')
+            berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), 'nothing is left')
         except berth_fixture.Failure as failure:
-            raise berth_fixture.Failure(f'{failure}: {self.host.leftovers(libvirt_was_killed=True)}') from None
+            raise berth_fixture.Failure(f'{failure}: {self.host.leftovers()}') from None
         self.host.poollet.stop()
         self.host.machine_runtime.stop()
         self.host.volume_runtime.stop()

@@ -71,12 +71,22 @@ constexpr std::string_view kQemuConf =
 
 // A libvirtd that is killed while it starts a guest leaves a status without a process. The next one
 // takes it for a guest that is starting, for ever: it refuses to start, end or forget it. There is
-// no guest, since libvirt writes its number down before QEMU may begin. $0 is the folder of
-// libvirt's states, the rest is the command.
+// no guest, since libvirt writes its number down before QEMU may begin.
+//
+// One that is killed while a guest begins or ends leaves the folder with that guest's sockets. What
+// no status and no process names is nobody's; grep reads the name from its input, lest it finds
+// itself.
+//
+// $0 is the folder of libvirt's states, $1 that of the guests' folders, the rest is the command.
 constexpr std::string_view kLibvirtdScript =
     "for status in \"$0\"/*.xml; do\n"
     "if grep -qs \"^<domstatus .* pid='0'\" \"$status\"; then rm -f -- \"$status\"; fi\n"
     "done\n"
+    "for folder in \"$1\"/domain-*-berth-*; do\n"
+    "printf %s \"${folder##*/}\" | grep -qsaF -f - \"$0\"/*.xml /proc/[0-9]*/cmdline\n"
+    "case $? in 1 | 2) rm -rf -- \"$folder\" ;; esac\n"
+    "done\n"
+    "shift\n"
     "exec \"$@\"\n";
 
 Status Failed(const std::string& path) {
@@ -171,6 +181,7 @@ PartCommand HostLayout::Libvirtd() const {
                              "-c",
                              std::string(kLibvirtdScript),
                              options_.run_folder + "/libvirt/qemu/run",
+                             Path("config/libvirt/qemu/lib"),
                              "/usr/sbin/libvirtd"});
   command.variables = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
                        "HOME=" + Path("config"),

@@ -4,13 +4,17 @@
 #include "app/up/host_layout.h"
 
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "app/up/local_host.h"
 #include "rt/asio/asio_loop.h"
@@ -115,6 +119,43 @@ TEST_F(HostLayoutTest, AGuestThatLibvirtdWasKilledWithHasNoStatus) {
   // The first time there is no folder.
   std::filesystem::remove_all(folder_ + "/run");
   EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
+}
+
+TEST_F(HostLayoutTest, AGuestThatIsNoMoreHasNoFolderOfSockets) {
+  const std::string states = folder_ + "/run/libvirt/qemu/run";
+  const std::string sockets = folder_ + "/host/config/libvirt/qemu/lib/";
+  std::filesystem::create_directories(states);
+  std::filesystem::create_directories(folder_ + "/host/log");
+  for (const std::string name : {"domain-1-berth-m-gone",
+                                 "domain-11-berth-m-runs",
+                                 "domain-2-berth-m-alone",
+                                 "domain-3-x"}) {
+    std::filesystem::create_directories(sockets + name);
+    std::ofstream(sockets + name + "/monitor.sock") << "a socket";
+  }
+  std::ofstream(states + "/berth-m-runs.xml")
+      << "<domstatus state='running' pid='4711'>\n<libDir path='" << sockets
+      << "domain-11-berth-m-runs'/>\n</domstatus>\n";
+  // Stands for a guest whose status is elsewhere.
+  std::string program = "/bin/sleep";
+  std::string key = sockets + "domain-2-berth-m-alone/key";
+  std::string forever = "infinity";
+  const std::vector<char*> words = {key.data(), forever.data(), nullptr};
+  pid_t guest = 0;
+  ASSERT_EQ(posix_spawn(&guest, program.data(), nullptr, nullptr, words.data(), environ), 0);
+  rt::AsioLoop loop;
+  PartCommand libvirtd = layout_->Libvirtd();
+  libvirtd.words.back() = "/bin/pwd";
+  Part part(loop, libvirtd);
+  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(sockets + "domain-1-berth-m-gone"));
+  EXPECT_TRUE(std::filesystem::exists(sockets + "domain-11-berth-m-runs/monitor.sock"));
+  EXPECT_TRUE(std::filesystem::exists(sockets + "domain-2-berth-m-alone/monitor.sock"));
+  EXPECT_TRUE(std::filesystem::exists(sockets + "domain-3-x/monitor.sock"));
+  kill(guest, SIGKILL);
+  EXPECT_EQ(waitpid(guest, nullptr, 0), guest);
+  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(sockets + "domain-2-berth-m-alone"));
 }
 
 TEST_F(HostLayoutTest, AFolderThatTheGuestsCannotEnterIsNamed) {
