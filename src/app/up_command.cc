@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "app/poollet/hardware.h"
+#include "app/host_plan.h"
+#include "app/process/flag_tables.h"
 #include "app/serve.h"
 #include "app/serve_commands.h"
 #include "app/server_flags.h"
 #include "app/up/instance.h"
 #include "app/up/local_host.h"
 #include "base/log.h"
-#include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/failure.h"
 #include "cli/render/progress_bar.h"
 #include "cli/session/session.h"
-#include "meta/names.h"
 #include "rt/scope.h"
 #include "rt/sleep.h"
 
@@ -29,89 +25,9 @@ namespace berth::app {
 namespace {
 
 using cli::Arguments;
-using cli::Flag;
-using cli::FlagKind;
 using cli::Session;
 
-constexpr std::array<std::string_view, 2> kHosts = {"auto", "none"};
-constexpr std::array<std::string_view, 3> kAccelerations = {"auto", "kvm", "tcg"};
-
-constexpr std::array kHostFlags = {
-    Flag{.name = "host",
-         .kind = FlagKind::kText,
-         .value_name = "HOW",
-         .help = "(host) auto: this machine is a host, too, if it can run guests; none: a server "
-                 "alone.",
-         .fallback = "auto",
-         .values = kHosts,
-         .variable = "BERTH_UP_HOST"},
-    Flag{.name = "host-name",
-         .kind = FlagKind::kText,
-         .value_name = "NAME",
-         .help = "(host) Name of the host and of its pool; by default this machine's."},
-    Flag{.name = "host-dir",
-         .kind = FlagKind::kText,
-         .value_name = "DIR",
-         .help = "(host) Folder for guests, disks and images; by default beside --data-dir, with "
-                 "-host at its end.",
-         .variable = "BERTH_HOST_DIR",
-         .completion = cli::Completion::kFiles},
-    Flag{.name = "acceleration",
-         .kind = FlagKind::kText,
-         .value_name = "HOW",
-         .help = "(host) kvm, tcg, or auto: KVM if a probe guest boots with it.",
-         .fallback = "auto",
-         .values = kAccelerations,
-         .variable = "BERTH_ACCELERATION"},
-};
-
-constexpr auto kUpFlags = [] {
-  std::array<Flag, kServerFlags.size() + kHostFlags.size()> all;
-  std::ranges::copy(kServerFlags, all.begin());
-  std::ranges::copy(kHostFlags, all.begin() + kServerFlags.size());
-  return all;
-}();
-
-// Why this machine is no host, or what it is as one.
-struct HostPlan {
-  std::string why_not;
-  HostOptions options;
-};
-
-// A host name may have what a pool's name may not.
-std::string NameOf(const std::string& text) {
-  std::string name = ToLower(text);
-  for (char& c : name) {
-    if (c == '_') c = '-';
-  }
-  return meta::IsDnsSubdomain(name) ? name : "host";
-}
-
-Result<HostPlan> PlanHost(const Arguments& arguments,
-                          const cli::Environment& environment,
-                          const std::string& data_dir) {
-  HostPlan plan;
-  if (arguments.Text("host") == "none") {
-    plan.why_not = "none was asked for";
-    return plan;
-  }
-  std::string folder = arguments.Text("host-dir");
-  if (folder.empty()) folder = DefaultHostDir(data_dir);
-  std::error_code failed;
-  plan.options.folder = std::filesystem::absolute(folder, failed).lexically_normal().string();
-  if (failed) return BadRequest("--host-dir " + Quote(folder) + ": " + failed.message());
-  const auto user = GuestUserOfThisMachine();
-  plan.why_not = user.ok() ? MissingForGuests(plan.options.folder, *user) : user.status().message();
-  if (!plan.why_not.empty()) return plan;
-  plan.options.user = *user;
-  plan.options.run_folder =
-      DefaultRunDir(plan.options.folder, environment.Variable("XDG_RUNTIME_DIR"));
-  plan.options.name = arguments.Text("host-name");
-  if (plan.options.name.empty()) plan.options.name = NameOf(Hostname());
-  plan.options.acceleration = arguments.Text("acceleration");
-  plan.options.rights = user->has_value() ? NetworkRights() : "";
-  return plan;
-}
+constexpr auto kUpFlags = JoinFlags(kServerFlags, kHostFlags);
 
 // Says where the server is, and brings up the host beside it.
 class UpCompanion final : public Companion {
@@ -254,6 +170,8 @@ cli::Command UpCommand() {
           .examples =
               "# a server and a host on this machine\n"
               "berth up\n"
+              "# with images of a registry in this network\n"
+              "berth up --registry registry.lan:5000 --registry-ca /etc/ssl/lan.pem\n"
               "# a server for tests, on a free port, without a host\n"
               "berth up --data-dir /tmp/berth --listen 127.0.0.1:0 --host none",
           .flags = kUpFlags,

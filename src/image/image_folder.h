@@ -67,6 +67,7 @@ class ImageFolder {
  public:
   explicit ImageFolder(std::string folder) : folder_(std::move(folder)) {}
 
+  const std::string& path() const { return folder_; }
   Layout registry_layout() const { return Layout(folder_ + "/.registry"); }
   // The layout of an image of this host.
   Layout LayoutOf(const Reference& reference) const {
@@ -88,7 +89,7 @@ class ImageFolder {
   Result<int64_t> TakenBytes() const;
 
  private:
-  const std::string folder_;
+  std::string folder_;
 };
 
 }  // namespace berth::image

@@ -111,7 +111,8 @@ Result<LayoutWriter> LayoutWriter::Open(const std::string& folder) {
   TRY(LayoutHold hold, LayoutHold::Take(folder, LayoutHold::Kind::kShared));
   LayoutWriter writer(folder, std::move(hold));
   const std::string version = folder + "/oci-layout";
-  if (!fs::exists(version)) TRY_STATUS(ReplaceFile(version, kVersionText));
+  std::error_code ignored;
+  if (!fs::exists(version, ignored)) TRY_STATUS(ReplaceFile(version, kVersionText));
   TRY(const IndexLock lock, IndexLock::Take(writer.layout_));
   if (!writer.layout_.Exists()) TRY_STATUS(ReplaceEntries(writer.layout_, {}));
   return writer;
@@ -142,10 +143,16 @@ Result<Descriptor> LayoutWriter::AddText(std::string_view media_type, std::strin
 Result<Descriptor> LayoutWriter::AddFile(std::string_view media_type,
                                          const std::string& path,
                                          const std::function<void(int64_t bytes)>& copied) {
-  TRY(FileReader reader, FileReader::Open(path));
+  TRY(FileReader file, FileReader::Open(path));
+  return AddFile(media_type, std::move(file), copied);
+}
+
+Result<Descriptor> LayoutWriter::AddFile(std::string_view media_type,
+                                         FileReader file,
+                                         const std::function<void(int64_t bytes)>& copied) {
   const std::string part = PartFile(layout_, fmt::format("file.{}", getpid()));
   TRY(const auto writer, FileWriter::Open(part, FileWriter::Begin::kEmpty));
-  const Status done = reader.ReadAll([&writer, &copied](std::string_view bytes) -> Status {
+  const Status done = file.ReadAll([&writer, &copied](std::string_view bytes) -> Status {
     TRY_STATUS(writer->Append(bytes));
     if (copied != nullptr) copied(static_cast<int64_t>(bytes.size()));
     return OkStatus();

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "image/file_reader.h"
 #include "image/layout.h"
 #include "image/manifest.h"
 
@@ -26,6 +27,10 @@ class LayoutWriter {
   // A copy of the file. `copied` is told how much came since it was told the last time.
   Result<Descriptor> AddFile(std::string_view media_type,
                              const std::string& path,
+                             const std::function<void(int64_t bytes)>& copied = {});
+  // The same of one that was opened by somebody who may.
+  Result<Descriptor> AddFile(std::string_view media_type,
+                             FileReader file,
                              const std::function<void(int64_t bytes)>& copied = {});
   // Writes a manifest, and gives it a tag; who had that for the architecture loses it.
   Result<Descriptor> AddManifest(const Manifest& manifest,

@@ -5,6 +5,7 @@
 import contextlib
 import json
 import os
+import pwd
 import shutil
 import socket
 import tempfile
@@ -13,6 +14,7 @@ import unittest
 import berth_fixture
 import fleet_fixture
 import guest_fixture
+import lying_registry
 
 DEADLINE_S = guest_fixture.DEADLINE_S
 MI = 1 << 20
@@ -186,6 +188,88 @@ class ImageConditions(guest_fixture.RealHostTestCase):
             self.assertEqual('True', self.condition(kind, 'ImageReady')['status'])
         self.server.kubectl('delete', 'machine,volume', 'waiting', '--timeout=60s', timeout=90)
         berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), f'{self.host.leftovers()} are left')
+
+
+def owners(folder):
+    """Who has something there."""
+    return {os.lstat(os.path.join(path, name)).st_uid for path, _, names in os.walk(folder) for name in ('', *names)}
+
+
+class ImagesOfUp(berth_fixture.ServerTestCase):
+    """`berth image` and the runtimes of `berth up` look after the same folder, as one user, and know the same registry."""
+
+    @classmethod
+    def setUpClass(cls):
+        home = tempfile.mkdtemp(prefix='berth-images-')
+        cls.addClassCleanup(shutil.rmtree, home, ignore_errors=True)
+        os.chmod(home, 0o755)  # the runtimes read the authority
+        cls.registry = lying_registry.LyingRegistry(home)
+        cls.addClassCleanup(cls.registry.shut)
+        cls.server = guest_fixture.HostedServer('--registry', cls.registry.host, '--registry-ca', cls.registry.ca,
+                                                '--overcommit-cpu', '3', '--image-cache', '1Gi')
+        cls.addClassCleanup(cls.server.close)
+
+    def more_logs(self):
+        return [self.server.logs()]
+
+    def image(self, *words):
+        return self.server.berth('image', *words, env={'BERTH_DATA_DIR': self.server.data_dir}, timeout=DEADLINE_S).stdout
+
+    def volume(self, name, image):
+        self.server.kubectl('apply', '-f', '-', input=f'''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: Volume
+metadata: {{name: {name}}}
+spec:
+  volumeClassRef: {{name: plain}}
+  resources: {{storage: 1Mi}}
+  dataSource: {{osImage: {{image: '{image}'}}}}
+''')
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: self.server.kubectl('get', 'volume', name, '-o', 'jsonpath={.status.state}').stdout == 'Available',
+            f'the volume of {image}')
+
+    def test_images_of_people_and_of_runtimes(self):
+        folder = os.path.join(self.server.host_dir, 'images')
+        user = pwd.getpwnam(guest_fixture.GUEST_USER).pw_uid if os.geteuid() == 0 else os.geteuid()
+        secret = os.path.join(self.server.home, 'disk.raw')
+        with open(secret, 'wb', opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(b'disk of a person'.ljust(MI, b'.'))
+        with self.subTest('before there is a host'):
+            self.assertIn('next    berth up', self.image('build', 'os/mine:1', '--disk', secret))
+            self.assertEqual({user}, owners(folder))
+            self.assertEqual(0o700, os.stat(folder).st_mode & 0o777)
+        self.server.start()
+        with self.subTest('the host has it'):
+            self.assertRegex(self.image('ls'), r'(?s)demo:latest.*os/mine:1')
+            self.volume('mine', 'os/mine:1')
+        with self.subTest('a registry of this network, for people and for runtimes'):
+            pulled, fetched = (f'{self.registry.host}/os/{name}:1' for name in ('pulled', 'fetched'))
+            for name in ('pulled', 'fetched'):
+                self.registry.push(f'os/{name}', '1', {'rootfs': name.encode().ljust(MI, b'.')})
+            self.image('pull', pulled, '--registry-ca', self.registry.ca)
+            self.volume('fetched', fetched)
+            self.volume('pulled', pulled)
+            listed = self.image('ls')
+            self.assertIn(pulled, listed)
+            self.assertIn(fetched, listed)
+            self.assertEqual({user}, owners(folder))
+            self.image('rm', pulled)
+        with self.subTest('what it was told'):
+            cpu = self.server.kubectl('get', 'machinepool', 'alpha', '-o', 'jsonpath={.status.capacity.cpu}').stdout
+            self.assertEqual(3 * os.sysconf('SC_NPROCESSORS_ONLN'), int(cpu))
+        with self.subTest('what its runtimes would refuse is refused at once'):
+            self.server.stop()
+            wrong = [(('--local-disk', '3Gx'), 2, '--local-disk "3Gx": expected'),
+                     (('--overcommit-cpu', '0'), 2, '--overcommit-cpu "0": expected'),
+                     (('--registry-ca', secret + '.no'), 3, f'--registry-ca: open {secret}.no')]
+            if os.geteuid() == 0:
+                wrong.append((('--registry-credentials', self.server.data_dir), 2, 'libvirt-qemu may not read it'))
+            for words, code, said in wrong:
+                refused = self.server.berth('up', '--data-dir', self.server.data_dir, *words, check=False)
+                self.assertIn(said, refused.stderr)
+                self.assertEqual(code, refused.returncode, refused.stderr)
+            self.server.start()
 
 
 if __name__ == '__main__':

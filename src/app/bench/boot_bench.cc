@@ -242,7 +242,8 @@ Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options) {
   layout.name = "bench";
   layout.acceleration = options.acceleration;
   // However few cores there are.
-  layout.overcommit_cpu = std::to_string(std::max(options.many, 1));
+  layout.machine_words = {"--local-disk=20Gi",
+                          "--overcommit-cpu=" + std::to_string(std::max(options.many, 1))};
   layout.user = user;
   layout.gateway = world.gateway();
   layout.kubeconfig = world.folder() + "/data/kubeconfig";

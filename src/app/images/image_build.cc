@@ -45,19 +45,14 @@ class Workshop {
   std::string path_;
 };
 
-int64_t BytesOf(const std::string& path) {
-  std::error_code absent;
-  const uintmax_t bytes = fs::file_size(path, absent);
-  return absent ? 0 : static_cast<int64_t>(bytes);
-}
-
 // Writes parts, and tells how far all of them are.
 class PartWriter {
  public:
   PartWriter(image::LayoutWriter& writer, const BuildProgress& progress, int64_t of)
       : writer_(writer), progress_(progress), of_(of) {}
-  Result<image::Descriptor> Add(Part part, const std::string& path) {
-    return writer_.AddFile(image::MediaTypeOf(part), path, [this](int64_t bytes) { Note(bytes); });
+  Result<image::Descriptor> Add(Part part, image::FileReader file) {
+    const auto note = [this](int64_t bytes) { Note(bytes); };
+    return writer_.AddFile(image::MediaTypeOf(part), std::move(file), note);
   }
   Result<image::Descriptor> AddText(Part part, const std::string& text) {
     TRY(image::Descriptor added, writer_.AddText(image::MediaTypeOf(part), text));
@@ -119,34 +114,27 @@ Status AddDemo(image::LayoutWriter& writer,
   TRY(const image::DemoGuest guest, image::MakeDemoGuest(sources));
   TRY(const Workshop workshop, Workshop::Open());
   TRY_STATUS(MakeDemoDisk(workshop, run_program));
-  const std::string disk = workshop.Sub("disk.raw");
-  PartWriter parts(
-      writer,
-      progress,
-      BytesOf(disk) + BytesOf(guest.kernel) + static_cast<int64_t>(guest.initramfs.size()));
-  TRY(manifest.root_disk, parts.Add(Part::kRootDisk, disk));
-  TRY(manifest.kernel, parts.Add(Part::kKernel, guest.kernel));
+  TRY(image::FileReader disk, image::FileReader::Open(workshop.Sub("disk.raw")));
+  TRY(image::FileReader kernel, image::FileReader::Open(guest.kernel));
+  PartWriter parts(writer,
+                   progress,
+                   disk.bytes() + kernel.bytes() + static_cast<int64_t>(guest.initramfs.size()));
+  TRY(manifest.root_disk, parts.Add(Part::kRootDisk, std::move(disk)));
+  TRY(manifest.kernel, parts.Add(Part::kKernel, std::move(kernel)));
   TRY(manifest.initramfs, parts.AddText(Part::kInitramfs, guest.initramfs));
   if (command_line.empty()) command_line = guest.command_line;
   return OkStatus();
 }
 
 Status AddFiles(image::LayoutWriter& writer,
-                const ImageRecipe& recipe,
+                OpenedParts parts,
                 const BuildProgress& progress,
                 image::Manifest& manifest) {
-  const std::pair<Part, const std::string*> parts[] = {{Part::kRootDisk, &recipe.disk},
-                                                       {Part::kKernel, &recipe.kernel},
-                                                       {Part::kInitramfs, &recipe.initramfs},
-                                                       {Part::kUki, &recipe.uki},
-                                                       {Part::kIso, &recipe.iso},
-                                                       {Part::kSquashfs, &recipe.squashfs}};
   int64_t of = 0;
-  for (const auto& [part, path] : parts) of += path->empty() ? 0 : BytesOf(*path);
+  for (const auto& [part, file] : parts) of += file.bytes();
   PartWriter part_writer(writer, progress, of);
-  for (const auto& [part, path] : parts) {
-    if (path->empty()) continue;
-    TRY(manifest.At(part), part_writer.Add(part, *path));
+  for (auto& [part, file] : parts) {
+    TRY(manifest.At(part), part_writer.Add(part, std::move(file)));
   }
   return OkStatus();
 }
@@ -167,20 +155,13 @@ Status CheckRecipe(const ImageRecipe& recipe) {
     return BadRequest("the command line has " + std::to_string(recipe.command_line.size()) +
                       " bytes, at most " + std::to_string(image::kCommandLineBytesMax));
   }
-  for (const std::string* path : {&recipe.kernel,
-                                  &recipe.initramfs,
-                                  &recipe.disk,
-                                  &recipe.uki,
-                                  &recipe.iso,
-                                  &recipe.squashfs}) {
-    if (!path->empty()) TRY_STATUS(image::FileReader::Open(*path));
-  }
   return OkStatus();
 }
 
 Result<BuiltImage> Build(image::LayoutWriter& writer,
                          std::string_view tag,
                          const ImageRecipe& recipe,
+                         OpenedParts parts,
                          const image::DemoSources& demo,
                          const RunProgram& run_program,
                          const BuildProgress& progress) {
@@ -189,7 +170,7 @@ Result<BuiltImage> Build(image::LayoutWriter& writer,
   if (recipe.is_demo()) {
     TRY_STATUS(AddDemo(writer, demo, run_program, progress, built.manifest, command_line));
   } else {
-    TRY_STATUS(AddFiles(writer, recipe, progress, built.manifest));
+    TRY_STATUS(AddFiles(writer, std::move(parts), progress, built.manifest));
   }
   TRY(built.manifest.config, writer.AddText(image::kConfigType, image::ConfigText(command_line)));
   // What nobody would read is not written.
@@ -204,15 +185,32 @@ Result<BuiltImage> Build(image::LayoutWriter& writer,
 
 }  // namespace
 
+Result<OpenedParts> OpenParts(const ImageRecipe& recipe) {
+  TRY_STATUS(CheckRecipe(recipe));
+  const std::pair<Part, const std::string*> named[] = {{Part::kRootDisk, &recipe.disk},
+                                                       {Part::kKernel, &recipe.kernel},
+                                                       {Part::kInitramfs, &recipe.initramfs},
+                                                       {Part::kUki, &recipe.uki},
+                                                       {Part::kIso, &recipe.iso},
+                                                       {Part::kSquashfs, &recipe.squashfs}};
+  OpenedParts parts;
+  for (const auto& [part, path] : named) {
+    if (path->empty()) continue;
+    TRY(image::FileReader file, image::FileReader::Open(*path));
+    parts.emplace(part, std::move(file));
+  }
+  return parts;
+}
+
 Result<BuiltImage> BuildImage(const std::string& layout_folder,
                               std::string_view tag,
                               const ImageRecipe& recipe,
+                              OpenedParts parts,
                               const image::DemoSources& demo,
                               const RunProgram& run_program,
                               const BuildProgress& progress) {
-  TRY_STATUS(CheckRecipe(recipe));
   TRY(image::LayoutWriter writer, image::LayoutWriter::Open(layout_folder));
-  return Build(writer, tag, recipe, demo, run_program, progress);
+  return Build(writer, tag, recipe, std::move(parts), demo, run_program, progress);
 }
 
 }  // namespace berth::app

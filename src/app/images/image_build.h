@@ -3,12 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "image/demo/demo_guest.h"
+#include "image/file_reader.h"
 #include "image/manifest.h"
 #include "image/reference.h"
 
@@ -27,6 +29,11 @@ struct ImageRecipe {
   bool is_demo() const { return kernel.empty() && disk.empty() && uki.empty() && iso.empty(); }
 };
 
+// The files of a recipe. Whoever reads them need not be who opened them.
+using OpenedParts = std::map<image::Part, image::FileReader>;
+// BadRequest if they make no image, NotFound if one is not there.
+Result<OpenedParts> OpenParts(const ImageRecipe& recipe);
+
 struct BuiltImage {
   image::Descriptor entry;
   image::Manifest manifest;
@@ -40,6 +47,7 @@ using BuildProgress = std::function<void(int64_t bytes, int64_t of)>;
 Result<BuiltImage> BuildImage(const std::string& layout_folder,
                               std::string_view tag,
                               const ImageRecipe& recipe,
+                              OpenedParts parts,
                               const image::DemoSources& demo,
                               const RunProgram& run_program,
                               const BuildProgress& progress = {});

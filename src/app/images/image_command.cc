@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "app/images/folder_owner.h"
 #include "app/images/image_build.h"
 #include "app/images/image_pull.h"
 #include "app/images/size_text.h"
-#include "app/process/process_flags.h"
+#include "app/up/host_layout.h"
+#include "app/up/local_host.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/failure.h"
@@ -36,8 +38,9 @@ constexpr Flag kImages = {.name = "images",
                           .kind = FlagKind::kText,
                           .value_name = "DIR",
                           .help =
-                              "Folder of images; as root /var/lib/berth/images, else "
-                              "~/.local/share/berth/images.",
+                              "Folder of images; default: that of the host of `berth up`, with "
+                              "BERTH_HOST_DIR and BERTH_DATA_DIR as there. Root acts as the owner "
+                              "of the folder.",
                           .variable = "BERTH_IMAGES",
                           .completion = cli::Completion::kFiles};
 constexpr Flag kOutput = {.name = "output",
@@ -119,12 +122,14 @@ constexpr std::array kPullFlags = {
          .kind = FlagKind::kText,
          .value_name = "FILE",
          .help = "(registry) Authorities that it is verified against; default: the system's.",
+         .variable = "BERTH_REGISTRY_CA",
          .completion = cli::Completion::kFiles},
     Flag{.name = "registry",
          .kind = FlagKind::kCommaList,
          .value_name = "HOST",
          .help = "(registry) Another host with an address of a private network that it may "
-                 "redirect to; may be repeated."},
+                 "redirect to; may be repeated.",
+         .variable = "BERTH_REGISTRY"},
     Flag{.name = "architecture",
          .kind = FlagKind::kText,
          .value_name = "NAME",
@@ -134,10 +139,23 @@ constexpr std::array kPullFlags = {
 constexpr std::array kListFlags = {kImages, kOutput};
 constexpr std::array kRemoveFlags = {kImages};
 
-std::string FolderOf(Session& session, const Arguments& arguments) {
+enum class Use : uint8_t { kRead, kWrite };
+
+Result<std::string> FolderOf(Session& session, const Arguments& arguments, Use use) {
   const std::string& given = arguments.Text("images");
-  if (given.empty()) return DefaultDataDir(session.environment()) + "/images";
-  return std::filesystem::absolute(given).lexically_normal();
+  if (!given.empty()) return std::filesystem::absolute(given).lexically_normal();
+  const std::string host_dir = HostDirOf({}, {}, session.environment());
+  if (use == Use::kWrite) {
+    const Status prepared = PrepareImages(host_dir);
+    if (!prepared.ok()) return cli::Advise(prepared, "name another folder with --images");
+  }
+  return ImagesOf(host_dir);
+}
+
+Result<image::ImageFolder> OpenFolder(Session& session, const Arguments& arguments) {
+  TRY(std::string folder, FolderOf(session, arguments, Use::kRead));
+  TRY_STATUS(BecomeOwnerOf(folder));
+  return image::ImageFolder(std::move(folder));
 }
 
 // On a terminal, or for whoever asks; for each percent once.
@@ -178,12 +196,15 @@ Status RunBuild(Session& session, const Arguments& arguments) {
   const image::DemoSources demo = {.boot_folder = arguments.Text("boot-folder"),
                                    .modules_folder = arguments.Text("modules-folder"),
                                    .busybox = arguments.Text("busybox")};
-  const std::string folder = FolderOf(session, arguments);
+  TRY(OpenedParts parts, OpenParts(recipe));
+  TRY(const std::string folder, FolderOf(session, arguments, Use::kWrite));
+  TRY_STATUS(BecomeOwnerOf(folder));
   const image::Layout layout = image::ImageFolder(folder).LayoutOf(reference);
   cli::ProgressBar bar(session.environment(), "image");
   const auto built = BuildImage(layout.folder(),
                                 reference.tag,
                                 recipe,
+                                std::move(parts),
                                 demo,
                                 session.environment().run_program,
                                 ProgressOn(session, arguments, bar));
@@ -200,12 +221,16 @@ Status RunBuild(Session& session, const Arguments& arguments) {
                                built->manifest.PartsText(),
                                SizeText(bytes));
   session.out() << fmt::format("digest  sha256:{}\n", built->entry.digest);
-  session.out() << fmt::format("next    berth runtime machine --images {} ...\n", folder);
+  const bool is_default = arguments.Text("images").empty();
+  session.out() << (is_default
+                        ? "next    berth up\n"
+                        : fmt::format("next    berth runtime machine --images {} ...\n", folder));
   return OkStatus();
 }
 
 Status RunPull(Session& session, const Arguments& arguments) {
-  return PullImage(session, arguments, FolderOf(session, arguments));
+  TRY(const std::string folder, FolderOf(session, arguments, Use::kWrite));
+  return PullImage(session, arguments, folder);
 }
 
 Value ValueOf(const image::ListedImage& listed) {
@@ -222,8 +247,8 @@ Value ValueOf(const image::ListedImage& listed) {
 
 Status RunList(Session& session, const Arguments& arguments) {
   TRY(const cli::OutputFormat format, cli::ParseOutputFormat(arguments.Text("output")));
-  const std::string folder = FolderOf(session, arguments);
-  TRY(const std::vector<image::ListedImage> images, image::ImageFolder(folder).List());
+  TRY(const image::ImageFolder folder, OpenFolder(session, arguments));
+  TRY(const std::vector<image::ListedImage> images, folder.List());
   if (!format.is_table()) {
     std::vector<Value> items;
     for (const image::ListedImage& listed : images) items.push_back(ValueOf(listed));
@@ -239,7 +264,7 @@ Status RunList(Session& session, const Arguments& arguments) {
                   wide ? listed.digest : listed.digest.substr(0, kShortDigest),
                   listed.error});
   }
-  if (table.empty()) session.err() << "No images in " << Printable(folder) << "\n";
+  if (table.empty()) session.err() << "No images in " << Printable(folder.path()) << "\n";
   session.out() << table.Flush();
   return OkStatus();
 }
@@ -248,7 +273,7 @@ Status RunRemove(Session& session, const Arguments& arguments) {
   if (arguments.words().empty()) {
     return cli::Advise(BadRequest("no image is named"), "berth image ls shows them");
   }
-  const image::ImageFolder folder(FolderOf(session, arguments));
+  TRY(const image::ImageFolder folder, OpenFolder(session, arguments));
   for (const std::string& word : arguments.words()) {
     TRY(const image::Reference reference, image::ParseReference(word));
     const Status removed = folder.Remove(reference, session.environment().wall_now());
@@ -325,7 +350,7 @@ cli::Command ImageCommand() {
           .details =
               "Images are what machines boot and what volumes begin with: OCI images with a "
               "kernel, a disk, or both. The runtimes of this host find them in the folder "
-              "of --images.",
+              "of --images, those of `berth up` in its folder.",
           .examples =
               "berth image build\n"
               "berth image ls",

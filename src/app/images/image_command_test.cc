@@ -73,6 +73,24 @@ TEST_F(ImageCommandTest, TheDemoImageIsBuiltListedAndRemoved) {
   EXPECT_NE(again.err.find("berth image ls"), std::string::npos) << again.err;
 }
 
+TEST_F(ImageCommandTest, WithoutAFolderItIsThatOfTheHostOfUp) {
+  const auto list = [this](const std::string& variable, const std::string& folder) {
+    program_.environment.variables[variable] = folder;
+    const std::vector<cli::Command> commands = {ImageCommand()};
+    const cli::Command root{.name = "berth", .summary = "Berth", .children = commands};
+    const auto entry = [&root](const std::vector<std::string>& words,
+                               cli::Environment& environment) {
+      return static_cast<int>(cli::RunProgram(root, words, environment));
+    };
+    return program_.Run(entry, {"image", "ls"});
+  };
+  const std::string folder = program_.folder();
+  EXPECT_NE(list("BERTH_DATA_DIR", folder).err.find("No images in " + folder + "-host/images"),
+            std::string::npos);
+  ASSERT_EQ(BuildDemo("demo").code, 0);  // in FOLDER/images
+  EXPECT_NE(list("BERTH_HOST_DIR", folder).out.find("demo:latest"), std::string::npos);
+}
+
 TEST_F(ImageCommandTest, AnImageIsMadeOfTheFilesThatAreNamed) {
   const std::string disk = program_.Write("disk.raw", std::string(1024, 'd'));
   const auto built = Run({"build", "os/mine:1", "--disk", disk});

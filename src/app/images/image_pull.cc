@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "app/images/folder_owner.h"
 #include "app/images/size_text.h"
 #include "base/strings.h"
 #include "cli/failure.h"
@@ -94,6 +95,7 @@ Status PullImage(Session& session, const Arguments& arguments, const std::string
   request.reference = reference;
   request.architecture = arguments.Text("architecture");
   TRY(request.credentials, CredentialsOf(arguments, reference.registry));
+  TRY_STATUS(BecomeOwnerOf(folder));  // who has read all that was named
   cli::ProgressBar bar(session.environment(), "image");
   request.progress = ProgressOn(session, bar, "fetched");
   request.unpacking = ProgressOn(session, bar, "unpacked");

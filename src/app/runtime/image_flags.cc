@@ -13,10 +13,15 @@
 namespace berth::app {
 
 Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& arguments) {
-  runtime::HostImages::Options options;
+  TRY(runtime::HostImages::Options options, RegistryOptionsOf(arguments));
   if (!arguments.Text("images").empty()) {
     TRY(options.folder, AbsolutePath(arguments.Text("images"), "images"));
   }
+  return options;
+}
+
+Result<runtime::HostImages::Options> RegistryOptionsOf(const cli::Arguments& arguments) {
+  runtime::HostImages::Options options;
   if (!arguments.Text("registry-credentials").empty()) {
     TRY(options.credentials_folder,
         AbsolutePath(arguments.Text("registry-credentials"), "registry-credentials"));
@@ -29,7 +34,9 @@ Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& argume
   }
   net::TlsClientOptions tls;
   if (!arguments.Text("registry-ca").empty()) {
-    TRY(tls.ca_pem, cli::ReadFile(arguments.Text("registry-ca")));
+    Result<std::string> pem = cli::ReadFile(arguments.Text("registry-ca"));
+    if (!pem.ok()) return pem.status().Wrap("--registry-ca");
+    tls.ca_pem = *std::move(pem);
   }
   auto context = net::TlsContext::NewClient(tls);
   if (!context.ok()) return context.status().Wrap("--registry-ca " + arguments.Text("registry-ca"));

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/process/flag_tables.h"
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -17,26 +18,22 @@
 
 namespace berth::app {
 
-inline constexpr std::array kImageFlags = {
-    cli::Flag{
-        .name = "images",
-        .kind = cli::FlagKind::kText,
-        .value_name = "DIR",
-        .help =
-            "(images) Folder with images (berth image) and with the cache of registries' images.",
-        .completion = cli::Completion::kFiles},
+// Which registries, and how much of them is kept.
+inline constexpr std::array kRegistryFlags = {
     cli::Flag{
         .name = "registry",
         .kind = cli::FlagKind::kCommaList,
         .value_name = "HOST",
         .help =
             "(images) A registry that may have an address of a private network: HOST[:PORT]; may "
-            "be repeated."},
+            "be repeated.",
+        .variable = "BERTH_REGISTRY"},
     cli::Flag{
         .name = "registry-ca",
         .kind = cli::FlagKind::kText,
         .value_name = "FILE",
         .help = "(images) Authorities that registries are verified against; default: the system's.",
+        .variable = "BERTH_REGISTRY_CA",
         .completion = cli::Completion::kFiles},
     cli::Flag{.name = "registry-credentials",
               .kind = cli::FlagKind::kText,
@@ -44,17 +41,29 @@ inline constexpr std::array kImageFlags = {
               .help =
                   "(images) Folder with NAMESPACE.json: what that namespace is at registries, in "
                   "Docker's format.",
+              .variable = "BERTH_REGISTRY_CREDENTIALS_DIR",
               .completion = cli::Completion::kFiles},
     cli::Flag{.name = "image-size-max",
               .kind = cli::FlagKind::kText,
               .value_name = "SIZE",
               .help = "(images) What one image of a registry may have.",
-              .fallback = "64Gi"},
+              .fallback = "64Gi",
+              .variable = "BERTH_IMAGE_SIZE_MAX"},
     cli::Flag{.name = "image-cache",
               .kind = cli::FlagKind::kText,
               .value_name = "SIZE",
               .help = "(images) What is kept of registries' images; the longest unused go first.",
-              .fallback = "64Gi"},
+              .fallback = "64Gi",
+              .variable = "BERTH_IMAGE_CACHE"},
+};
+inline constexpr std::array kImageFolderFlags = {
+    cli::Flag{
+        .name = "images",
+        .kind = cli::FlagKind::kText,
+        .value_name = "DIR",
+        .help =
+            "(images) Folder with images (berth image) and with the cache of registries' images.",
+        .completion = cli::Completion::kFiles},
     cli::Flag{
         .name = "disk-budget",
         .kind = cli::FlagKind::kText,
@@ -64,7 +73,10 @@ inline constexpr std::array kImageFlags = {
             "share the disk: neither promises what the other has.",
         .completion = cli::Completion::kFiles},
 };
+inline constexpr auto kImageFlags = JoinFlags(kImageFolderFlags, kRegistryFlags);
 
+// Errors name the flag. The folder of images is none.
+Result<runtime::HostImages::Options> RegistryOptionsOf(const cli::Arguments& arguments);
 // Errors name the flag.
 Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& arguments);
 

@@ -112,9 +112,8 @@ Status EndAll(Session& session, const std::string& host_dir) {
 Status RunDown(Session& session, const Arguments& arguments) {
   std::string data_dir = arguments.Text("data-dir");
   if (data_dir.empty()) data_dir = DefaultDataDir(session.environment());
-  std::string host_dir = arguments.Text("host-dir");
-  if (host_dir.empty()) host_dir = DefaultHostDir(data_dir);
-  host_dir = std::filesystem::absolute(host_dir).lexically_normal().string();
+  const std::string host_dir =
+      HostDirOf(arguments.Text("host-dir"), data_dir, session.environment());
   TRY(const auto running, FindInstance(data_dir));
   if (running.has_value()) {
     if (kill(*running, SIGTERM) != 0) {

@@ -11,12 +11,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/process/process_flags.h"
 #include "base/hash.h"
 
 namespace berth::app {
 namespace {
-
-constexpr std::string_view kLocalDisk = "20Gi";
 
 constexpr std::string_view kMachineClasses = R"(# The machine classes of this host; read at start.
 classes:
@@ -101,6 +100,26 @@ std::string DefaultHostDir(const std::string& data_dir) {
   return path.string() + "-host";
 }
 
+std::string HostDirOf(const std::string& host_dir,
+                      const std::string& data_dir,
+                      const cli::Environment& environment) {
+  std::string folder = host_dir;
+  if (folder.empty()) folder = environment.Variable("BERTH_HOST_DIR");
+  if (folder.empty()) {
+    std::string data = data_dir;
+    if (data.empty()) data = environment.Variable("BERTH_DATA_DIR");
+    if (data.empty()) data = DefaultDataDir(environment);
+    folder = DefaultHostDir(data);
+  }
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(folder, failed);
+  std::filesystem::path path = (failed ? std::filesystem::path(folder) : absolute);
+  path = path.lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).string();
+}
+
+std::string ImagesOf(const std::string& host_dir) { return host_dir + "/images"; }
+
 std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder) {
   const std::string name = fmt::format("berth-{:016x}", Fnv1a(host_dir));
   if (geteuid() == 0) return "/run/" + name;
@@ -165,6 +184,11 @@ Status HostLayout::Prepare() const {
   return MakeFile("classes.yaml", kApiClasses);
 }
 
+Status HostLayout::PrepareImages() const {
+  TRY_STATUS(MakeHome());
+  return MakeFolder(images());
+}
+
 PartCommand HostLayout::Own(std::string name, std::vector<std::string> words) const {
   PartCommand command;
   command.log = Path("log/" + name + ".log");
@@ -191,22 +215,29 @@ PartCommand HostLayout::Libvirtd() const {
   return command;
 }
 
+PartCommand HostLayout::Runtime(std::string name,
+                                std::vector<std::string> words,
+                                const std::vector<std::string>& more) const {
+  words.push_back("--libvirt=qemu+unix:///session?socket=" + libvirt_socket());
+  words.push_back("--disk-budget=" + Path("disk-budget"));
+  words.push_back("--images=" + images());
+  words.insert(words.end(), options_.image_words.begin(), options_.image_words.end());
+  words.insert(words.end(), more.begin(), more.end());
+  return Own(std::move(name), std::move(words));
+}
+
 PartCommand HostLayout::MachineRuntime() const {
-  PartCommand command = Own("machine-runtime",
-                            {"",
-                             "runtime",
-                             "machine",
-                             "--socket=" + machine_socket(),
-                             "--libvirt=qemu+unix:///session?socket=" + libvirt_socket(),
-                             "--libvirt-logs=" + Path("cache/libvirt/qemu/log"),
-                             "--dir=" + Path("machines"),
-                             "--run-dir=" + options_.run_folder + "/guests",
-                             "--classes=" + Path("machine-classes.yaml"),
-                             "--images=" + images(),
-                             "--local-disk=" + std::string(kLocalDisk),
-                             "--disk-budget=" + Path("disk-budget"),
-                             "--overcommit-cpu=" + options_.overcommit_cpu,
-                             "--acceleration=" + options_.acceleration});
+  PartCommand command = Runtime("machine-runtime",
+                                {"",
+                                 "runtime",
+                                 "machine",
+                                 "--socket=" + machine_socket(),
+                                 "--libvirt-logs=" + Path("cache/libvirt/qemu/log"),
+                                 "--dir=" + Path("machines"),
+                                 "--run-dir=" + options_.run_folder + "/guests",
+                                 "--classes=" + Path("machine-classes.yaml"),
+                                 "--acceleration=" + options_.acceleration},
+                                options_.machine_words);
   if (!options_.trace.empty()) {
     command.words.push_back("--trace=" + options_.trace + "/machine-runtime.spans");
   }
@@ -215,16 +246,14 @@ PartCommand HostLayout::MachineRuntime() const {
 }
 
 PartCommand HostLayout::VolumeRuntime() const {
-  return Own("volume-runtime",
-             {"",
-              "runtime",
-              "volume",
-              "--socket=" + volume_socket(),
-              "--libvirt=qemu+unix:///session?socket=" + libvirt_socket(),
-              "--dir=" + Path("disks"),
-              "--classes=" + Path("volume-classes.yaml"),
-              "--disk-budget=" + Path("disk-budget"),
-              "--images=" + images()});
+  return Runtime("volume-runtime",
+                 {"",
+                  "runtime",
+                  "volume",
+                  "--socket=" + volume_socket(),
+                  "--dir=" + Path("disks"),
+                  "--classes=" + Path("volume-classes.yaml")},
+                 options_.volume_words);
 }
 
 PartCommand HostLayout::Poollet() const {

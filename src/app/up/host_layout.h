@@ -10,6 +10,7 @@
 
 #include "app/up/part.h"
 #include "base/result.h"
+#include "cli/environment.h"
 
 namespace berth::app {
 
@@ -19,15 +20,25 @@ struct HostOptions {
   std::string name;          // of the host and its machine pool
   std::string acceleration;  // auto, kvm, tcg
   std::optional<ProcessUser> user;
-  std::string rights;                // capabilities for networks, or ""
-  std::string gateway;               // "127.0.0.1:7444"
-  std::string overcommit_cpu = "4";  // a machine at home runs many guests that mostly rest
-  std::string trace;                 // folder for spans (machine-runtime, poollet), or ""
-  std::string kubeconfig;            // of somebody who may make join tokens and classes
+  std::string rights;   // capabilities for networks, or ""
+  std::string gateway;  // "127.0.0.1:7444"
+  // More words for its runtimes, as they know them: of both, of machines and of volumes. A machine
+  // at home runs many guests that mostly rest.
+  std::vector<std::string> image_words = {};
+  std::vector<std::string> machine_words = {"--local-disk=20Gi", "--overcommit-cpu=4"};
+  std::vector<std::string> volume_words = {};
+  std::string trace;       // folder for spans (machine-runtime, poollet), or ""
+  std::string kubeconfig;  // of somebody who may make join tokens and classes
 };
 
 // Where a host is if nobody says otherwise: beside the data folder, which is nobody else's.
 std::string DefaultHostDir(const std::string& data_dir);
+// The host that these flags and the environment come to; "" is a flag that is not given.
+std::string HostDirOf(const std::string& host_dir,
+                      const std::string& data_dir,
+                      const cli::Environment& environment);
+// The images of a host.
+std::string ImagesOf(const std::string& host_dir);
 // Its place for sockets and secrets: in memory where there is one for that, and for this host
 // alone. `user_folder` is XDG_RUNTIME_DIR, or "".
 std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder);
@@ -39,7 +50,7 @@ class HostLayout {
   const HostOptions& options() const { return options_; }
   std::string machine_pool() const { return options_.name; }
   std::string volume_pool() const { return options_.name + "-disks"; }
-  std::string images() const { return Path("images"); }
+  std::string images() const { return ImagesOf(options_.folder); }
   std::string demo_image() const { return Path("images/demo"); }
   // How far that is while it is made.
   std::string demo_progress() const { return Path("log/demo-image.progress"); }
@@ -53,6 +64,8 @@ class HostLayout {
   // Makes what is missing; what is there stays as it is. Folders of guests are their user's alone,
   // everything else is ours.
   Status Prepare() const;
+  // The same of the folder of images alone.
+  Status PrepareImages() const;
   // For the poollet, which is the guests' user.
   Status GiveToken() const { return Give(token()); }
 
@@ -70,6 +83,9 @@ class HostLayout {
  private:
   std::string Path(const std::string& name) const { return options_.folder + "/" + name; }
   PartCommand Own(std::string name, std::vector<std::string> words) const;
+  PartCommand Runtime(std::string name,
+                      std::vector<std::string> words,
+                      const std::vector<std::string>& more) const;
   Status Give(const std::string& path) const;
   Status MakeHome() const;
   Status MakeFolder(const std::string& path) const;

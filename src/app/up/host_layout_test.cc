@@ -75,6 +75,52 @@ TEST_F(HostLayoutTest, AHostIsBesideItsDataFolder) {
   EXPECT_EQ(DefaultHostDir("/srv/b/"), "/srv/b-host");
 }
 
+TEST_F(HostLayoutTest, WhoLooksForAHostFindsItWhereUpPutsIt) {
+  cli::Environment environment;
+  environment.variables["BERTH_DATA_DIR"] = "/srv/b/";
+  EXPECT_EQ(HostDirOf("", "", environment), "/srv/b-host");
+  EXPECT_EQ(HostDirOf("", "/srv/data", environment), "/srv/data-host");
+  environment.variables["BERTH_HOST_DIR"] = "/srv/host/";
+  EXPECT_EQ(HostDirOf("", "/srv/data", environment), "/srv/host");
+  EXPECT_EQ(HostDirOf("/srv/other", "", environment), "/srv/other");
+  EXPECT_EQ(ImagesOf(folder_ + "/host"), layout_->images());
+}
+
+TEST_F(HostLayoutTest, ImagesMayBeThereBeforeTheHost) {
+  ASSERT_TRUE(layout_->PrepareImages().ok());
+  struct stat seen{};
+  ASSERT_EQ(stat((folder_ + "/host/images").c_str(), &seen), 0);
+  EXPECT_EQ(seen.st_mode & 0777U, 0700U);
+  ASSERT_TRUE(layout_->Prepare().ok());
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/host/config/libvirt/qemu.conf"));
+}
+
+TEST_F(HostLayoutTest, RuntimesAreToldWhatTheHostWasTold) {
+  HostOptions options = layout_->options();
+  options.image_words = {"--registry=registry.lan"};
+  options.machine_words = {"--local-disk=1Gi"};
+  options.volume_words = {"--reserve=5Gi"};
+  const HostLayout told(options);
+  const auto has = [](const PartCommand& command, const std::string& word) {
+    return std::ranges::find(command.words, word) != command.words.end();
+  };
+  EXPECT_TRUE(has(told.MachineRuntime(), "--registry=registry.lan"));
+  EXPECT_TRUE(has(told.VolumeRuntime(), "--registry=registry.lan"));
+  EXPECT_TRUE(has(told.MachineRuntime(), "--local-disk=1Gi"));
+  EXPECT_FALSE(has(told.VolumeRuntime(), "--local-disk=1Gi"));
+  EXPECT_TRUE(has(told.VolumeRuntime(), "--reserve=5Gi"));
+}
+
+TEST_F(HostLayoutTest, WhatTheGuestsUserCannotReadIsNamed) {
+  const std::string file = folder_ + "/ca.pem";
+  EXPECT_NE(WhyUnreadable(file, std::nullopt), "");
+  std::ofstream(file) << "text";
+  EXPECT_EQ(WhyUnreadable(file, std::nullopt), "");
+  const ProcessUser stranger{.uid = 4'000'000'000, .gid = 4'000'000'000};
+  const std::string why = WhyUnreadable(file, stranger);
+  EXPECT_NE(why.find("may not enter " + folder_), std::string::npos) << why;
+}
+
 TEST_F(HostLayoutTest, PartsMeetAtTheirSockets) {
   const auto has = [](const PartCommand& command, const std::string& word) {
     return std::ranges::find(command.words, word) != command.words.end();

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -77,6 +79,19 @@ std::string MissingForGuests(const std::string& folder, const std::optional<Proc
          ": chmod o+x it, or name another folder with --host-dir";
 }
 
+std::string WhyUnreadable(const std::string& path, const std::optional<ProcessUser>& user) {
+  struct stat seen{};
+  if (stat(path.c_str(), &seen) != 0) return std::strerror(errno);
+  if (!user.has_value()) return access(path.c_str(), R_OK) == 0 ? "" : std::strerror(errno);
+  const std::string guests = "the guests' user " + std::string(kGuestUser);
+  const std::string closed = ClosedFolder(path, *user);
+  if (!closed.empty()) return guests + " may not enter " + closed + ": chmod o+x it";
+  const bool is_readable =
+      (seen.st_mode & S_IROTH) != 0 || (seen.st_uid == user->uid && (seen.st_mode & S_IRUSR) != 0);
+  if (is_readable) return {};
+  return fmt::format("{} may not read it: chown -R {} it", guests, kGuestUser);
+}
+
 Result<std::optional<ProcessUser>> GuestUserOfThisMachine() {
   if (geteuid() != 0) return std::optional<ProcessUser>();
   const passwd* found = getpwnam(kGuestUser);  // before there are threads
@@ -85,6 +100,13 @@ Result<std::optional<ProcessUser>> GuestUserOfThisMachine() {
                     " for guests: apt-get install libvirt-daemon-system");
   }
   return std::optional(ProcessUser{.uid = found->pw_uid, .gid = found->pw_gid});
+}
+
+Status PrepareImages(const std::string& host_dir) {
+  HostOptions options;
+  options.folder = host_dir;
+  TRY(options.user, GuestUserOfThisMachine());
+  return HostLayout(std::move(options)).PrepareImages();
 }
 
 std::string NetworkRights() {

@@ -23,8 +23,14 @@ namespace berth::app {
 // be, `user` who it would be.
 std::string MissingForGuests(const std::string& folder, const std::optional<ProcessUser>& user);
 
+// Why a file or folder is not this user's to read, or not ours if there is none; "" if it is.
+std::string WhyUnreadable(const std::string& path, const std::optional<ProcessUser>& user);
+
 // The unprivileged user of guests if we are root; none if we are not. NotFound if root has none.
 Result<std::optional<ProcessUser>> GuestUserOfThisMachine();
+
+// Makes the folder of images of a host as `berth up` would, for its user.
+Status PrepareImages(const std::string& host_dir);
 
 // "+net_admin,+net_raw" if we have both, else "".
 std::string NetworkRights();
