@@ -3,6 +3,7 @@
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
 
 #include <utility>
 
@@ -21,6 +22,11 @@ class GrpcServer::Body {
   Body& operator=(const Body&) = delete;
 
   int port() const { return port_; }
+
+  void Add(int connection) {
+    const IntoGrpc into(&kGrpcServerTag);
+    grpc::AddInsecureChannelFromFd(server_.get(), connection);
+  }
 
   rt::Task<Status> Stop(Duration grace) {
     if (stopped_) co_return OkStatus();
@@ -46,23 +52,34 @@ class GrpcServer::Body {
 GrpcServer::GrpcServer(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 GrpcServer::~GrpcServer() = default;
 
+static std::unique_ptr<grpc::Server> Build(grpc::ServerBuilder& builder,
+                                           const std::vector<grpc::Service*>& services) {
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  const IntoGrpc into(&kGrpcServerTag);
+  return builder.BuildAndStart();
+}
+
+Result<std::unique_ptr<GrpcServer>> GrpcServer::StartWithoutPort(
+    const std::vector<grpc::Service*>& services) {
+  grpc::ServerBuilder builder;
+  std::unique_ptr<grpc::Server> server = Build(builder, services);
+  if (server == nullptr) return Unavailable("grpc: cannot serve");
+  return std::unique_ptr<GrpcServer>(new GrpcServer(std::make_unique<Body>(std::move(server), 0)));
+}
+
 Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(const std::string& address,
                                                       const std::vector<grpc::Service*>& services) {
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  for (grpc::Service* service : services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server;
-  {
-    const IntoGrpc into(&kGrpcServerTag);
-    server = builder.BuildAndStart();
-  }
+  std::unique_ptr<grpc::Server> server = Build(builder, services);
   if (server == nullptr) return Unavailable("grpc: cannot listen on " + address);
   return std::unique_ptr<GrpcServer>(
       new GrpcServer(std::make_unique<Body>(std::move(server), port)));
 }
 
+void GrpcServer::Add(int connection) { body_->Add(connection); }
 int GrpcServer::port() const { return body_->port(); }
 rt::Task<Status> GrpcServer::Stop(Duration grace) { return body_->Stop(grace); }
 

@@ -22,8 +22,15 @@ class GrpcServer {
   // file permissions. The services outlive the server.
   static Result<std::unique_ptr<GrpcServer>> Start(const std::string& address,
                                                    const std::vector<grpc::Service*>& services);
+  // Listens nowhere: whoever accepts connections adds them.
+  static Result<std::unique_ptr<GrpcServer>> StartWithoutPort(
+      const std::vector<grpc::Service*>& services);
   // REQUIRES: Stop() was awaited.
   ~GrpcServer();
+
+  // A connected socket that does not block; it is the server's from here. On any thread, not after
+  // Stop() was called.
+  void Add(int connection);
 
   // The port that was chosen for ":0".
   int port() const;

@@ -124,5 +124,60 @@ class RuntimeTest(unittest.TestCase):
         self.assertIn('may be written by others', answer.stderr)
 
 
+@unittest.skipIf(os.geteuid() != 0, 'only root can be others')
+class OtherUsers(unittest.TestCase):
+    """A runtime of one user, its poollet's user, and a stranger."""
+
+    RUNTIME, POOLLET, STRANGER = 65531, 65532, 65533
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='berth-runtime-')
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        os.chmod(self.folder, 0o711)
+        self.berth = shutil.copy(berth_fixture.binary(), self.folder)
+        self.home = os.path.join(self.folder, 'runtime')
+        os.mkdir(self.home, 0o711)
+        os.chown(self.home, self.RUNTIME, self.RUNTIME)
+        self.socket = os.path.join(self.home, 'sockets', 'iri.sock')
+
+    def words(self, user, *words):
+        return ['setpriv', f'--reuid={user}', f'--regid={user}', '--clear-groups', self.berth, *words]
+
+    def version(self, user, *words):
+        return berth_fixture.run(self.words(user, 'iri', 'version', '--endpoint', f'unix:{self.socket}', *words), check=False)
+
+    def serve(self, *words):
+        with open(os.path.join(self.folder, 'runtime.log'), 'ab') as log:
+            process = subprocess.Popen(self.words(self.RUNTIME, 'runtime', 'fake', '--socket', self.socket, *words),
+                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        berth_fixture.eventually(berth_fixture.START_DEADLINE_S, lambda: self.version(self.RUNTIME).returncode == 0,
+                                 'the runtime')
+
+    def test_P9_who_is_named_may_call_and_nobody_else(self):
+        self.serve('--allow-user', str(self.POOLLET))
+        trusts = ('--runtime-user', str(self.RUNTIME))
+        self.assertEqual(0, self.version(self.POOLLET, *trusts).returncode, self.version(self.POOLLET, *trusts).stderr)
+        self.assertIn(f'belongs to user {self.RUNTIME}', self.version(self.POOLLET).stderr)
+        refused = self.version(self.STRANGER, *trusts)
+        self.assertEqual(5, refused.returncode, refused.stderr)
+        with open(os.path.join(self.folder, 'runtime.log'), encoding='utf-8') as log:
+            self.assertRegex(log.read(), f'process [0-9]+ of user {self.STRANGER} was refused')
+
+    def test_P9_without_names_it_is_its_own_users(self):
+        self.serve()
+        modes = [os.stat(path).st_mode & 0o777 for path in (os.path.dirname(self.socket), self.socket)]
+        self.assertEqual([0o700, 0o600], modes)
+        refused = self.version(self.POOLLET, '--runtime-user', str(self.RUNTIME))
+        self.assertNotEqual(0, refused.returncode)
+        self.assertIn('Permission denied', refused.stderr)
+
+    def test_a_user_that_is_none_is_said(self):
+        wrong = berth_fixture.run(self.words(self.RUNTIME, 'runtime', 'fake', '--socket', self.socket, '--allow-user', 'nemo'),
+                                  check=False)
+        self.assertIn('--allow-user: there is no user "nemo"', wrong.stderr)
+
+
 if __name__ == '__main__':
     unittest.main()

@@ -66,6 +66,12 @@ constexpr std::array kFlags = {
          .kind = FlagKind::kText,
          .value_name = "SOCKET",
          .help = "(runtimes) The same for volumes."},
+    Flag{.name = "runtime-user",
+         .kind = FlagKind::kCommaList,
+         .value_name = "NAME|UID",
+         .help = "(runtimes) Who runtimes may be beside root and the poollet's own user. They name "
+                 "the poollet's with --allow-user. May be repeated.",
+         .variable = "BERTH_RUNTIME_USER"},
     Flag{.name = "bucket-runtime",
          .kind = FlagKind::kText,
          .value_name = "SOCKET",
@@ -155,6 +161,9 @@ Result<PoolletRunOptions> ReadOptions(const Arguments& arguments, cli::Environme
   if (options.machine.pool.empty() && options.volume.pool.empty() && options.bucket.pool.empty()) {
     return BadRequest("no pool: give at least one of --machine-pool, --volume-pool, --bucket-pool");
   }
+  Result<std::vector<uid_t>> users = iri::UsersOf(arguments.List("runtime-user"));
+  if (!users.ok()) return users.status().Wrap("--runtime-user");
+  options.runtime_users = *std::move(users);
   options.poll_interval = arguments.Span("poll-interval");
   options.statistics_interval = arguments.Span("statistics-interval");
   if (options.poll_interval < Duration::Millis(100) ||

@@ -105,7 +105,10 @@ class PoolletProcess {
 
   iri::RuntimeClient& ClientFor(const std::string& path) {
     auto& client = clients_[path];
-    if (client == nullptr) client = std::make_unique<iri::RuntimeClient>(loop_, path);
+    if (client != nullptr) return *client;
+    iri::RuntimeClientOptions options;
+    options.allowed_uids = options_.runtime_users;
+    client = std::make_unique<iri::RuntimeClient>(loop_, path, std::move(options));
     return *client;
   }
 

@@ -30,6 +30,7 @@ struct PoolletRunOptions {
   PoolRuntime machine;
   PoolRuntime volume;
   PoolRuntime bucket;
+  std::vector<uid_t> runtime_users;  // beside root and ourselves
   poollet::LeaveMode on_stop = poollet::LeaveMode::kKeep;
   Duration drain_limit = poollet::kDrainLimit;
   Duration poll_interval = Duration::Seconds(5);

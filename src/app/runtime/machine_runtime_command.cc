@@ -52,6 +52,7 @@ constexpr std::array kHostFlags = {
          .value_name = "DIR|PATH",
          .help = "(sockets) Folder for the socket, or PATH.sock. As root /run/berth.",
          .completion = cli::Completion::kFiles},
+    kAllowUserFlag,
     Flag{.name = "dir",
          .kind = FlagKind::kText,
          .value_name = "DIR",
@@ -313,6 +314,7 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   net::InitGrpcProcess();
   umask(0077);  // sockets, secrets and disks are for their owner only
   TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
+  TRY(std::vector<uid_t> allowed, AllowedUsers(arguments));
   TRY(const HostSize size, HostSizeOf());
   TRY(MachineRuntimeOptions options, MachineOptionsOf(arguments, size));
   rt::AsioLoop loop("main");
@@ -341,7 +343,8 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   iri::Runtimes runtimes;
   runtimes.machine = process.host.get();
   runtimes.host = process.host.get();
-  auto server = iri::RuntimeServer::Start(loop, MachineSocket(socket), runtimes);
+  auto server =
+      iri::RuntimeServer::Start(loop, MachineSocket(socket), runtimes, std::move(allowed));
   if (!server.ok()) {
     TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
     return server.status();

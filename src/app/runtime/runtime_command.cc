@@ -42,6 +42,7 @@ constexpr std::array kFakeFlags = {
              "(sockets) Folder for one socket per kind, or PATH.sock for one that serves all. As "
              "root /run/berth.",
          .completion = cli::Completion::kFiles},
+    kAllowUserFlag,
     Flag{.name = "name",
          .kind = FlagKind::kText,
          .value_name = "NAME",
@@ -142,14 +143,15 @@ Status RunFake(Session& session, const Arguments& arguments) {
   net::InitGrpcProcess();
   umask(0077);  // sockets and state are for their owner only
   TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
+  TRY(const std::vector<uid_t> allowed, AllowedUsers(arguments));
   rt::AsioLoop loop("main");
   rt::Event stop;
   loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
   FakeProcess process;
   TRY_STATUS(Assemble(loop, arguments, process));
   for (const FakeSocket& place : FakeSockets(socket)) {
-    auto server =
-        iri::RuntimeServer::Start(loop, place.path, PartOf(process.host->runtimes(), place.serves));
+    auto server = iri::RuntimeServer::Start(
+        loop, place.path, PartOf(process.host->runtimes(), place.serves), allowed);
     if (!server.ok()) {
       TRY_STATUS(rt::RunTask(loop, StopServers(&process.servers)));
       return server.status();

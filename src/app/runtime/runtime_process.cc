@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "cli/failure.h"
 #include "cli/files.h"
+#include "iri/grpc/endpoint.h"
 
 namespace berth::app {
 namespace {
@@ -36,6 +37,12 @@ Result<std::string> RuntimeSocketPath(std::string socket, const cli::Environment
   const auto absolute = std::filesystem::absolute(socket, failed);
   if (failed) return BadRequest("--socket " + Quote(socket) + ": " + failed.message());
   return absolute.lexically_normal().string();
+}
+
+Result<std::vector<uid_t>> AllowedUsers(const cli::Arguments& arguments) {
+  Result<std::vector<uid_t>> users = iri::UsersOf(arguments.List("allow-user"));
+  if (!users.ok()) return users.status().Wrap("--allow-user");
+  return users;
 }
 
 std::string HostBoot() {

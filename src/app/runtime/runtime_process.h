@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
 #include "cli/environment.h"
 #include "iri/grpc/server.h"
 #include "rt/event.h"
@@ -22,6 +24,18 @@ namespace berth::app {
 // The absolute path that --socket names; if it is "", the folder that the user has for such things.
 // An error says what to do.
 Result<std::string> RuntimeSocketPath(std::string socket, const cli::Environment& environment);
+
+// Who may call a runtime.
+inline constexpr cli::Flag kAllowUserFlag = {
+    .name = "allow-user",
+    .kind = cli::FlagKind::kCommaList,
+    .value_name = "NAME|UID",
+    .help =
+        "(sockets) Who may call it beside root and the runtime's own user: the poollet's. May be "
+        "repeated.",
+    .variable = "BERTH_ALLOW_USER"};
+// As that flag says; errors name it.
+Result<std::vector<uid_t>> AllowedUsers(const cli::Arguments& arguments);
 
 // Which start of this machine it is.
 std::string HostBoot();

@@ -40,6 +40,7 @@ constexpr std::array kStorageFlags = {
          .value_name = "DIR|PATH",
          .help = "(sockets) Folder for the socket, or PATH.sock. As root /run/berth.",
          .completion = cli::Completion::kFiles},
+    kAllowUserFlag,
     Flag{.name = "dir",
          .kind = FlagKind::kText,
          .value_name = "DIR",
@@ -125,6 +126,7 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   net::InitGrpcProcess();
   umask(0077);  // sockets, records and disks are for their owner only
   TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
+  TRY(std::vector<uid_t> allowed, AllowedUsers(arguments));
   TRY(VolumeRuntimeOptions options, VolumeOptionsOf(arguments));
   rt::AsioLoop loop("main");
   rt::Event stop;
@@ -147,7 +149,7 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   iri::Runtimes runtimes;
   runtimes.volume = process.host.get();
   runtimes.host = process.host.get();
-  auto server = iri::RuntimeServer::Start(loop, VolumeSocket(socket), runtimes);
+  auto server = iri::RuntimeServer::Start(loop, VolumeSocket(socket), runtimes, std::move(allowed));
   if (!server.ok()) {
     TRY_STATUS(rt::RunTask(loop, process.host->Stop()));
     return server.status();

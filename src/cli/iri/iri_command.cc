@@ -23,10 +23,12 @@ constexpr Flag kLabel = {.name = "label",
 constexpr Flag kShowSecrets = {.name = "show-secrets",
                                .help = "Print secrets, ignition and keys as they are (base64)."};
 
-constexpr std::array kListFlags = {kEndpointFlag, kCallTimeFlag, kOutput, kLabel, kShowSecrets};
-constexpr std::array kLookFlags = {kEndpointFlag, kCallTimeFlag, kOutput};
-constexpr std::array kPlainFlags = {kEndpointFlag, kCallTimeFlag};
+constexpr std::array kListFlags = {
+    kEndpointFlag, kRuntimeUserFlag, kCallTimeFlag, kOutput, kLabel, kShowSecrets};
+constexpr std::array kLookFlags = {kEndpointFlag, kRuntimeUserFlag, kCallTimeFlag, kOutput};
+constexpr std::array kPlainFlags = {kEndpointFlag, kRuntimeUserFlag, kCallTimeFlag};
 constexpr std::array kEventFlags = {kEndpointFlag,
+                                    kRuntimeUserFlag,
                                     kCallTimeFlag,
                                     kOutput,
                                     kLabel,
@@ -36,6 +38,7 @@ constexpr std::array kEventFlags = {kEndpointFlag,
                                          .value_name = "TIME",
                                          .help = "Only what is younger than this."}};
 constexpr std::array kCreateFlags = {kEndpointFlag,
+                                     kRuntimeUserFlag,
                                      kCallTimeFlag,
                                      Flag{.name = "filename",
                                           .letter = 'f',
@@ -44,6 +47,7 @@ constexpr std::array kCreateFlags = {kEndpointFlag,
                                           .help = "Manifest in YAML or JSON, or - for the input.",
                                           .completion = Completion::kFiles}};
 constexpr std::array kWatchFlags = {kEndpointFlag,
+                                    kRuntimeUserFlag,
                                     kCallTimeFlag,
                                     kOutput,
                                     Flag{.name = "cursor",
@@ -63,9 +67,10 @@ constexpr Flag kNic = {.name = "nic",
                        .kind = FlagKind::kText,
                        .value_name = "NAME",
                        .help = "(interface) The machine's name for it."};
-constexpr std::array kDetachFlags = {kEndpointFlag, kCallTimeFlag, kVolume, kNic};
+constexpr std::array kDetachFlags = {kEndpointFlag, kRuntimeUserFlag, kCallTimeFlag, kVolume, kNic};
 constexpr std::array kAttachFlags = {
     kEndpointFlag,
+    kRuntimeUserFlag,
     kCallTimeFlag,
     kVolume,
     Flag{.name = "device",

@@ -46,6 +46,7 @@ Result<std::unique_ptr<RuntimeLink>> RuntimeLink::Make(const Environment& enviro
   std::unique_ptr<RuntimeLink> link(new RuntimeLink());
   TRY(std::string path, FindSocket(link->loop_, environment, arguments.Text("endpoint"), kind));
   iri::RuntimeClientOptions options;
+  TRY(options.allowed_uids, iri::UsersOf(arguments.List("runtime-user")));
   options.deadline = arguments.Span("call-timeout");
   link->client_ = std::make_unique<iri::RuntimeClient>(link->loop_, std::move(path), options);
   return link;

@@ -24,6 +24,12 @@ inline constexpr Flag kEndpointFlag = {
         "unix:/PATH of the runtime. Without it IRI_MACHINE_RUNTIME_ENDPOINT (or _VOLUME_, "
         "_BUCKET_) or a well-known socket in /var/run.",
     .completion = Completion::kFiles};
+inline constexpr Flag kRuntimeUserFlag = {
+    .name = "runtime-user",
+    .kind = FlagKind::kCommaList,
+    .value_name = "NAME|UID",
+    .help = "Who the runtime may be beside root and you. May be repeated.",
+    .variable = "BERTH_RUNTIME_USER"};
 inline constexpr Flag kCallTimeFlag = {.name = "call-timeout",
                                        .kind = FlagKind::kDuration,
                                        .value_name = "TIME",

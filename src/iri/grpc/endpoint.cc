@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,6 +13,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/strings.h"
@@ -41,6 +44,10 @@ class Descriptor {
 
 std::string Errno() { return std::strerror(errno); }
 
+bool IsTrusted(uid_t user, const std::vector<uid_t>& allowed) {
+  return user == 0 || user == ::geteuid() || std::ranges::find(allowed, user) != allowed.end();
+}
+
 std::string_view WordOf(RuntimeKind kind) {
   switch (kind) {
     case RuntimeKind::kMachine: return "machine";
@@ -50,11 +57,11 @@ std::string_view WordOf(RuntimeKind kind) {
   return "";
 }
 
-// The folder must be such that only root or we can put something into it.
-Status CheckFolder(int folder, const std::string& path) {
+// The folder must be such that only root, we or who is allowed can put something into it.
+Status CheckFolder(int folder, const std::string& path, const std::vector<uid_t>& allowed) {
   struct stat info = {};
   if (::fstat(folder, &info) != 0) return Unavailable("folder of " + path + ": " + Errno());
-  if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+  if (!IsTrusted(info.st_uid, allowed)) {
     return Forbidden("the folder of socket " + path + " belongs to user " +
                      std::to_string(info.st_uid) + "; it must belong to root or to user " +
                      std::to_string(::geteuid()));
@@ -95,9 +102,7 @@ Status CheckPeer(int socket, const std::string& path, const std::vector<uid_t>& 
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     return Unavailable("socket " + path + ": " + Errno());
   }
-  const bool trusted = peer.uid == 0 || peer.uid == ::geteuid() ||
-                       std::ranges::find(allowed, peer.uid) != allowed.end();
-  if (trusted) return OkStatus();
+  if (IsTrusted(peer.uid, allowed)) return OkStatus();
   return Forbidden("the runtime behind " + path + " runs as user " + std::to_string(peer.uid) +
                    ", which may not serve user " + std::to_string(::geteuid()));
 }
@@ -152,7 +157,7 @@ rt::Task<Result<std::string>> FindEndpoint(EndpointSearch search) {
 Result<int> ConnectSocket(const std::string& path, const std::vector<uid_t>& allowed_uids) {
   TRY(const int opened, OpenFolder(path));
   const Descriptor folder(opened);
-  TRY_STATUS(CheckFolder(folder.get(), path));
+  TRY_STATUS(CheckFolder(folder.get(), path, allowed_uids));
   struct stat info = {};
   const std::string name = std::filesystem::path(path).filename().string();
   if (::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -178,19 +183,37 @@ bool HasHungUp(int socket) {
   return ::poll(&wanted, 1, 0) > 0 && (wanted.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-Status PrepareSocket(const std::string& path) {
+Result<std::vector<uid_t>> UsersOf(const std::vector<std::string>& names) {
+  std::vector<uid_t> users;
+  for (const std::string& name : names) {
+    const std::optional<uint64_t> number = ParseUint(name);
+    const passwd* const found = number.has_value() ? nullptr : ::getpwnam(name.c_str());
+    if (!number.has_value() && found == nullptr) return NotFound("there is no user " + Quote(name));
+    if (number.value_or(0) > std::numeric_limits<uid_t>::max()) {
+      return BadRequest("user " + Quote(name) + ": expected a name or a number of a user");
+    }
+    users.push_back(found != nullptr ? found->pw_uid : static_cast<uid_t>(*number));
+  }
+  return users;
+}
+
+Status PrepareSocket(const std::string& path, mode_t folder_mode) {
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return BadRequest("socket " + path + ": " + std::to_string(path.size()) + " bytes, at most " +
                       std::to_string(sizeof(sockaddr_un::sun_path) - 1) +
                       " are possible; choose a shorter path");
   }
   const std::string parent = std::filesystem::path(path).parent_path().string();
-  if (::mkdir(parent.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+  if (::mkdir(parent.c_str(), folder_mode) == 0) {
+    if (::chmod(parent.c_str(), folder_mode) != 0) {  // whatever the umask is
+      return BadRequest("folder " + parent + ": " + Errno());
+    }
+  } else if (errno != EEXIST) {
     return BadRequest("folder " + parent + ": " + Errno());
   }
   TRY(const int opened, OpenFolder(path));
   const Descriptor folder(opened);
-  TRY_STATUS(CheckFolder(folder.get(), path));
+  TRY_STATUS(CheckFolder(folder.get(), path, {}));
   Result<int> answer = ConnectSocket(path);
   if (answer.ok()) {
     ::close(*answer);

@@ -38,14 +38,17 @@ Result<std::string> SocketPath(std::string_view endpoint);
 
 // An open, non-blocking connection. Forbidden, with the reason and what to do, if someone else
 // could have put the socket there: its folder is writable by others or belongs to another user, it
-// is a symbolic link, or the process behind it runs as somebody else than root, us, or one of
-// `allowed_uids`.
+// is a symbolic link, or the process behind it runs as another user. Another is who is neither
+// root, nor us, nor one of `allowed_uids`.
 Result<int> ConnectSocket(const std::string& path, const std::vector<uid_t>& allowed_uids = {});
 // Whether the other side has hung up.
 bool HasHungUp(int socket);
 
-// Makes room for a socket of our own: the folder is made with mode 0700 if it is missing, and
+// Makes room for a socket of our own: the folder is made with this mode if it is missing, and
 // refused if others may write to it. A dead socket is removed; AlreadyExists if somebody answers.
-Status PrepareSocket(const std::string& path);
+Status PrepareSocket(const std::string& path, mode_t folder_mode = 0700);
+
+// The users of these names or numbers. NotFound names the one that is none. REQUIRES: one thread.
+Result<std::vector<uid_t>> UsersOf(const std::vector<std::string>& names);
 
 }  // namespace berth::iri

@@ -4,21 +4,21 @@
 #include <grpcpp/impl/service_type.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "iri/grpc/endpoint.h"
 #include "iri/grpc/serving.h"
+#include "iri/grpc/socket_listener.h"
 #include "net/grpc_server.h"
+#include "rt/thread_pool.h"
 
 namespace berth::iri {
 
 class RuntimeServer::Body {
  public:
   Body(rt::Loop& loop, std::string path, const Runtimes& runtimes)
-      : path_(std::move(path)), calls_(loop), watches_(loop) {
+      : path_(std::move(path)), accepting_(loop), calls_(loop), watches_(loop) {
     if (runtimes.machine != nullptr) {
       services_.push_back(NewMachineService(calls_, *runtimes.machine));
     }
@@ -29,22 +29,23 @@ class RuntimeServer::Body {
     }
   }
 
-  Status Listen() {
+  Status Listen(std::vector<uid_t> allowed_uids) {
     std::vector<grpc::Service*> services;
     for (const auto& service : services_) services.push_back(service.get());
     if (services.empty()) return BadRequest("socket " + path_ + ": nothing to serve");
-    TRY_STATUS(PrepareSocket(path_));
-    TRY(server_, net::GrpcServer::Start("unix:" + path_, services));
-    // The folder keeps others out until here.
-    if (::chmod(path_.c_str(), S_IRUSR | S_IWUSR) != 0) {
-      return Unavailable("socket " + path_ + ": " + std::strerror(errno));
-    }
+    const mode_t folder_mode = allowed_uids.empty() ? S_IRWXU : S_IRWXU | S_IXGRP | S_IXOTH;
+    TRY_STATUS(PrepareSocket(path_, folder_mode));
+    TRY(listener_, SocketListener::Open(path_, std::move(allowed_uids)));
+    TRY(server_, net::GrpcServer::StartWithoutPort(services));
+    accepting_.Spawn("iri.accept", Accept());
     return OkStatus();
   }
 
   const std::string& path() const { return path_; }
 
   rt::Task<Status> Stop(Duration grace) {
+    if (listener_ != nullptr) listener_->Stop();
+    CO_TRY_STATUS(co_await accepting_.Close());
     watches_.Cancel();  // they would use up the grace
     if (server_ != nullptr) CO_TRY_STATUS(co_await server_->Stop(grace));
     CO_TRY_STATUS(co_await watches_.Close());
@@ -52,11 +53,23 @@ class RuntimeServer::Body {
   }
 
  private:
+  rt::Task<Status> Accept() {
+    const auto accepted = [this](int connection) { server_->Add(connection); };
+    const auto run = [this, accepted] {
+      listener_->Run(accepted);
+      return OkStatus();
+    };
+    co_return co_await thread_.Run("iri.accept", run);
+  }
+
   const std::string path_;
+  rt::ThreadPool thread_{{.threads = 1, .queue_max = 1, .name = "iri-accept"}};
+  rt::TaskScope accepting_;
   rt::TaskScope calls_;
   rt::TaskScope watches_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<net::GrpcServer> server_;
+  std::unique_ptr<SocketListener> listener_;
 };
 
 RuntimeServer::RuntimeServer(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -64,9 +77,10 @@ RuntimeServer::~RuntimeServer() = default;
 
 Result<std::unique_ptr<RuntimeServer>> RuntimeServer::Start(rt::Loop& loop,
                                                             std::string path,
-                                                            const Runtimes& runtimes) {
+                                                            const Runtimes& runtimes,
+                                                            std::vector<uid_t> allowed_uids) {
   auto body = std::make_unique<Body>(loop, std::move(path), runtimes);
-  TRY_STATUS(body->Listen());
+  TRY_STATUS(body->Listen(std::move(allowed_uids)));
   return std::unique_ptr<RuntimeServer>(new RuntimeServer(std::move(body)));
 }
 

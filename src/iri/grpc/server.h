@@ -2,8 +2,11 @@
 // RuntimeServer serves any C++ runtimes on a unix socket, for Berth's poollet and for others'.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -15,12 +18,13 @@ namespace berth::iri {
 
 class RuntimeServer {
  public:
-  // Listens at `path` (see PrepareSocket). Services for the runtimes that are null are not served.
-  // Requests are checked before a runtime sees them. Everything runs on `loop`; the runtimes
-  // outlive the server.
+  // Listens at `path` (see PrepareSocket), for us, root and the users of `allowed_uids`. Services
+  // for the runtimes that are null are not served. Requests are checked before a runtime sees them.
+  // Everything runs on `loop`; the runtimes outlive the server.
   static Result<std::unique_ptr<RuntimeServer>> Start(rt::Loop& loop,
                                                       std::string path,
-                                                      const Runtimes& runtimes);
+                                                      const Runtimes& runtimes,
+                                                      std::vector<uid_t> allowed_uids = {});
   // REQUIRES: Stop() was awaited.
   ~RuntimeServer();
   RuntimeServer(const RuntimeServer&) = delete;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defends: who may call a runtime is decided by who calls, not by where the socket is.
+#include "iri/grpc/socket_listener.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "iri/grpc/endpoint.h"
+#include "rt/asio/asio_loop.h"
+#include "rt/join_all.h"
+#include "rt/thread_pool.h"
+
+namespace berth::iri {
+namespace {
+
+constexpr uid_t kStranger = 65534;
+constexpr uid_t kOther = 65533;
+
+// 'a': what was accepted is written to; 'r': hung up without a word; 'c': could not connect. As
+// another user in a child.
+char AskAs(uid_t user, const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setresuid(user, user, user) != 0) _exit('u');
+    const Result<int> connection = ConnectSocket(path, {0, user, kOther});
+    if (!connection.ok()) _exit('c');
+    char heard = 'r';
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(*connection, &set);
+    select(*connection + 1, &set, nullptr, nullptr, nullptr);
+    if (recv(*connection, &heard, 1, 0) != 1) heard = 'r';
+    _exit(heard);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return static_cast<char>(WEXITSTATUS(status));
+}
+
+void Greet(int connection) {
+  EXPECT_EQ(send(connection, "a", 1, 0), 1);
+  close(connection);
+}
+
+rt::Task<Status> Serve(rt::ThreadPool* pool, SocketListener* listener) {
+  const auto run = [listener] {
+    listener->Run(&Greet);
+    return OkStatus();
+  };
+  co_return co_await pool->Run("accept", run);
+}
+
+rt::Task<Status> AskAll(SocketListener* listener,
+                        std::string path,
+                        std::vector<uid_t> users,
+                        std::string* heard) {
+  for (const uid_t user : users) *heard += AskAs(user, path);
+  listener->Stop();
+  co_return OkStatus();
+}
+
+class SocketListenerTest : public testing::Test {
+ protected:
+  SocketListenerTest() {
+    std::string pattern = testing::TempDir() + "listener-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~SocketListenerTest() override { std::filesystem::remove_all(folder_); }
+  std::string path() const { return folder_ + "/x.sock"; }
+  mode_t Mode() const {
+    struct stat seen = {};
+    return stat(path().c_str(), &seen) == 0 ? seen.st_mode & 0777U : 0;
+  }
+  // One letter for each of these users.
+  std::string Heard(SocketListener& listener, const std::vector<uid_t>& users) const {
+    rt::AsioLoop loop;
+    rt::ThreadPool pool({.threads = 1, .queue_max = 1, .name = "accept"});
+    std::string heard;
+    std::vector<rt::Task<Status>> both;
+    both.push_back(Serve(&pool, &listener));
+    both.push_back(AskAll(&listener, path(), users, &heard));
+    for (const Status& ended : rt::RunTask(loop, rt::JoinAll(std::move(both)))) {
+      EXPECT_EQ(ended, OkStatus());
+    }
+    return heard;
+  }
+  std::string folder_;
+};
+
+TEST_F(SocketListenerTest, WithoutOthersItIsOurs) {
+  ASSERT_TRUE(PrepareSocket(path()).ok());
+  auto listener = SocketListener::Open(path(), {});
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  EXPECT_EQ(Mode(), 0600U);
+  EXPECT_EQ(Heard(**listener, {geteuid()}), "a");
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  (*listener)->Stop();
+}
+
+TEST_F(SocketListenerTest, OthersNeedAWayThere) {
+  const auto closed = SocketListener::Open(path(), {kOther});
+  EXPECT_EQ(closed.status().reason(), Reason::kBadRequest);
+  EXPECT_NE(closed.status().message().find("chmod o+x " + folder_), std::string::npos)
+      << closed.status().message();
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+TEST_F(SocketListenerTest, WhoIsNotNamedIsSentAway) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  ASSERT_EQ(chmod(folder_.c_str(), 0711), 0);
+  auto listener = SocketListener::Open(path(), {kOther});
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  EXPECT_EQ(Mode(), 0666U);
+  EXPECT_EQ(Heard(**listener, {kOther, kStranger, 0}), "ara");
+}
+
+TEST(UsersOf, KnowsNamesAndNumbers) {
+  EXPECT_EQ(UsersOf({"root", "4711"}).value(), (std::vector<uid_t>{0, 4711}));
+  EXPECT_NE(UsersOf({"no such user"}).status().message().find("no such user"), std::string::npos);
+  EXPECT_EQ(UsersOf({"4294967296"}).status().reason(), Reason::kBadRequest);
+}
+
+}  // namespace
+}  // namespace berth::iri
