@@ -25,6 +25,8 @@ constexpr size_t kBlockCacheBytes = 4 * 1024 * 1024;
 constexpr size_t kBlockBytes = 16 * 1024;
 constexpr uint64_t kFileBytes = 32 * 1024 * 1024;
 constexpr int kOpenFilesMax = 64;  // 64 files of 32 MiB are 2 GiB of log
+// The description of 64 files is 64 * 150 bytes.
+constexpr size_t kDescriptionBytes = 16 * 1024;
 
 rocksdb::CompressionType BestCompression() {
   const auto supported = rocksdb::GetSupportedCompressions();
@@ -39,12 +41,20 @@ void LimitMemory(size_t memtable_bytes, rocksdb::Options& out) {
   out.target_file_size_base = kFileBytes;
   out.max_open_files = kOpenFilesMax;
   out.max_background_jobs = 2;
-  out.max_manifest_file_size = 4 * 1024 * 1024;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(kBlockCacheBytes, /*num_shard_bits=*/0);
   table.block_size = kBlockBytes;
   table.format_version = 5;
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+}
+
+// RocksDB syncs a new description of its files (MANIFEST) before CURRENT names it, but appends to
+// it later, and refuses to open if a power cut leaves garbage of what was appended. It cannot be
+// cut off: damage to what was synced looks the same, and the logs that it replaced are gone. So
+// nothing is appended: a description that has more than these bytes is followed by a new one.
+void DescribeFilesAnew(rocksdb::Options& out) {
+  out.max_manifest_file_size = 1;
+  out.manifest_preallocation_size = kDescriptionBytes;
 }
 
 void KeepQuiet(rocksdb::Options& out) {
@@ -77,6 +87,7 @@ rocksdb::Options MakeRocksOptions(const RocksOptions& options,
   if (options.env != nullptr) out.env = options.env;
   out.compression = BestCompression();
   LimitMemory(options.memtable_bytes, out);
+  DescribeFilesAnew(out);
   KeepQuiet(out);
   // A start puts what it finds in the log of writes into files of their own. The end of that log
   // may be in memory only, if its fsync failed or the process died before it; were the power to

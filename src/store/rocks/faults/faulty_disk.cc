@@ -141,7 +141,7 @@ class FaultyDisk::Files final : public rocksdb::FileSystemWrapper {
     MutexLock lock(mutex_);
     mode_ = mode;
   }
-  void RestorePower();
+  void RestorePower(Tails tails);
   int Corrupt(std::string_view suffix, uint64_t offset);
 
  private:
@@ -150,6 +150,8 @@ class FaultyDisk::Files final : public rocksdb::FileSystemWrapper {
   IOStatus Begin() REQUIRES(mutex_);
   void Undo(const FolderChange& change) REQUIRES(mutex_);
   void LoseUnsynced(const std::string& name, FileState& state) REQUIRES(mutex_);
+  void TearUnsynced(const std::string& name, FileState& state) REQUIRES(mutex_);
+  void PutGarbage(std::string& content, uint64_t from) REQUIRES(mutex_);
   std::string Content(const std::string& name);
   void Rewrite(const std::string& name, std::string_view content);
 
@@ -403,25 +405,43 @@ void FaultyDisk::Files::Undo(const FolderChange& change) {
   }
 }
 
+void FaultyDisk::Files::PutGarbage(std::string& content, uint64_t from) {
+  for (uint64_t i = from; i < content.size(); ++i) content[i] = static_cast<char>(random_.Next());
+}
+
 void FaultyDisk::Files::LoseUnsynced(const std::string& name, FileState& state) {
   if (state.size == state.synced) return;
   std::string content = Content(name);
   const uint64_t kept = state.synced + random_.Below(state.size - state.synced + 1);
   content.resize(kept);
   const uint64_t torn = std::min<uint64_t>(kept - state.synced, random_.Below(kSectorBytes));
-  if (random_.Chance(0.5)) {
-    for (uint64_t i = kept - torn; i < kept; ++i) content[i] = static_cast<char>(random_.Next());
-  }
+  if (random_.Chance(0.5)) PutGarbage(content, kept - torn);
   Rewrite(name, content);
   state = {.size = kept, .synced = kept};
 }
 
-void FaultyDisk::Files::RestorePower() {
+void FaultyDisk::Files::TearUnsynced(const std::string& name, FileState& state) {
+  if (state.size == state.synced) return;
+  std::string content = Content(name);
+  const uint64_t torn_max = std::min<uint64_t>(state.size - state.synced, kSectorBytes);
+  PutGarbage(content, state.size - 1 - random_.Below(torn_max));
+  Rewrite(name, content);
+  state.synced = state.size;
+}
+
+void FaultyDisk::Files::RestorePower(Tails tails) {
   MutexLock lock(mutex_);
+  const bool is_torn = tails == Tails::kTorn || random_.Chance(0.25);
   const uint64_t survive = random_.Below(changes_.size() + 1);
   for (size_t i = changes_.size(); i-- > survive;) Undo(changes_[i]);
   changes_.clear();
-  for (auto& [name, state] : states_) LoseUnsynced(name, state);
+  for (auto& [name, state] : states_) {
+    if (is_torn) {
+      TearUnsynced(name, state);
+    } else {
+      LoseUnsynced(name, state);
+    }
+  }
   has_power_ = true;
   power_ends_at_ = std::numeric_limits<uint64_t>::max();
 }
@@ -452,7 +472,7 @@ rocksdb::Env* FaultyDisk::env() { return env_.get(); }
 uint64_t FaultyDisk::operations() const { return files_->operations(); }
 void FaultyDisk::CutPowerAfter(uint64_t operations) { files_->CutPowerAfter(operations); }
 bool FaultyDisk::has_power() const { return files_->has_power(); }
-void FaultyDisk::RestorePower() { files_->RestorePower(); }
+void FaultyDisk::RestorePower(Tails tails) { files_->RestorePower(tails); }
 void FaultyDisk::SetRoom(std::optional<uint64_t> bytes) { files_->SetRoom(bytes); }
 void FaultyDisk::RefuseSpaceFor(std::string suffix) { files_->RefuseSpaceFor(std::move(suffix)); }
 void FaultyDisk::FailSyncs(int count, SyncError error) { files_->FailSyncs(count, error); }

@@ -4,7 +4,7 @@
 //
 // What a power cut leaves, drawn from the seed:
 //  - of each file, everything that was synced, then a part of the rest, whose last sector may be
-//    garbage;
+//    garbage; once in four, all of the rest with garbage at its end (Tails::kTorn);
 //  - of the creations, renames and deletions since the folder was last synced, the first few.
 #pragma once
 
@@ -35,8 +35,11 @@ class FaultyDisk {
   // The power goes off before that many further operations have happened.
   void CutPowerAfter(uint64_t operations);
   bool has_power() const;
-  // Power is back, and unsynced work is gone. REQUIRES: no store has the disk open.
-  void RestorePower();
+  // Power is back, and unsynced work is gone. kTorn: each file has its full length, but what was
+  // not synced ends with garbage, at the worst from its first byte on. REQUIRES: no store has the
+  // disk open.
+  enum class Tails : uint8_t { kDrawn, kTorn };
+  void RestorePower(Tails tails = Tails::kDrawn);
 
   // So many bytes more fit, then the disk is full; what is deleted makes no room, so that a test
   // need not know what happens in the background. nullopt: endless.
