@@ -8,6 +8,7 @@
 #include <atomic>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/rocks/linked_files.h"
 #include "store/rocks/private_files.h"
@@ -34,6 +35,20 @@ rocksdb::Status WriteProbe(rocksdb::Env& env, const std::string& path, uint64_t 
   if (status.ok()) status = file->Sync();
   if (status.ok()) status = file->Close();
   return status;
+}
+
+// RocksDB makes a new database where CURRENT is missing, and later deletes the files of the old
+// one. A folder that was never finished has no such files: they come after CURRENT.
+rocksdb::Status CheckDescribed(rocksdb::Env& env, const std::string& dir) {
+  if (!env.FileExists(dir + "/CURRENT").IsNotFound()) return rocksdb::Status::OK();
+  std::vector<std::string> names;
+  rocksdb::Status listed = env.GetChildren(dir, &names);
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    if (!name.ends_with(".sst") && !name.ends_with(".log")) continue;
+    return rocksdb::Status::Corruption("CURRENT is missing, but there is " + name);
+  }
+  return listed;
 }
 
 }  // namespace
@@ -95,6 +110,8 @@ rocksdb::Options RocksFolder::MakeOptions() {
 }
 
 rocksdb::Status RocksFolder::OpenDb() {
+  rocksdb::Status described = CheckDescribed(env(), options_.dir);
+  if (!described.ok()) return described;
   rocksdb::DB* raw = nullptr;
   rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(), options_.dir, &raw);
   db_.reset(raw);

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -219,6 +220,44 @@ TEST(Description, ThatIsDamagedIsRefusedAndNothingIsChanged) {
   store.Write(name, whole);
   ASSERT_TRUE(store.Open().ok());
   EXPECT_EQ(store.Stored(), store.acknowledged());
+}
+
+// RocksDB takes a folder without CURRENT for a new one, and deletes what lies in it at the second
+// start.
+TEST(Description, WithoutItsNameIsRefusedAndNothingIsChanged) {
+  struct Case {
+    std::optional<std::string> current;
+    std::string_view message;
+  };
+  const std::vector<Case> cases = {
+      {.current = {}, .message = "is damaged: Corruption: CURRENT is missing, but there is 0000"},
+      {.current = "", .message = "is damaged: Corruption: CURRENT file does not end with newline"},
+      {.current = "MANIFEST-000099\n", .message = "/store/MANIFEST-000099"},
+  };
+  for (const auto& [current, message] : cases) {
+    SCOPED_TRACE(current.value_or("missing"));
+    Described store(1);
+    ASSERT_TRUE(store.Open().ok());
+    store.FillMemtable();
+    store.Close();
+    const std::string whole = store.Read("CURRENT");
+    if (current.has_value()) {
+      store.Write("CURRENT", *current);
+    } else {
+      ASSERT_TRUE(store.disk().env()->DeleteFile("/store/CURRENT").ok());
+    }
+    const auto before = store.Files();
+    for (int start = 0; start < 2; ++start) {
+      const Status opened = store.Open();
+      ASSERT_FALSE(opened.ok());
+      EXPECT_NE(opened.message().find("data folder /store "), std::string_view::npos) << opened;
+      EXPECT_NE(opened.message().find(message), std::string_view::npos) << opened;
+      EXPECT_TRUE(store.Files() == before);
+    }
+    store.Write("CURRENT", whole);
+    ASSERT_TRUE(store.Open().ok());
+    EXPECT_EQ(store.Stored(), store.acknowledged());
+  }
 }
 
 }  // namespace
