@@ -101,7 +101,7 @@ Status LinkedFolder::LinkLogs() const {
   return OkStatus();
 }
 
-// A copy, because the writer appends to it.
+// A copy, because a server of an older version appends to it.
 Status LinkedFolder::CopyDescription() const {
   std::ifstream current(dir_ + "/CURRENT");
   std::string name;
