@@ -101,6 +101,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
     Disk* disk = nullptr;
     Fencer* fencer = nullptr;
     HostRuntimes runtimes;
+    std::function<Duration()> slept;    // since the host was booted; null: it does not sleep
     std::function<void(Urgency)> wake;  // there is something to say
   };
 
@@ -211,7 +212,9 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   bool HasLease(const std::string& uid) const override;
   bool IsArmed(const std::string& uid) const override;
   rt::Task<Status> Cover(std::string uid) override;
+  const RecordEntry* Kept(const std::string& uid) const;  // on disk; null if it is not there
   rt::Task<Status> CreateBegins(std::string uid) override;
+  rt::Task<Status> StartBegins(std::string uid, std::string runtime_id) override;
   void Trace(fleet::ObjectKind kind, std::string_view uid, std::string_view step) const;
   void Changed(fleet::ObjectKind kind, const std::string& uid) override;
   void Scanned(fleet::ObjectKind kind, std::vector<Seen> all) override;

@@ -102,6 +102,7 @@ void Host::Hand(const Item& item) {
   target.secrets_missing = item.secrets_missing;
   target.was_available = item.entry.was_available;
   target.create_begun = item.entry.create_begun;
+  target.runtime_id = item.entry.runtime_id;
   target.storage_allowed = AmountOf(item.entry.amounts, kStorage);
   reconciler_.Put(std::move(target));
 }
@@ -169,10 +170,16 @@ bool Host::IsArmed(const std::string& uid) const {
 
 rt::Task<Status> Host::Cover(std::string uid) { co_return co_await leases_.Cover(std::move(uid)); }
 
+const RecordEntry* Host::Kept(const std::string& uid) const {
+  const auto found = record_->state().entries.find(uid);
+  return found == record_->state().entries.end() ? nullptr : &found->second;
+}
+
 rt::Task<Status> Host::CreateBegins(std::string uid) {
   Item* item = Find(uid);
   if (item == nullptr) co_return NotFound("not assigned any more");
-  if (item->entry.create_begun && item->is_durable) co_return OkStatus();
+  const RecordEntry* const kept = Kept(uid);
+  if (kept != nullptr && kept->create_begun) co_return OkStatus();
   item->entry.create_begun = true;
   RecordChange change;
   change.puts.push_back(item->entry);
@@ -180,6 +187,17 @@ rt::Task<Status> Host::CreateBegins(std::string uid) {
   CO_TRY_STATUS(co_await record_->Write(std::move(change)));
   Trace(kind, uid, "create");
   co_return OkStatus();
+}
+
+rt::Task<Status> Host::StartBegins(std::string uid, std::string runtime_id) {
+  Item* item = Find(uid);
+  if (item == nullptr) co_return NotFound("not assigned any more");
+  const RecordEntry* const kept = Kept(uid);
+  if (kept != nullptr && kept->runtime_id == runtime_id) co_return OkStatus();
+  item->entry.runtime_id = std::move(runtime_id);
+  RecordChange change;
+  change.puts.push_back(item->entry);
+  co_return co_await record_->Write(std::move(change));
 }
 
 void Host::Changed(ObjectKind kind, const std::string& uid) {

@@ -53,7 +53,9 @@ std::vector<RuntimeObject> Observation::AsRuntimeObjects() const {
   std::visit(
       [&](const auto& list) {
         for (const auto& object : list) {
-          out.push_back({.id = object.metadata.id, .is_being_deleted = IsBeingDeleted(object)});
+          out.push_back({.id = object.metadata.id,
+                         .is_being_deleted = IsBeingDeleted(object),
+                         .annotations = object.metadata.annotations});
         }
       },
       objects);

@@ -61,11 +61,20 @@ class Driver {
 
   virtual rt::Task<Result<Observation>> Observe(std::string uid, std::string cluster_id) = 0;
   virtual rt::Task<Result<std::vector<Seen>>> Scan(std::string cluster_id) = 0;
+  // Whether there is an object of this id, asked by something that changes nothing about it.
+  // NotFound: there is none. MethodNotSupported: this kind has no such call, only lists tell.
+  virtual rt::Task<Status> Ask(RuntimeObject object, std::shared_ptr<const Desired> desired) {
+    (void)object;
+    (void)desired;
+    co_return Status(Reason::kMethodNotSupported, "it can only be listed");
+  }
+  // The id of what was made, or was there.
+  virtual rt::Task<Result<std::string>> Create(std::shared_ptr<const Desired> desired,
+                                               Situation situation) = 0;
   virtual rt::Task<Status> Delete(std::string id) = 0;
-  // Carries out any step but kDelete and those that do nothing.
+  // Carries out any step but kCreate, kDelete and those that do nothing.
   virtual rt::Task<Status> Perform(Step step,
                                    std::shared_ptr<const Desired> desired,
-                                   Situation situation,
                                    std::shared_ptr<const Observation> observed) = 0;
 
   // The pull secret that the runtime may need now for the images of the object; "" for none.

@@ -90,20 +90,29 @@ class MachineDriver final : public Driver {
     co_return all;
   }
 
+  // Every runtime has this call, and it says again what is so.
+  rt::Task<Status> Ask(RuntimeObject object, std::shared_ptr<const Desired> desired) override {
+    iri::Machine there;
+    there.metadata.annotations = std::move(object.annotations);
+    iri::StringMap annotations = AnnotationsFor(std::get<DesiredMachine>(desired->body), there);
+    co_return co_await runtime_.UpdateMachineAnnotations(object.id, std::move(annotations));
+  }
+
+  rt::Task<Result<std::string>> Create(std::shared_ptr<const Desired> desired,
+                                       Situation situation) override {
+    iri::Machine made = MachineToCreate(std::get<DesiredMachine>(desired->body), situation);
+    CO_TRY(const iri::Machine created, co_await runtime_.CreateMachine(std::move(made)));
+    co_return created.metadata.id;
+  }
+
   rt::Task<Status> Delete(std::string id) override { return runtime_.DeleteMachine(std::move(id)); }
 
   rt::Task<Status> Perform(Step step,
                            std::shared_ptr<const Desired> desired,
-                           Situation situation,
                            std::shared_ptr<const Observation> observed) override {
     using Kind = Step::Kind;
     const auto& machine = std::get<DesiredMachine>(desired->body);
     switch (step.kind) {
-      case Kind::kCreate: {
-        iri::Machine made = MachineToCreate(machine, situation);
-        const auto created = co_await runtime_.CreateMachine(std::move(made));
-        co_return created.status();
-      }
       case Kind::kPowerOn: co_return co_await runtime_.UpdateMachinePower(step.id, iri::Power::kOn);
       case Kind::kPowerOff:
         co_return co_await runtime_.UpdateMachinePower(step.id, iri::Power::kOff);

@@ -219,8 +219,11 @@ Death DeathOf(const iri::Machine& machine) {
 
 iri::Machine MachineToCreate(const DesiredMachine& desired, const Situation& situation) {
   iri::Machine machine = desired.object;
-  // 6.4: where a second create makes a second machine, none of them boots before there is one.
-  if (!situation.create_is_idempotent) machine.spec.power = iri::Power::kOff;
+  // 6.4: where a second create makes a second machine, none of them boots before there is one. What
+  // a runtime says about its creates is believed once.
+  if (!situation.create_is_idempotent || situation.create_repeated) {
+    machine.spec.power = iri::Power::kOff;
+  }
   return machine;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poollet/reconcile/reconciler.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,8 +16,11 @@ using Kind = Step::Kind;
 
 // A pass that needs more steps than any object has is going in circles.
 constexpr int kStepsMax = 100;
-// So many lists in a row without an object that was there: it is gone.
+// So many lists in a row without an object that was there: it is gone, if the runtime cannot be
+// asked for it by its id.
 constexpr int kMissesMax = 4;
+// The same for what came of a create that nobody answered: it has no id to be asked for.
+constexpr int kNamelessMissesMax = 8;
 // A guest that ran this long is healthy: its next failure is its first.
 constexpr Duration kHealthyAfter = Duration::Minutes(10);
 
@@ -54,12 +59,19 @@ void Reconciler::Put(Target target) {
   const auto [place, is_new] = items_.try_emplace(uid);
   Item& item = place->second;
   const bool began = is_new && target.create_begun;
+  if (is_new && !target.runtime_id.empty()) {
+    item.known[target.runtime_id] = {.object = {.id = target.runtime_id}};
+  }
   item.target = std::move(target);
   ++item.version;
   item.backoff.Reset();
   item.create_refusals = 0;
   // A create of a former life of this process: what came of it may still show.
-  if (began) item.create_unknown_until = loop_.Now() + options_.create_settle;
+  if (began) {
+    item.create_unknown_until = loop_.Now() + options_.create_settle;
+    item.create_sent = true;
+    if (item.known.empty()) item.nameless = 1;
+  }
   Kick(uid);
 }
 
@@ -141,6 +153,7 @@ Situation Reconciler::SituationOf(const Item& item, const Port& port) const {
   situation.create_is_idempotent = port.is_idempotent;
   situation.create_unknown =
       item.create_unknown_until.has_value() && now < *item.create_unknown_until;
+  situation.create_repeated = item.create_sent;
   situation.has_lease = owner_.HasLease(item.target.desired->uid);
   situation.may_restart = now >= item.restart_at;
   situation.secrets_missing = item.target.secrets_missing;
@@ -194,7 +207,7 @@ rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
     }
   }
   const auto objects = observed->AsRuntimeObjects();
-  const bool may_be_hidden = MayBeHidden(*item, objects);
+  NoteListed(*item, objects);
   if (!objects.empty()) {
     item->create_refusals = 0;
     // What was on its way has come, and there is never a second one.
@@ -204,9 +217,16 @@ rt::Task<Reconciler::Pass> Reconciler::Look(std::string uid) {
   Step step = item->target.phase == Phase::kRemoving
                   ? NextRemovalStep(objects, situation)
                   : port->driver->Next(*item->target.desired, *observed, situation);
-  if (may_be_hidden && (step.kind == Kind::kCreate || step.kind == Kind::kPowerOn)) {
-    Later(uid, *item, options_.relist / 5);
-    co_return Pass::kDone;
+  const bool starts = step.kind == Kind::kCreate || step.kind == Kind::kPowerOn;
+  const bool is_in_doubt = starts || objects.empty();
+  if (item->target.phase == Phase::kAssigned && is_in_doubt && MayBeHidden(*item)) {
+    const uint64_t version = item->version;
+    const bool is_gone = co_await IsGone(uid);
+    item = Find(uid);
+    if (item == nullptr) co_return Pass::kDone;
+    if (item->version != version) co_return Pass::kAgain;
+    port = PortOf(item->target.desired->kind);
+    if (!is_gone || port == nullptr) co_return AwaitHidden(uid, *observed);
   }
   Report(*item, *port, *observed, step);
   switch (step.kind) {
@@ -235,14 +255,63 @@ rt::Task<Status> Reconciler::GivePullSecret(std::string uid,
   co_return given.Is(Reason::kMethodNotSupported) ? OkStatus() : given;
 }
 
-// A list may leave something out. Starting another copy because of that would be the worst answer.
-bool Reconciler::MayBeHidden(Item& item, const std::vector<RuntimeObject>& objects) {
-  for (auto& [_, misses] : item.ids) ++misses;
-  for (const auto& object : objects) item.ids[object.id] = 0;
-  if (item.target.phase == Phase::kAssigned) {
-    std::erase_if(item.ids, [](const auto& id) { return id.second >= kMissesMax; });
+void Reconciler::NoteListed(Item& item, const std::vector<RuntimeObject>& objects) {
+  for (auto& [_, known] : item.known) ++known.misses;
+  ++item.nameless_misses;
+  for (const auto& object : objects) {
+    const bool is_new = item.known.insert_or_assign(object.id, Known{.object = object}).second;
+    if (!is_new || item.nameless == 0) continue;
+    --item.nameless;  // that is what was made
+    item.nameless_misses = 0;
   }
-  return std::ranges::any_of(item.ids, [](const auto& id) { return id.second > 0; });
+}
+
+// A list may leave something out. Starting another copy because of that would be the worst answer.
+bool Reconciler::MayBeHidden(const Item& item) {
+  const auto is_missing = [](const auto& known) { return known.second.misses > 0; };
+  return item.nameless > 0 || std::ranges::any_of(item.known, is_missing);
+}
+
+rt::Task<bool> Reconciler::IsGone(std::string uid) {
+  Item* item = Find(uid);
+  std::vector<Known> missing;
+  for (const auto& [_, known] : item->known) {
+    if (known.misses > 0) missing.push_back(known);
+  }
+  for (const Known& known : missing) {
+    const Port* port = PortOf(item->target.desired->kind);
+    if (port == nullptr) co_return false;
+    rt::Task<Status> call = port->driver->Ask(known.object, item->target.desired);
+    const Status asked = co_await rt::WithDeadline(std::move(call), options_.call_limit);
+    item = Find(uid);
+    if (item == nullptr) co_return false;
+    const bool lists_count = asked.Is(Reason::kMethodNotSupported) && known.misses >= kMissesMax;
+    if (asked.Is(Reason::kNotFound) || lists_count) item->known.erase(known.object.id);
+  }
+  if (item->nameless_misses >= kNamelessMissesMax) item->nameless = 0;
+  co_return !MayBeHidden(*item);
+}
+
+// 6.4: nothing is guessed. What the runtime has and does not show stays the only one.
+Reconciler::Pass Reconciler::AwaitHidden(const std::string& uid, const Observation& observed) {
+  Item& item = *Find(uid);
+  const Port* port = PortOf(item.target.desired->kind);
+  const auto hidden = std::ranges::find_if(
+      item.known, [](const auto& known) { return known.second.misses > kMissesMax; });
+  if (port == nullptr || hidden == item.known.end()) {
+    Later(uid, item, options_.relist / 5);
+    return Pass::kDone;
+  }
+  Step step;
+  step.kind = Kind::kWait;
+  step.reason = "NotListed";
+  step.message = fmt::format(
+      "the runtime does not list {}, and does not say that it is gone: nothing is started beside "
+      "it",
+      hidden->first);
+  Report(item, *port, observed, std::move(step));
+  Later(uid, item, options_.relist);
+  return Pass::kDone;
 }
 
 Reconciler::Pass Reconciler::Idle(const std::string& uid, Item& item, const Step& step) {
@@ -286,6 +355,10 @@ rt::Task<Status> Reconciler::Prepare(std::string uid, Step step) {
   // Also where creates are idempotent: one that is on its way when we die may come after the next
   // life has looked for it and found nothing.
   if (step.kind == Kind::kCreate) CO_TRY_STATUS(co_await owner_.CreateBegins(uid));
+  const Port* port = PortOf(desired->kind);
+  if (step.kind == Kind::kPowerOn && port != nullptr && !port->is_idempotent) {
+    CO_TRY_STATUS(co_await owner_.StartBegins(uid, step.id));
+  }
   co_return OkStatus();
 }
 
@@ -302,16 +375,36 @@ rt::Task<Reconciler::Pass> Reconciler::Act(std::string uid,
     co_return Pass::kDone;
   }
   if (item->version != version) co_return Pass::kAgain;  // the wishes are other ones by now
-  const Port* port = PortOf(item->target.desired->kind);
-  const Situation situation = SituationOf(*item, *port);
-  const bool creates = step.kind == Kind::kCreate;
-  if (creates) item->create_unknown_until = loop_.Now() + options_.create_settle;
-  rt::Task<Status> call =
-      step.kind == Kind::kDelete
-          ? port->driver->Delete(step.id)
-          : port->driver->Perform(step, item->target.desired, situation, std::move(observed));
-  const Status status = co_await rt::WithDeadline(std::move(call), options_.call_limit);
+  const Status status = co_await Carry(uid, step, std::move(observed));
   co_return Judge(uid, step, status);
+}
+
+rt::Task<Status> Reconciler::Carry(std::string uid,
+                                   Step step,
+                                   std::shared_ptr<const Observation> observed) {
+  Item* item = Find(uid);
+  const auto desired = item->target.desired;
+  Driver& driver = *PortOf(desired->kind)->driver;
+  if (step.kind != Kind::kCreate) {
+    rt::Task<Status> call = step.kind == Kind::kDelete
+                                ? driver.Delete(step.id)
+                                : driver.Perform(step, desired, std::move(observed));
+    co_return co_await rt::WithDeadline(std::move(call), options_.call_limit);
+  }
+  item->create_unknown_until = loop_.Now() + options_.create_settle;
+  rt::Task<Result<std::string>> call =
+      driver.Create(desired, SituationOf(*item, *PortOf(desired->kind)));
+  const Result<std::string> made = co_await rt::WithDeadline(std::move(call), options_.call_limit);
+  item = Find(uid);
+  if (item == nullptr) co_return made.status();
+  // A list may not have it yet.
+  if (made.ok()) item->known[*made] = {.object = {.id = *made}};
+  if (made.ok() || IsOutcomeUnknown(made.status())) item->create_sent = true;
+  if (IsOutcomeUnknown(made.status())) {
+    ++item->nameless;
+    item->nameless_misses = 0;
+  }
+  co_return made.status();
 }
 
 Reconciler::Pass Reconciler::Judge(const std::string& uid, const Step& step, const Status& status) {
@@ -323,11 +416,11 @@ Reconciler::Pass Reconciler::Judge(const std::string& uid, const Step& step, con
   if (status.ok() || vanished) {
     item->error.clear();
     item->backoff.Reset();
-    if (vanished) item->ids.erase(step.id);
+    if (vanished) item->known.erase(step.id);
     return Pass::kAgain;
   }
   if (creates && !IsOutcomeUnknown(status) && item->target.phase == Phase::kAssigned &&
-      item->ids.empty() && ++item->create_refusals >= options_.create_attempts) {
+      item->known.empty() && ++item->create_refusals >= options_.create_attempts) {
     const std::string text(status.message());
     owner_.Refused(uid, std::string(ReasonName(status.reason())), text);
     return Pass::kDone;
@@ -342,8 +435,8 @@ rt::Task<Reconciler::Pass> Reconciler::Finish(std::string uid) {
     Item* item = Find(uid);
     if (item == nullptr) co_return Pass::kDone;
     if (item->target.phase != Phase::kRemoving) co_return Pass::kAgain;
-    if (item->ids.empty()) break;
-    const std::string id = item->ids.begin()->first;
+    if (item->known.empty()) break;
+    const std::string id = item->known.begin()->first;
     const Port* port = PortOf(item->target.desired->kind);
     const Status status = co_await rt::WithDeadline(port->driver->Delete(id), options_.call_limit);
     item = Find(uid);
@@ -356,7 +449,7 @@ rt::Task<Reconciler::Pass> Reconciler::Finish(std::string uid) {
       Later(uid, *item, options_.relist);
       co_return Pass::kDone;
     }
-    item->ids.erase(id);
+    item->known.erase(id);
   }
   owner_.Removed(uid);
   co_return Pass::kDone;

@@ -43,6 +43,7 @@ struct Target {
   bool secrets_missing = false;
   bool was_available = false;
   bool create_begun = false;
+  std::string runtime_id;  // of the object that was started in a former life; "" if not known
   int64_t storage_allowed = 0;
 };
 
@@ -66,6 +67,8 @@ class Reconciler {
     virtual rt::Task<Status> Cover(std::string uid) = 0;
     // Durable on return: from here on a create may be under way.
     virtual rt::Task<Status> CreateBegins(std::string uid) = 0;
+    // The same: from here on this object of a foreign runtime may run.
+    virtual rt::Task<Status> StartBegins(std::string uid, std::string runtime_id) = 0;
   };
   // A runtime and whether its creates are idempotent.
   struct Port {
@@ -99,13 +102,21 @@ class Reconciler {
   rt::Task<Status> Close();
 
  private:
+  // An object that the runtime had once.
+  struct Known {
+    RuntimeObject object;
+    int misses = 0;  // lists without it since
+  };
   struct Item {
     Target target;
     bool dirty = false;  // look again when the task that works on it is done
     std::optional<rt::TimerId> timer;
     rt::Backoff backoff;
     std::string error;
-    std::map<std::string, int> ids;  // of runtime objects that were seen: lists without it since
+    std::map<std::string, Known> known;  // by id
+    int nameless = 0;          // creates that may have made something whose id is not known
+    int nameless_misses = 0;   // lists since without anything new
+    bool create_sent = false;  // one that may have made something, in this life or a former one
     std::optional<Time> create_unknown_until;
     int create_refusals = 0;
     Time restart_at;  // not before
@@ -131,9 +142,13 @@ class Reconciler {
   rt::Task<Pass> Act(std::string uid, Step step, std::shared_ptr<const Observation> observed);
   rt::Task<Status> Prepare(std::string uid, Step step);
   rt::Task<Pass> Finish(std::string uid);
-  // True if something that was seen is missing from too few lists to believe that it is gone.
-  static bool MayBeHidden(Item& item, const std::vector<RuntimeObject>& objects);
+  static void NoteListed(Item& item, const std::vector<RuntimeObject>& objects);
+  static bool MayBeHidden(const Item& item);
+  // Asks for what is missing from the lists by its id. True if all of it is gone.
+  rt::Task<bool> IsGone(std::string uid);
+  Pass AwaitHidden(const std::string& uid, const Observation& observed);
   Pass Idle(const std::string& uid, Item& item, const Step& step);
+  rt::Task<Status> Carry(std::string uid, Step step, std::shared_ptr<const Observation> observed);
   Pass Judge(const std::string& uid, const Step& step, const Status& status);
   void NoteRestart(Item& item, const Step& step, const Observation& observed);
 

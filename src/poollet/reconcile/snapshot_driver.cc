@@ -54,20 +54,26 @@ class SnapshotDriver final : public Driver {
     co_return all;
   }
 
+  rt::Task<Result<std::string>> Create(std::shared_ptr<const Desired> desired,
+                                       Situation situation) override {
+    (void)situation;
+    iri::VolumeSnapshot snapshot = std::get<DesiredSnapshot>(desired->body).object;
+    CO_TRY(const iri::VolumeSnapshot created,
+           co_await runtime_.CreateVolumeSnapshot(std::move(snapshot)));
+    co_return created.metadata.id;
+  }
+
   rt::Task<Status> Delete(std::string id) override {
     return runtime_.DeleteVolumeSnapshot(std::move(id));
   }
 
   rt::Task<Status> Perform(Step step,
                            std::shared_ptr<const Desired> desired,
-                           Situation situation,
                            std::shared_ptr<const Observation> observed) override {
-    (void)situation;
+    (void)step;
+    (void)desired;
     (void)observed;
-    if (step.kind != Step::Kind::kCreate) co_return Internal("a step that snapshots do not have");
-    iri::VolumeSnapshot snapshot = std::get<DesiredSnapshot>(desired->body).object;
-    const auto created = co_await runtime_.CreateVolumeSnapshot(std::move(snapshot));
-    co_return created.status();
+    co_return Internal("a step that snapshots do not have");
   }
 
   Step Next(const Desired& desired,

@@ -43,6 +43,7 @@ struct Step {
 struct Situation {
   bool create_is_idempotent = true;  // the runtime finds an object by its uid label
   bool create_unknown = false;       // one was sent and its outcome may still show
+  bool create_repeated = false;      // one was sent before, whatever came of it
   bool has_lease = false;            // P7: a live lease of this session covers the uid
   bool may_restart = true;           // enough time has passed since it last died
   bool secrets_missing = false;      // the body is from the record: its secrets are not
@@ -50,10 +51,11 @@ struct Situation {
   int64_t storage_allowed = 0;       // what the ledger has for a volume
 };
 
-// An object of a runtime as far as removal cares.
+// An object of a runtime as far as removal and what is missing from lists care.
 struct RuntimeObject {
   std::string id;
   bool is_being_deleted = false;
+  iri::StringMap annotations;
 };
 
 // All objects given are of this uid and of this cluster.

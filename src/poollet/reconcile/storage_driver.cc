@@ -62,20 +62,21 @@ class VolumeDriver final : public Driver {
     co_return all;
   }
 
+  rt::Task<Result<std::string>> Create(std::shared_ptr<const Desired> desired,
+                                       Situation situation) override {
+    (void)situation;
+    iri::Volume volume = std::get<DesiredVolume>(desired->body).object;
+    CO_TRY(const iri::Volume created, co_await runtime_.CreateVolume(std::move(volume)));
+    co_return created.metadata.id;
+  }
+
   rt::Task<Status> Delete(std::string id) override { return runtime_.DeleteVolume(std::move(id)); }
 
   rt::Task<Status> Perform(Step step,
                            std::shared_ptr<const Desired> desired,
-                           Situation situation,
                            std::shared_ptr<const Observation> observed) override {
-    (void)situation;
     (void)observed;
     const iri::Volume& wanted = std::get<DesiredVolume>(desired->body).object;
-    if (step.kind == Step::Kind::kCreate) {
-      iri::Volume volume = wanted;
-      const auto created = co_await runtime_.CreateVolume(std::move(volume));
-      co_return created.status();
-    }
     if (step.kind == Step::Kind::kExpand) {
       co_return co_await runtime_.ExpandVolume(step.id, wanted.spec.storage_bytes);
     }
@@ -150,18 +151,23 @@ class BucketDriver final : public Driver {
     co_return all;
   }
 
+  rt::Task<Result<std::string>> Create(std::shared_ptr<const Desired> desired,
+                                       Situation situation) override {
+    (void)situation;
+    iri::Bucket bucket = std::get<DesiredBucket>(desired->body).object;
+    CO_TRY(const iri::Bucket created, co_await runtime_.CreateBucket(std::move(bucket)));
+    co_return created.metadata.id;
+  }
+
   rt::Task<Status> Delete(std::string id) override { return runtime_.DeleteBucket(std::move(id)); }
 
   rt::Task<Status> Perform(Step step,
                            std::shared_ptr<const Desired> desired,
-                           Situation situation,
                            std::shared_ptr<const Observation> observed) override {
-    (void)situation;
+    (void)step;
+    (void)desired;
     (void)observed;
-    if (step.kind != Step::Kind::kCreate) co_return Internal("a step that buckets do not have");
-    iri::Bucket bucket = std::get<DesiredBucket>(desired->body).object;
-    const auto created = co_await runtime_.CreateBucket(std::move(bucket));
-    co_return created.status();
+    co_return Internal("a step that buckets do not have");
   }
 
   Step Next(const Desired& desired,

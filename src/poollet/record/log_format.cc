@@ -45,6 +45,7 @@ pb::Entry ToMessage(const RecordEntry& entry) {
   message.mutable_amounts()->insert(entry.amounts.begin(), entry.amounts.end());
   message.set_create_begun(entry.create_begun);
   message.set_was_available(entry.was_available);
+  message.set_runtime_id(entry.runtime_id);
   return message;
 }
 
@@ -75,6 +76,7 @@ Result<RecordEntry> FromMessage(const pb::Entry& message) {
   entry.amounts.insert(message.amounts().begin(), message.amounts().end());
   entry.create_begun = message.create_begun();
   entry.was_available = message.was_available();
+  entry.runtime_id = message.runtime_id();
   return entry;
 }
 

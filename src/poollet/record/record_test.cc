@@ -52,6 +52,7 @@ RecordState SampleState() {
   state.entries["c"].phase = Phase::kGone;
   state.entries["c"].create_begun = true;
   state.entries["c"].had_secrets = true;
+  state.entries["a"].runtime_id = "vm-7";
   return state;
 }
 

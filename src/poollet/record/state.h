@@ -58,6 +58,7 @@ struct RecordEntry {
   fleet::Vector amounts;       // what the ledger counts
   bool create_begun = false;   // a create may have been sent whose outcome is not known
   bool was_available = false;  // a volume that held data once
+  std::string runtime_id;      // of the machine that a foreign runtime was told to start
   bool operator==(const RecordEntry&) const = default;
 };
 
