@@ -18,6 +18,7 @@ rt::Task<Result<std::unique_ptr<Poollet>>> Poollet::Start(Deps deps, Options opt
   host_deps.disk = deps.disk;
   host_deps.fencer = deps.fencer;
   host_deps.runtimes = deps.runtimes;
+  host_deps.slept = std::move(deps.slept);
   host_deps.wake = [raw = poollet.get()](Urgency urgency) {
     if (raw->session_ != nullptr) raw->session_->Wake(urgency);
   };

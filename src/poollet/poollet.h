@@ -7,6 +7,7 @@
 //   co_await poollet->Stop(LeaveMode::kKeep);     // or Abandon(), as kill -9 would end it
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/result.h"
@@ -31,6 +32,7 @@ class Poollet {
     HostRuntimes runtimes;
     // Null: the machine runtime's own leases if it has any, else none.
     Fencer* fencer = nullptr;
+    std::function<Duration()> slept;  // since the host was booted; null: it does not sleep
   };
   struct Options {
     HostOptions host;

@@ -223,6 +223,7 @@ BANS = [
             'src/rt/asio/*': 'AsioLoop is where real time enters',
             'src/rt/blocking_pool.cc': 'times its jobs in thread CPU time',
             'src/iri/grpc/boot_clock.cc': 'translates deadlines between two processes of one host',
+            'src/poollet/fencer/host_sleep.cc': 'asks how long the host slept, which no loop knows',
             'src/base/log.cc': 'a log line carries the time it was written',
             'bench/*': 'measures real time',
             'src/bench/*': 'measures real time',

@@ -22,6 +22,7 @@
 #include "net/h2/h2_dialer.h"
 #include "pki/private_file.h"
 #include "poollet/disk/file_disk.h"
+#include "poollet/fencer/host_sleep.h"
 #include "poollet/fencer/process_fencer.h"
 #include "poollet/identity/identity.h"
 #include "poollet/poollet.h"
@@ -221,6 +222,7 @@ class PoolletProcess {
     deps.disk = &disk_;
     deps.runtimes = runtimes_;
     deps.fencer = fencer_.get();
+    deps.slept = &poollet::SleptSinceBoot;
     poollet::Poollet::Options options;
     AddPool("MachinePool", options_.machine, options.host);
     AddPool("VolumePool", options_.volume, options.host);

@@ -16,8 +16,13 @@ constexpr size_t kHeartbeatsMax = 64;
 
 LeaseKeeper::LeaseKeeper(rt::Loop& loop,
                          Fencer* fencer,
-                         std::function<void(const std::string&)> on_change)
-    : loop_(loop), fencer_(fencer), on_change_(std::move(on_change)), scope_(loop) {
+                         std::function<void(const std::string&)> on_change,
+                         std::function<Duration()> slept)
+    : loop_(loop),
+      fencer_(fencer),
+      on_change_(std::move(on_change)),
+      slept_(std::move(slept)),
+      scope_(loop) {
   if (fencer_ == nullptr) problem_ = "this host has no fencer";
 }
 
@@ -42,7 +47,7 @@ void LeaseKeeper::SessionEnded() {
 }
 
 void LeaseKeeper::HeartbeatSent(uint64_t number) {
-  sent_[number] = loop_.Now();
+  sent_[number] = BootNow();
   while (sent_.size() > kHeartbeatsMax) sent_.erase(sent_.begin());
 }
 
@@ -88,7 +93,7 @@ void LeaseKeeper::Withdraw(const std::string& uid) {
 
 bool LeaseKeeper::Covers(const std::string& uid, Placement placement) const {
   if (!in_session_ || !is_ready() || !deadline_.has_value()) return false;
-  if (loop_.Now() + kMargin >= *deadline_) return false;
+  if (BootNow() + kMargin >= *deadline_) return false;
   const auto found = confirmed_.find(uid);
   return found != confirmed_.end() && found->second == placement;
 }
@@ -103,7 +108,6 @@ rt::Task<Status> LeaseKeeper::Cover(std::string uid) {
     co_return Unavailable("no lease of this session covers it");
   }
   iri::LeaseRenewal renewal;
-  renewal.deadline = *deadline_;
   renewal.machine_uids = {uid};
   // Dead by our own hand, and allowed again: an old lease is over before the new one begins.
   if (fenced_.contains(uid)) renewal.released_uids = {uid};
@@ -116,7 +120,6 @@ rt::Task<Status> LeaseKeeper::RenewAll() {
   while (std::exchange(again_, false)) {
     iri::LeaseRenewal renewal;
     if (deadline_.has_value()) {
-      renewal.deadline = *deadline_;
       for (const auto& [uid, _] : confirmed_) {
         if (!fenced_.contains(uid)) renewal.machine_uids.push_back(uid);
       }
@@ -134,6 +137,9 @@ rt::Task<Status> LeaseKeeper::RenewAll() {
 }
 
 rt::Task<Status> LeaseKeeper::Send(iri::LeaseRenewal renewal) {
+  if (deadline_.has_value() && !renewal.machine_uids.empty()) {
+    renewal.deadline = *deadline_ - Slept();
+  }
   auto states = co_await fencer_->Renew(std::move(renewal));
   if (states.ok()) {
     problem_.clear();
@@ -149,7 +155,7 @@ void LeaseKeeper::Learn(const std::vector<iri::LeaseState>& states) {
   const std::set<std::string> before = std::exchange(fenced_, {});
   const std::map<std::string, Time> armed = std::exchange(leases_, {});
   for (const auto& state : states) {
-    leases_[state.machine_uid] = state.deadline;
+    leases_[state.machine_uid] = state.deadline + Slept();
     if (state.fenced) fenced_.insert(state.machine_uid);
   }
   for (const auto& [uid, deadline] : leases_) {
@@ -161,7 +167,7 @@ void LeaseKeeper::Learn(const std::vector<iri::LeaseState>& states) {
 Duration LeaseKeeper::left() const {
   Duration longest;
   for (const auto& [uid, deadline] : leases_) {
-    if (!fenced_.contains(uid)) longest = std::max(longest, deadline - loop_.Now());
+    if (!fenced_.contains(uid)) longest = std::max(longest, deadline - BootNow());
   }
   return longest;
 }

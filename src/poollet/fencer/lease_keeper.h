@@ -2,6 +2,10 @@
 // A LeaseKeeper passes the server's grants on to the fencer. A grant for heartbeat n is good until
 // h(n) + L, and only for guests whose placement the server has confirmed on the present session:
 // a guest whose move is being committed is not revived by a grant to its host (PROTOCOL 3.3).
+//
+// h(n) and every deadline here are on a clock that counts while the host sleeps: the loop's and the
+// time that was slept through. So a host that was suspended never believes in a lease for longer
+// than its server does.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +31,12 @@ class LeaseKeeper {
   static constexpr Duration kMargin = Duration::Millis(500);
 
   // `fencer` may be null: then there are no leases. `on_change` hears of uids whose lease began or
-  // that were fenced.
-  LeaseKeeper(rt::Loop& loop, Fencer* fencer, std::function<void(const std::string&)> on_change);
+  // that were fenced. `slept` says how long the host has slept since it was booted; it may be null
+  // where hosts do not sleep.
+  LeaseKeeper(rt::Loop& loop,
+              Fencer* fencer,
+              std::function<void(const std::string&)> on_change,
+              std::function<Duration()> slept = nullptr);
 
   // Asks the fencer whether it is there, and what it knows. Repeated by every grant.
   rt::Task<Status> Probe();
@@ -65,13 +73,17 @@ class LeaseKeeper {
   rt::Task<Status> Close();
 
  private:
+  Duration Slept() const { return slept_ ? slept_() : Duration(); }
+  Time BootNow() const { return loop_.Now() + Slept(); }
   rt::Task<Status> RenewAll();
+  // Sets the deadline, of the newest grant, in the words of the loop's clock.
   rt::Task<Status> Send(iri::LeaseRenewal renewal);
   void Learn(const std::vector<iri::LeaseState>& states);
 
   rt::Loop& loop_;
   Fencer* const fencer_;
   const std::function<void(const std::string&)> on_change_;
+  const std::function<Duration()> slept_;
   bool in_session_ = false;
   std::map<uint64_t, Time> sent_;  // h(n) of heartbeats that have no grant yet
   std::optional<Time> deadline_;   // of the newest grant of this session

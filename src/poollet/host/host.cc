@@ -53,7 +53,11 @@ Host::Host(Deps deps, HostOptions options, std::unique_ptr<Record> record, std::
       host_(record_->state().host),
       ledger_(std::move(boot)),
       outbox_([this](Urgency urgency) { deps_.wake(urgency); }),
-      leases_(loop_, deps_.fencer, [this](const std::string& uid) { reconciler_.Kick(uid); }),
+      leases_(
+          loop_,
+          deps_.fencer,
+          [this](const std::string& uid) { reconciler_.Kick(uid); },
+          deps_.slept),
       reconciler_(loop_, *this, options_.reconcile),
       watch_(loop_, *this, options_.watch),
       scope_(loop_) {}
