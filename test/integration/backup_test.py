@@ -174,7 +174,7 @@ class Backup(VaultTestCase):
         answer = server.client().get(MAPS, watch='true', resourceVersion=revision, timeoutSeconds='5')
         self.assertEqual(answer.status, 410, answer)
 
-    def test_a_live_server_comes_back_in_either_store(self):
+    def test_r4_4_a_live_server_comes_back_in_either_store(self):
         server = self.make_server().start()
         self.create(server, 5)
         token = server.berth('token', 'create', 'eve').stdout.split()[-1]
@@ -340,7 +340,7 @@ class Revoked(VaultTestCase):
         host.poollet.start()
         return berth_fixture.eventually(DEADLINE_S, said, f'{host.name} says one of {words}')
 
-    def test_who_was_revoked_after_the_backup_stays_out(self):
+    def test_r4_4_who_was_revoked_after_the_backup_stays_out(self):
         server = self.make_server().start()
         jane, joe = self.certificate(server, 'jane'), self.certificate(server, 'joe')
         alpha, late = fleet_fixture.Host(server, 'alpha'), fleet_fixture.Host(server, 'late')
@@ -397,7 +397,7 @@ class Folder(VaultTestCase):
         self.check(server, 3)
         server.stop()
 
-    def test_tokens_of_a_copy_are_void_and_so_is_who_is_on_the_list(self):
+    def test_r4_4_tokens_of_a_copy_are_void_and_so_is_who_is_on_the_list(self):
         server = self.make_server().start()
         jane, joe = self.certificate(server, 'jane'), self.certificate(server, 'joe')
         token = server.berth('token', 'create', 'eve').stdout.strip()

@@ -97,12 +97,15 @@ TEST_F(CertificateSignerTest, SignsNothingThatTheRulesForbidWhoeverApprovedIt) {
   EXPECT_TRUE(Find("others")->status.certificate.bytes.empty());
 }
 
-TEST_F(CertificateSignerTest, ApprovesAPoolWhoseSenderMayBootstrapIt) {
+TEST_F(CertificateSignerTest, D3_ApprovesAPoolWhoseSenderMayBootstrapItAndNobodyElse) {
   Ask("waits", client::testing::kPool);
   EXPECT_TRUE(Find("waits")->status.conditions.empty());
   trusted_ = "alpha";
   Ask("alpha", client::testing::kPool, client::kPoolSigner);
   EXPECT_FALSE(Find("alpha")->status.certificate.bytes.empty());
+  trusted_ = "beta";
+  Ask("another", client::testing::kPool, client::kPoolSigner);
+  EXPECT_TRUE(Find("another")->status.conditions.empty()) << "its sender may bootstrap beta";
   trusted_ = "";
   Ask("jane", client::testing::kJane);
   EXPECT_TRUE(Find("jane")->status.conditions.empty());

@@ -49,7 +49,7 @@ class RebasedStoreTest : public testing::Test {
   RebasedStore store_{*inner_, kBase};
 };
 
-TEST_F(RebasedStoreTest, RevisionsComeAndGoRaised) {
+TEST_F(RebasedStoreTest, R4_4_RevisionsComeAndGoRaised) {
   const Revision first = Put("a", {});
   EXPECT_EQ(first.value, kBase + 2);
   const auto read = Get("a", {});
@@ -63,13 +63,13 @@ TEST_F(RebasedStoreTest, RevisionsComeAndGoRaised) {
   EXPECT_EQ(rt::RunTask(loop_, store_.CurrentRevision())->value, second.value);
 }
 
-TEST_F(RebasedStoreTest, AConditionOfTheStoreBeforeNeverHolds) {
+TEST_F(RebasedStoreTest, R4_4_AConditionOfTheStoreBeforeNeverHolds) {
   const Revision first = Put("a", {});
   EXPECT_EQ(Put("a", Revision{first.value - kBase}), Revision());
   EXPECT_EQ(Put("b", Revision{7}), Revision());
 }
 
-TEST_F(RebasedStoreTest, RevisionsOfTheStoreBeforeHaveExpired) {
+TEST_F(RebasedStoreTest, R4_4_RevisionsOfTheStoreBeforeHaveExpired) {
   Put("a", {});
   EXPECT_TRUE(Get("a", Revision{17}).status().Is(Reason::kExpired));
   WatchRequest request{.start = "a", .end = "", .from = Revision{kBase}};
