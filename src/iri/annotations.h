@@ -12,8 +12,11 @@ namespace berth::iri {
 // its image.
 inline constexpr std::string_view kProblemAnnotation = "berth.dev/problem";
 inline constexpr std::string_view kImageProblemAnnotation = "berth.dev/image-problem";
-// Type of a machine's condition.
+// Types of a machine's conditions. The second is "False" while the machine lacks a secret that it
+// was created with; nothing is said of one that lacks none.
 inline constexpr std::string_view kImageReadyCondition = "ImageReady";
+inline constexpr std::string_view kSecretsReadyCondition = "SecretsReady";
+inline constexpr std::string_view kSecretsMissingReason = "SecretsMissing";
 
 // "" if there is none.
 inline std::string_view AnnotationOf(const ObjectMetadata& metadata, std::string_view key) {

@@ -121,6 +121,12 @@ struct PullSecret {
 };
 inline constexpr size_t kPullSecretBytesMax = size_t{64} * 1024;
 
+// Ignition or user data of a machine that is there.
+struct Ignition {
+  std::string machine_uid;
+  std::string data;  // "": it has none any more
+};
+
 class HostRuntime {
  public:
   virtual ~HostRuntime() = default;
@@ -165,6 +171,14 @@ class HostRuntime {
   // NotFound if no guest of that uid runs; MethodNotSupported for what the runtime does not have.
   virtual rt::Task<Result<std::unique_ptr<AttachStream>>> Attach(AttachRequest request) {
     co_return Status(Reason::kMethodNotSupported, "this runtime offers no " + request.what);
+  }
+
+  // For a machine with the condition kSecretsReadyCondition "False": a reboot of the host took what
+  // it was created with, and its guest is not started without. In memory only, as then; a guest
+  // that runs sees it at its next start. NotFound if there is no machine of that uid; idempotent.
+  virtual rt::Task<Status> SetIgnition(Ignition ignition) {
+    (void)ignition;
+    co_return Status(Reason::kMethodNotSupported, "this runtime takes no ignition data twice");
   }
 };
 

@@ -2,6 +2,7 @@
 // Whoever dies, whenever: one object per uid, nothing lost, no capacity forgotten.
 #include <gtest/gtest.h>
 
+#include "berth/agent/v1/agent.pb.h"
 #include "poollet/poollet.h"
 #include "poollet/testing/fake_gateway.h"
 #include "poollet/testing/sim_host.h"
@@ -85,6 +86,56 @@ bool KillAfter(uint64_t events, runtime::FakeHostOptions fake) {
 TEST(PoolletCrash, Seq10_Seq11_Seq12_KilledAfterAnyEventThereIsOneObject) {
   uint64_t events = 1;
   while (KillAfter(events, SimHost::DefaultFake())) ++events;
+  EXPECT_GT(events, 20U) << "the kills covered the whole way";
+}
+
+// The host lost its power, and the poollet is killed `events` events after it is back, perhaps
+// while it gives a machine its ignition again; the runtime dies with it in every other world. False
+// once the machine ran before the kill.
+bool KilledWhileItGivesIgnition(uint64_t events) {
+  World world(events);
+  world.host.Start();
+  CHECK(world.Until([&] { return world.server.is_synced(); }));
+  FakeGateway::Wish wish;
+  wish.edit = [](berth::agent::v1::Assign& assign) {
+    assign.mutable_machine()->set_ignition("secret");
+  };
+  world.server.Desire("m1", wish);
+  CHECK(world.Until([&] { return world.host.Running("m1") == 1; }));
+  world.host.Kill();
+  world.host.fake().state().PowerCut(world.host.fake().clock());
+  world.host.Start();
+  bool ran_bare = false;
+  const auto look = [&] {
+    const auto& machines = world.host.fake().state().machines();
+    const bool is_bare = machines.begin()->second.object.spec.ignition_data.empty();
+    ran_bare = ran_bare || (is_bare && world.host.Running("m1") > 0);
+  };
+  const uint64_t kill_at = world.loop.events() + events;
+  CHECK(world.Until([&] {
+    look();
+    return world.loop.events() >= kill_at;
+  }));
+  const bool was_running = world.host.Running("m1") == 1;
+  world.host.Kill();
+  if (events % 2 == 0) {
+    world.host.fake().Crash();
+    world.host.fake().Restart();
+  }
+  world.host.Start();
+  EXPECT_TRUE(world.Until([&] {
+    look();
+    return world.host.Running("m1") == 1 && world.server.heard.at("m1").state == "Running";
+  })) << "killed after "
+      << events << " events" << Describe(world);
+  EXPECT_FALSE(ran_bare) << "killed after " << events << " events";
+  EXPECT_EQ(world.host.Objects("m1"), 1);
+  return !was_running;
+}
+
+TEST(PoolletCrash, P9_KilledAfterAnyEventNoGuestRunsWithoutItsIgnition) {
+  uint64_t events = 1;
+  while (KilledWhileItGivesIgnition(events)) ++events;
   EXPECT_GT(events, 20U) << "the kills covered the whole way";
 }
 

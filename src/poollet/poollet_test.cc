@@ -260,6 +260,31 @@ TEST(Poollet, C22_C37_RebootWhatWasOnComesBackFromTheRecordWithoutAServer) {
   EXPECT_TRUE(world.Until([&] { return world.host.Running("m1") == 1; }));
 }
 
+TEST(Poollet, P6_7_AfterAPowerCutMoreMachinesThanAreWorkedOnAtOnceComeBackWhateverTheirPolicy) {
+  auto fake = SimHost::DefaultFake();
+  for (auto& [name, amount] : fake.capacity) amount *= 100;
+  World world(1, fake);
+  world.host.options.host.reconcile.concurrency = 3;
+  world.StartAndSync();
+  std::vector<std::string> uids;
+  for (int i = 0; i < 12; ++i) {
+    const std::string policy = std::vector<std::string>{"Never", "OnFailure", "Always"}.at(i % 3);
+    const auto edit = [policy](pb::Assign& assign) {
+      assign.mutable_machine()->set_restart_policy(policy);
+    };
+    uids.push_back("m" + std::to_string(i));
+    world.server.Desire(uids.back(), {.edit = edit});
+  }
+  for (const std::string& uid : uids) ASSERT_TRUE(world.UntilState(uid, "Running")) << uid;
+  world.server.Down();
+  world.host.Kill();
+  world.host.fake().state().PowerCut(world.host.fake().clock());
+  world.host.Start();
+  for (const std::string& uid : uids) {
+    EXPECT_TRUE(world.Until([&] { return world.host.Running(uid) == 1; })) << uid;
+  }
+}
+
 TEST(Poollet, Secrets_AreNotInTheRecordAndAreAskedForAgain) {
   World world;
   world.StartAndSync();
@@ -274,6 +299,46 @@ TEST(Poollet, Secrets_AreNotInTheRecordAndAreAskedForAgain) {
   ASSERT_TRUE(world.Until([&] { return world.server.is_synced(); }));
   EXPECT_EQ(world.server.known.at("m1").hash, "") << "send it again";
   EXPECT_EQ(world.host.Running("m1"), 1);
+}
+
+TEST(Poollet, P9_AfterARebootAMachineWaitsForTheServerToSendItsIgnition) {
+  World world;
+  world.StartAndSync();
+  const auto secret = [](pb::Assign& assign) { assign.mutable_machine()->set_ignition("secret"); };
+  world.server.Desire("m1", {.edit = secret});
+  world.server.Desire("m2", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  ASSERT_TRUE(world.UntilState("m2", "Running"));
+  world.server.Down();
+  world.host.Kill();
+  world.host.fake().state().PowerCut(world.host.fake().clock());
+  world.host.Start();
+  EXPECT_TRUE(world.Until([&] { return world.host.Running("m2") == 1; }));
+  world.loop.RunFor(Duration::Minutes(2));
+  EXPECT_EQ(world.host.Running("m1"), 0) << "not without it";
+  world.server.Up();
+  ASSERT_TRUE(world.Until([&] { return world.host.Running("m1") == 1; }));
+  EXPECT_EQ(world.Machine("m1").spec.ignition_data, "secret");
+  EXPECT_TRUE(world.UntilState("m1", "Running"));
+  EXPECT_EQ(world.server.heard.at("m1").conditions.at("SecretsReady"), "SecretsReady");
+}
+
+TEST(Poollet, P9_WhatWasOffInARebootHasItsIgnitionWhenItIsSwitchedOn) {
+  World world;
+  world.StartAndSync();
+  const auto off = [](pb::Assign& assign) {
+    assign.mutable_machine()->set_ignition("secret");
+    assign.mutable_machine()->set_power_on(false);
+  };
+  world.server.Desire("m1", {.edit = off});
+  ASSERT_TRUE(world.UntilState("m1", "Shutdown"));
+  world.host.Kill();
+  world.host.fake().state().PowerCut(world.host.fake().clock());
+  world.host.Start();
+  ASSERT_TRUE(world.Until([&] { return world.Machine("m1").spec.ignition_data == "secret"; }));
+  const auto on = [](pb::Assign& assign) { assign.mutable_machine()->set_ignition("secret"); };
+  world.server.Desire("m1", {.generation = 2, .edit = on});
+  EXPECT_TRUE(world.UntilState("m1", "Running"));
 }
 
 TEST(Poollet, C8_RuntimeARefusedCreateGivesTheMachineBack) {

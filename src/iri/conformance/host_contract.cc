@@ -201,6 +201,22 @@ void KeepsRoomForReservations(RuntimeUnderTest& t) {
   EXPECT_TRUE(Await(t, host.ListReservations())->empty());
 }
 
+void TakesIgnitionAgain(RuntimeUnderTest& t) {
+  HostRuntime& host = *t.runtimes().host;
+  Machine wanted = NewMachine(t, "u-1");
+  wanted.spec.power = Power::kOff;
+  wanted.spec.ignition_data = "first";
+  const auto made = Await(t, t.runtimes().machine->CreateMachine(wanted));
+  ASSERT_TRUE(made.ok()) << made.status();
+  for (const std::string data : {"second", "second", ""}) {
+    Ignition ignition{.machine_uid = "u-1", .data = data};
+    EXPECT_EQ(Await(t, host.SetIgnition(ignition)), OkStatus());
+    EXPECT_EQ(GetMachine(t, made->metadata.id)->spec.ignition_data, data);
+  }
+  Ignition nobodys{.machine_uid = "u-2", .data = "x"};
+  EXPECT_EQ(Await(t, host.SetIgnition(nobodys)).reason(), Reason::kNotFound);
+}
+
 constexpr auto kContracts = std::to_array<RuntimeContract>({
     {"D15_CreatesOnlyOnceByUid", D15_CreatesOnlyOnceByUid},
     {"D5_WatchBeginsWithAResyncAndTellsEveryChange", WatchBeginsWithAResyncAndTellsEveryChange},
@@ -212,6 +228,7 @@ constexpr auto kContracts = std::to_array<RuntimeContract>({
     {"P33_RenewedGuestsLiveOn", RenewedGuestsLiveOn},
     {"P33_StartsMovingMachinesOnlyUnderALease", StartsMovingMachinesOnlyUnderALease},
     {"KeepsRoomForReservations", KeepsRoomForReservations},
+    {"TakesIgnitionAgain", TakesIgnitionAgain},
 });
 
 }  // namespace

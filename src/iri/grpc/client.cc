@@ -516,6 +516,12 @@ class RuntimeClient::Host final : public HostRuntime {
     request.set_docker_config(std::move(secret.docker_config));
     return connection_.Do(&HostCalls::SetPullSecret, std::move(request));
   }
+  rt::Task<Status> SetIgnition(Ignition ignition) override {
+    host_pb::SetIgnitionRequest request;
+    request.set_machine_uid(std::move(ignition.machine_uid));
+    request.set_data(std::move(ignition.data));
+    return connection_.Do(&HostCalls::SetIgnition, std::move(request));
+  }
   rt::Task<Result<std::unique_ptr<AttachStream>>> Attach(AttachRequest request) override {
     CO_TRY(std::shared_ptr<Link> link, connection_.Connect());
     auto stream = std::make_unique<Attached>(connection_, std::move(link));

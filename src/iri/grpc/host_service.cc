@@ -119,6 +119,15 @@ class HostService final : public host_pb::HostRuntime::CallbackService {
     });
   }
 
+  grpc::ServerUnaryReactor* SetIgnition(grpc::CallbackServerContext*,
+                                        const host_pb::SetIgnitionRequest* request,
+                                        host_pb::SetIgnitionResponse* response) override {
+    return Serve(scope_, request, response, [this](const host_pb::SetIgnitionRequest& r) {
+      Ignition ignition{.machine_uid = r.machine_uid(), .data = r.data()};
+      return Done<host_pb::SetIgnitionResponse>(runtime_.SetIgnition(std::move(ignition)));
+    });
+  }
+
   grpc::ServerBidiReactor<host_pb::AttachFrame, host_pb::AttachFrame>* Attach(
       grpc::CallbackServerContext*) override {
     return net::ServeBidi<host_pb::AttachFrame, host_pb::AttachFrame>(

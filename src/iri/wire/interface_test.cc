@@ -110,7 +110,8 @@ TEST(RuntimeInterface, HasOurAdditionsInAPackageOfTheirOwn) {
                                    "call berth.iri.v1.HostRuntime 5 ListGuests",
                                    "call berth.iri.v1.HostRuntime 6 ResumeGuest",
                                    "call berth.iri.v1.HostRuntime 7 Attach",
-                                   "call berth.iri.v1.HostRuntime 8 SetPullSecret"}));
+                                   "call berth.iri.v1.HostRuntime 8 SetPullSecret",
+                                   "call berth.iri.v1.HostRuntime 9 SetIgnition"}));
   EXPECT_TRUE(file.service(0)->method(0)->server_streaming());
 }
 

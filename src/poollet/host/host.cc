@@ -74,7 +74,9 @@ rt::Task<Result<std::unique_ptr<Host>>> Host::Open(Deps deps, HostOptions option
       new Host(std::move(deps), std::move(options), std::move(record), std::move(boot)));
   const HostRuntimes& runtimes = host->deps_.runtimes;
   if (runtimes.machine != nullptr) {
-    host->AddPort(ObjectKind::kMachine, NewMachineDriver(*runtimes.machine), runtimes.machine_host);
+    host->AddPort(ObjectKind::kMachine,
+                  NewMachineDriver(*runtimes.machine, runtimes.machine_host),
+                  runtimes.machine_host);
   }
   if (runtimes.volume != nullptr) {
     host->AddPort(ObjectKind::kVolume, NewVolumeDriver(*runtimes.volume), runtimes.volume_host);

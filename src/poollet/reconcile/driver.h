@@ -92,7 +92,8 @@ class Driver {
                               const Progress& progress) const = 0;
 };
 
-std::unique_ptr<Driver> NewMachineDriver(iri::MachineRuntime& runtime);
+// `host` is null for a foreign runtime.
+std::unique_ptr<Driver> NewMachineDriver(iri::MachineRuntime& runtime, iri::HostRuntime* host);
 std::unique_ptr<Driver> NewVolumeDriver(iri::VolumeRuntime& runtime);
 std::unique_ptr<Driver> NewSnapshotDriver(iri::VolumeRuntime& runtime);
 std::unique_ptr<Driver> NewBucketDriver(iri::BucketRuntime& runtime);

@@ -49,7 +49,8 @@ uint64_t FingerprintOf(const iri::Machine& machine) {
 
 class MachineDriver final : public Driver {
  public:
-  explicit MachineDriver(iri::MachineRuntime& runtime) : runtime_(runtime) {}
+  MachineDriver(iri::MachineRuntime& runtime, iri::HostRuntime* host)
+      : runtime_(runtime), host_(host) {}
 
   ObjectKind kind() const override { return ObjectKind::kMachine; }
   rt::Task<Result<iri::RuntimeVersion>> Version() override { return runtime_.Version(); }
@@ -143,6 +144,12 @@ class MachineDriver final : public Driver {
         iri::StringMap annotations = AnnotationsFor(machine, there);
         co_return co_await runtime_.UpdateMachineAnnotations(step.id, std::move(annotations));
       }
+      case Kind::kGiveIgnition: {
+        CHECK(host_ != nullptr) << "it is not asked of a foreign runtime";
+        iri::Ignition ignition{.machine_uid = desired->uid,
+                               .data = machine.object.spec.ignition_data};
+        co_return co_await host_->SetIgnition(std::move(ignition));
+      }
       default: co_return Internal("a step that machines do not have");
     }
   }
@@ -183,13 +190,14 @@ class MachineDriver final : public Driver {
   }
 
   iri::MachineRuntime& runtime_;
+  iri::HostRuntime* const host_;
   std::map<std::string, Amounts, std::less<>> needs_;  // by class, as of the last Classes()
 };
 
 }  // namespace
 
-std::unique_ptr<Driver> NewMachineDriver(iri::MachineRuntime& runtime) {
-  return std::make_unique<MachineDriver>(runtime);
+std::unique_ptr<Driver> NewMachineDriver(iri::MachineRuntime& runtime, iri::HostRuntime* host) {
+  return std::make_unique<MachineDriver>(runtime, host);
 }
 
 }  // namespace berth::poollet

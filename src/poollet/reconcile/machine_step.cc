@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "iri/annotations.h"
 #include "iri/efi_variables.h"
 #include "iri/labels.h"
 #include "poollet/reconcile/step.h"
@@ -46,20 +47,32 @@ std::string FirstWait(const Waits& waits, std::string_view what) {
   return fmt::format("{} {}: {}", what, waits.begin()->first, waits.begin()->second);
 }
 
-// What keeps a machine from being created: the first thing that is missing.
+// The runtime lost what it was created with.
+bool LacksSecrets(const iri::Machine& machine) {
+  return std::ranges::any_of(machine.status.conditions, [](const auto& condition) {
+    return condition.type == iri::kSecretsReadyCondition && condition.status == "False";
+  });
+}
+
+// A secret that the object names is not there, or not here.
+Step WaitForSecrets(const Desired& desired) {
+  return Wait(std::string(iri::kSecretsMissingReason),
+              desired.missing.empty() ? "its secrets are not kept on disk: waiting for the server"
+                                      : desired.missing.front());
+}
+
+// What keeps a machine from being created: the first thing that is missing. Its image is the
+// runtime's business.
 std::optional<Step> Prerequisite(const Desired& desired,
                                  const DesiredMachine& machine,
                                  const Situation& situation) {
-  if (!desired.missing.empty()) return Wait("PrerequisiteMissing", desired.missing.front());
   if (!machine.volume_waits.empty()) {
     return Wait("VolumeNotReady", FirstWait(machine.volume_waits, "volume"));
   }
   if (!machine.nic_waits.empty()) {
     return Wait("NetworkInterfaceNotReady", FirstWait(machine.nic_waits, "network interface"));
   }
-  if (situation.secrets_missing) {
-    return Wait("SecretsMissing", "its secrets are not kept on disk: waiting for the server");
-  }
+  if (!desired.missing.empty() || situation.secrets_missing) return WaitForSecrets(desired);
   return std::nullopt;
 }
 
@@ -252,7 +265,17 @@ Step NextMachineStep(const Desired& desired,
   if (AnnotationsFor(machine, there) != there.metadata.annotations) {
     return Do(Kind::kAnnotate, there.metadata.id);
   }
-  return PowerStep(machine, there, situation);
+  Step power = PowerStep(machine, there, situation);
+  const bool lacks = LacksSecrets(there) && situation.create_is_idempotent;
+  if (!lacks || power.kind == Kind::kPowerOff) return power;
+  // An assignment without it says that the machine has none any more, if nothing is missing.
+  const bool is_known = !situation.secrets_missing &&
+                        (!machine.object.spec.ignition_data.empty() || desired.missing.empty());
+  if (is_known) return Do(Kind::kGiveIgnition, there.metadata.id);
+  const bool would_run =
+      power.kind == Kind::kPowerOn ||
+      (power.kind == Kind::kSettled && there.status.state == iri::MachineState::kPending);
+  return would_run ? WaitForSecrets(desired) : power;
 }
 
 }  // namespace berth::poollet

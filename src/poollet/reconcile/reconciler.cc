@@ -168,6 +168,7 @@ void Reconciler::Report(Item& item, const Port& port, const Observation& observe
   progress.error = item.error;
   progress.runtime = port.runtime_name;
   if (item.target.phase == Phase::kRemoving) progress.phase = Progress::Phase::kRemoving;
+  progress.secrets_missing = item.target.secrets_missing;
   progress.is_armed = owner_.IsArmed(item.target.desired->uid);
   ObjectReport report = port.driver->Report(*item.target.desired, observed, progress);
   const std::string uid = report.uid;

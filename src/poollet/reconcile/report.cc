@@ -55,12 +55,12 @@ ReportCondition PrerequisitesMet(const Desired& desired) {
   const auto add = [&text](const std::string& missing) {
     text += (text.empty() ? "" : "; ") + missing;
   };
-  for (const auto& missing : desired.missing) add(missing);
   if (const auto* const machine = std::get_if<DesiredMachine>(&desired.body)) {
     for (const Waits* const waits : {&machine->volume_waits, &machine->nic_waits}) {
       for (const auto& [name, what] : *waits) add(name + ": " + what);
     }
   }
+  for (const auto& missing : desired.missing) add(missing);
   if (text.empty()) return Condition("PrerequisitesMet", true, "PrerequisitesMet");
   return Condition("PrerequisitesMet", false, "PrerequisiteMissing", std::move(text));
 }
@@ -114,6 +114,26 @@ std::string WhyNotRunning(const iri::Machine& machine) {
   return {};
 }
 
+// Of a machine: what it names is there, was sent to this host, and is still in its memory.
+ReportCondition SecretsReady(const Desired& desired,
+                             std::span<const iri::Machine> observed,
+                             const Progress& progress) {
+  const std::string type(iri::kSecretsReadyCondition);
+  const std::string reason(iri::kSecretsMissingReason);
+  if (!desired.missing.empty()) return Condition(type, false, reason, desired.missing.front());
+  for (const iri::Machine& machine : observed) {
+    for (const auto& condition : machine.status.conditions) {
+      if (condition.type == type && condition.status == "False") {
+        return Condition(type, false, reason, condition.message);
+      }
+    }
+  }
+  if (observed.empty() && progress.secrets_missing) {
+    return Condition(type, false, reason, "waiting for the server to send them");
+  }
+  return Condition(type, true, type);
+}
+
 // The runtime's word on the machine's image; nullopt if it has none to say.
 std::optional<ReportCondition> ImageReady(const iri::MachineStatus& status) {
   for (const auto& condition : status.conditions) {
@@ -148,7 +168,7 @@ ReportCondition MachineReady(const iri::Machine& machine, const Progress& progre
     case iri::MachineState::kTerminated: {
       const std::string why = WhyDead(machine);
       if (progress.step.kind == Kind::kWait) {
-        return Condition("Ready", false, progress.step.reason, why);
+        return Condition("Ready", false, progress.step.reason, why + "; " + progress.step.message);
       }
       return HeldUp(progress, "Terminated", why);
     }
@@ -212,9 +232,9 @@ ObjectReport ReportMachine(const Desired& desired,
       PartsReady(
           kVolumes, machine.volume_waits, status.volumes, machine.object.spec.volumes.size()),
       PartsReady(kNics, machine.nic_waits, status.nics, machine.object.spec.nics.size()),
-      std::move(ready)};
-  if (auto image = ImageReady(status))
-    report.conditions.insert(report.conditions.begin() + 1, *image);
+      SecretsReady(desired, observed, progress)};
+  if (auto image = ImageReady(status)) report.conditions.push_back(*std::move(image));
+  report.conditions.push_back(std::move(ready));
   return report;
 }
 

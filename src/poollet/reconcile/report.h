@@ -50,7 +50,8 @@ struct Progress {
   std::string error;    // of the last runtime call; "" if it went well
   std::string runtime;  // name of the runtime
   enum class Phase : uint8_t { kAssigned, kRemoving } phase = Phase::kAssigned;
-  bool is_armed = false;  // it is killed at the end of a lease of this session
+  bool secrets_missing = false;  // those of the assignment: the server has not sent them yet
+  bool is_armed = false;         // it is killed at the end of a lease of this session
 };
 
 ObjectReport ReportMachine(const Desired& desired,

@@ -28,6 +28,7 @@ struct Step {
     kAttachNic,
     kDetachNic,
     kAnnotate,
+    kGiveIgnition,  // again: the host was rebooted
     kExpand,
     kGone,  // nothing of it is left
   };

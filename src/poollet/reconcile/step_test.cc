@@ -70,18 +70,18 @@ TEST(MachineStep, WhatIsAsDesiredIsLeftAlone) {
 
 TEST(MachineStep, PrerequisitesComeFirstAndAreNamed) {
   auto assign = MachineAssign();
+  // In this order: volumes, addresses, secrets. The last of them is looked at first here.
   assign.mutable_machine()->add_missing("ignition secret default/ign does not exist");
-  EXPECT_EQ(Next(assign, {}).reason, "PrerequisiteMissing");
+  EXPECT_EQ(Next(assign, {}).reason, "SecretsMissing");
   EXPECT_EQ(Next(assign, {}).message, "ignition secret default/ign does not exist");
-  assign = MachineAssign();
-  AddVolume(assign, "data").set_waits_for("Pending");
-  EXPECT_EQ(Next(assign, {}).reason, "VolumeNotReady");
-  EXPECT_EQ(Next(assign, {}).message, "volume data: Pending");
-  assign = MachineAssign();
   pb::MachineNic& nic = *assign.mutable_machine()->add_network_interfaces();
   nic.set_name("eth0");
   nic.set_waits_for("no address");
   EXPECT_EQ(Next(assign, {}).reason, "NetworkInterfaceNotReady");
+  EXPECT_EQ(Next(assign, {}).message, "network interface eth0: no address");
+  AddVolume(assign, "data").set_waits_for("Pending");
+  EXPECT_EQ(Next(assign, {}).reason, "VolumeNotReady");
+  EXPECT_EQ(Next(assign, {}).message, "volume data: Pending");
   Situation situation;
   situation.secrets_missing = true;
   EXPECT_EQ(Next(MachineAssign(), {}, situation).reason, "SecretsMissing");
@@ -169,6 +169,57 @@ TEST(MachineStep, AKeyThatIsAnotherByNowIsToldBeforeTheGuestRuns) {
   situation = {};
   situation.create_is_idempotent = false;
   EXPECT_EQ(Next(assign, {there}, situation).kind, Kind::kSettled) << "it shows no keys";
+}
+
+// As a runtime shows it whose host was rebooted.
+iri::Machine WithoutIgnition(const pb::Assign& assign, MachineState state) {
+  iri::Machine machine = Made(assign, state);
+  machine.spec.ignition_data.clear();
+  if (state == MachineState::kTerminated) {
+    machine.status.conditions.push_back(
+        {.type = "Running", .status = "False", .reason = "HostLostPower", .message = "no power"});
+  }
+  machine.status.conditions.push_back({.type = "SecretsReady",
+                                       .status = "False",
+                                       .reason = "SecretsMissing",
+                                       .message = "its ignition is gone"});
+  return machine;
+}
+
+TEST(MachineStep, P9_IgnitionThatARebootTookIsGivenAgainBeforeTheGuestStarts) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->set_ignition("secret");
+  for (const MachineState state : {MachineState::kTerminated, MachineState::kPending}) {
+    const auto there = WithoutIgnition(assign, state);
+    EXPECT_EQ(Next(assign, {there}).kind, Kind::kGiveIgnition);
+    EXPECT_EQ(Next(assign, {there}).id, "m-1");
+    Situation situation;
+    situation.secrets_missing = true;
+    EXPECT_EQ(Next(assign, {there}, situation).kind, Kind::kWait) << "the server has it";
+    EXPECT_EQ(Next(assign, {there}, situation).reason, "SecretsMissing");
+    auto gone = MachineAssign();
+    gone.mutable_machine()->add_missing("secret ign does not exist");
+    EXPECT_EQ(Next(gone, {there}).message, "secret ign does not exist") << "nor has the server";
+    EXPECT_EQ(Next(MachineAssign(), {there}).kind, Kind::kGiveIgnition) << "it has none any more";
+    situation = {};
+    situation.create_is_idempotent = false;
+    EXPECT_NE(Next(assign, {there}, situation).kind, Kind::kGiveIgnition) << "a foreign runtime";
+  }
+}
+
+TEST(MachineStep, P9_AMachineThatIsNotToRunWaitsForNoIgnition) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->set_ignition("secret");
+  Situation situation;
+  situation.secrets_missing = true;
+  const auto shut_down = WithoutIgnition(assign, MachineState::kStopped);
+  EXPECT_EQ(Next(assign, {shut_down}, situation).kind, Kind::kSettled);
+  EXPECT_EQ(Next(assign, {shut_down}).kind, Kind::kGiveIgnition) << "for its next start";
+  const auto running = WithoutIgnition(assign, MachineState::kRunning);
+  EXPECT_EQ(Next(assign, {running}, situation).kind, Kind::kSettled);
+  assign.mutable_machine()->set_power_on(false);
+  EXPECT_EQ(Next(assign, {running}, situation).kind, Kind::kPowerOff);
+  EXPECT_EQ(Next(assign, {running}).kind, Kind::kPowerOff) << "before anything else";
 }
 
 TEST(MachineStep, VolumesAreAttachedDetachedAndResized) {
@@ -405,7 +456,50 @@ TEST(Report, APrerequisiteOfAPartIsOneOfTheWhole) {
   nic.set_name("eth0");
   nic.set_waits_for("no address");
   assign.mutable_machine()->add_missing("secret ign does not exist");
-  EXPECT_EQ(prerequisites().message, "secret ign does not exist; data: Pending; eth0: no address");
+  EXPECT_EQ(prerequisites().message, "data: Pending; eth0: no address; secret ign does not exist");
+}
+
+TEST(Report, EveryPrerequisiteIsAConditionInTheOrderInWhichTheyAreNeeded) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->set_ignition("secret");
+  std::vector<iri::Machine> machines = {Made(assign)};
+  machines[0].status.conditions = {
+      {.type = "ImageReady", .status = "True", .reason = "ImageReady", .message = ""}};
+  std::vector<std::string> types;
+  for (const auto& condition : ReportMachine(Parse(assign), machines, {}).conditions) {
+    types.push_back(condition.type);
+    EXPECT_TRUE(condition.is_true) << condition.type;
+  }
+  EXPECT_EQ(types,
+            (std::vector<std::string>{"PrerequisitesMet",
+                                      "VolumesReady",
+                                      "NetworkInterfacesReady",
+                                      "SecretsReady",
+                                      "ImageReady",
+                                      "Ready"}));
+}
+
+TEST(Report, SecretsThatAreMissingAreACondition) {
+  auto assign = MachineAssign();
+  assign.mutable_machine()->set_ignition("secret");
+  const auto secrets = [&assign](const std::vector<iri::Machine>& there, const Progress& progress) {
+    const ReportCondition found = ReportMachine(Parse(assign), there, progress).conditions.at(3);
+    EXPECT_EQ(found.type, "SecretsReady");
+    return (found.is_true ? "" : found.reason + ": ") + found.message;
+  };
+  Progress progress;
+  EXPECT_EQ(secrets({}, progress), "");
+  progress.secrets_missing = true;
+  EXPECT_EQ(secrets({}, progress), "SecretsMissing: waiting for the server to send them");
+  EXPECT_EQ(secrets({Made(assign)}, progress), "") << "the runtime has them";
+  const std::vector<iri::Machine> rebooted = {WithoutIgnition(assign, MachineState::kTerminated)};
+  EXPECT_EQ(secrets(rebooted, {}), "SecretsMissing: its ignition is gone");
+  progress.step = Next(assign, rebooted, {.secrets_missing = true});
+  const ReportCondition ready = ReportMachine(Parse(assign), rebooted, progress).conditions.back();
+  EXPECT_EQ(ready.reason, "SecretsMissing");
+  EXPECT_EQ(ready.message, "no power; its secrets are not kept on disk: waiting for the server");
+  assign.mutable_machine()->add_missing("secret ign does not exist");
+  EXPECT_EQ(secrets({}, {}), "SecretsMissing: secret ign does not exist");
 }
 
 TEST(Report, TheRuntimesWordOnAnImageIsACondition) {
@@ -415,9 +509,10 @@ TEST(Report, TheRuntimesWordOnAnImageIsACondition) {
       {.type = "ImageReady", .status = "False", .reason = "ImageNotFound", .message = "no demo"},
       {.type = "Running", .status = "False", .reason = "Failed", .message = "no demo"}};
   auto report = ReportMachine(Parse(MachineAssign()), machines, progress);
-  EXPECT_EQ(report.conditions[1].type, "ImageReady");
-  EXPECT_FALSE(report.conditions[1].is_true);
-  EXPECT_EQ(report.conditions[1].reason, "ImageNotFound");
+  const ReportCondition image = report.conditions[report.conditions.size() - 2];
+  EXPECT_EQ(image.type, "ImageReady");
+  EXPECT_FALSE(image.is_true);
+  EXPECT_EQ(image.reason, "ImageNotFound");
   EXPECT_EQ(report.conditions.back().reason, "RuntimeError");
   EXPECT_EQ(report.conditions.back().message, "no demo");
 

@@ -354,6 +354,14 @@ class FakeHost::Host final : public iri::HostRuntime {
         },
         kOther);
   }
+  rt::Task<Status> SetIgnition(iri::Ignition ignition) override {
+    return host_.Call<Status>(
+        [this, ignition = std::move(ignition)](const FakeClock& clock) {
+          if (foreign()) return NotServed();
+          return state_.SetIgnition(clock, ignition);
+        },
+        kOther);
+  }
   rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Attach(iri::AttachRequest request) override {
     using Answer = Result<std::unique_ptr<iri::AttachStream>>;
     return host_.Call<Answer>(

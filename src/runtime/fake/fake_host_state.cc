@@ -258,6 +258,9 @@ void FakeHostState::PowerCut(const FakeClock& clock) {
   boot_id_ = NewUid(random_);
   for (auto& [id, machine] : machines_) {
     if (machine.guest.alive()) KillGuest(machine, "HostLostPower", clock);
+    if (!ForgetsSecrets() || machine.object.spec.ignition_data.empty()) continue;
+    machine.ForgetIgnition();
+    Changed(ObjectKind::kMachine, ChangeType::kChanged, machine.object.metadata, "secrets");
   }
   if (on_touch) on_touch({.what = Touched::What::kLeases});
 }

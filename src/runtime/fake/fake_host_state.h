@@ -59,6 +59,14 @@ struct FakeEntry {
 };
 struct FakeMachine : FakeEntry<iri::Machine> {
   FakeGuest guest;
+  bool lacks_ignition = false;  // it was in memory when the host lost its power
+  bool waits = false;           // it was switched on meanwhile
+  // As a reboot of the host does.
+  void ForgetIgnition() {
+    if (object.spec.ignition_data.empty()) return;
+    object.spec.ignition_data.clear();
+    lacks_ignition = true;
+  }
 };
 
 struct FakeLease {
@@ -87,7 +95,7 @@ class FakeHostState {
   // What happens to hardware and guests from outside.
   void CrashGuest(const FakeClock& clock, std::string_view machine_id, std::string why = "Crashed");
   void ShutDownGuestFromInside(const FakeClock& clock, std::string_view machine_id);
-  // Every guest is dead, objects stay, the boot id is another.
+  // Every guest is dead, objects stay without the secrets of machines, the boot id is another.
   void PowerCut(const FakeClock& clock);
   // Objects and guests are gone, as after a runtime that keeps everything in memory.
   void Forget(const FakeClock& clock);
@@ -127,6 +135,7 @@ class FakeHostState {
   void SetPullSecret(const std::string& uid, const std::string& docker_config) {
     pull_secrets_[uid] = docker_config;
   }
+  Status SetIgnition(const FakeClock& clock, iri::Ignition ignition);
   const std::map<std::string, std::string>& pull_secrets() const { return pull_secrets_; }
   // The events of a machine whose guest runs, as lines. NotFound if none does.
   Result<std::vector<std::string>> LogsOf(const FakeClock& clock, std::string_view machine_uid);
@@ -208,6 +217,8 @@ class FakeHostState {
   // When the last of those that are being made of it is there; nullopt: there is none.
   std::optional<Time> ReadUntil(std::string_view id) const;
   bool IsIdempotent() const;
+  // It comes back when whoever has the secrets gives them again; another keeps them on its disk.
+  bool ForgetsSecrets() const { return options_.flavor == FakeFlavor::kBerth; }
   bool Hides();  // a list leaves this object out
 
   std::string NewId(std::string_view prefix);

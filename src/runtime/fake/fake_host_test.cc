@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "iri/annotations.h"
 #include "iri/conformance/blocking.h"
 #include "iri/conformance/runtime_contract.h"
 #include "iri/labels.h"
@@ -261,6 +262,24 @@ TEST(FakeHost, GuestsDieWithTheirHostAndObjectsStay) {
   EXPECT_EQ(t.Copies("u-1"), 0);
   EXPECT_EQ(GetMachine(t, id)->status.state, iri::MachineState::kTerminated);
   EXPECT_NE(Await(t, t.runtimes().host->Capacity())->boot_id, boot);
+}
+
+TEST(FakeHost, P9_AfterAPowerCutAMachineWaitsForItsIgnition) {
+  FakeUnderTest t(1);
+  iri::Machine wanted = iri::NewMachine(t, "u-1");
+  wanted.spec.ignition_data = "secret";
+  const std::string id = Await(t, t.runtimes().machine->CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(BecomesState(t, id, iri::MachineState::kRunning));
+  t.state().PowerCut(t.host().clock());
+  EXPECT_EQ(GetMachine(t, id)->spec.ignition_data, "");
+  ASSERT_EQ(Await(t, t.runtimes().machine->UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+  EXPECT_EQ(GetMachine(t, id)->status.state, iri::MachineState::kPending);
+  EXPECT_EQ(GetMachine(t, id)->status.conditions.at(0).reason, iri::kSecretsMissingReason);
+  EXPECT_EQ(t.Copies("u-1"), 0);
+  iri::Ignition again{.machine_uid = "u-1", .data = "secret"};
+  ASSERT_EQ(Await(t, t.runtimes().host->SetIgnition(again)), OkStatus());
+  EXPECT_TRUE(BecomesState(t, id, iri::MachineState::kRunning));
+  EXPECT_TRUE(GetMachine(t, id)->status.conditions.empty());
 }
 
 // The fencer outlives the runtime: nobody needs to ask for the kill to happen.

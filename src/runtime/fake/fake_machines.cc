@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "iri/annotations.h"
 #include "iri/labels.h"
 #include "runtime/fake/fake_host_state.h"
 
@@ -20,7 +21,7 @@ namespace {
 MachineState StateOf(const FakeMachine& machine) {
   if (machine.gone_at.has_value()) return MachineState::kTerminating;
   switch (machine.guest.phase) {
-    case Phase::kOff: return MachineState::kStopped;
+    case Phase::kOff: return machine.waits ? MachineState::kPending : MachineState::kStopped;
     case Phase::kBooting: return MachineState::kPending;
     case Phase::kRunning:
     case Phase::kStopping: return MachineState::kRunning;
@@ -242,11 +243,31 @@ Status FakeHostState::SetPower(const FakeClock& clock, std::string_view id, iri:
   const bool stops = power == iri::Power::kOff && machine->guest.alive();
   if (!starts && !stops && machine->object.spec.power == power) return OkStatus();
   machine->object.spec.power = power;
-  if (starts) StartGuest(*machine, clock);
+  machine->waits = starts && machine->lacks_ignition;
+  if (machine->waits) {
+    machine->guest = FakeGuest();
+  } else if (starts) {
+    StartGuest(*machine, clock);
+  }
   if (stops) ShutDown(*machine, clock);
   if (power == iri::Power::kOff && !machine->guest.alive()) machine->guest = FakeGuest();
   Bump(*machine, "power");
   return OkStatus();
+}
+
+Status FakeHostState::SetIgnition(const FakeClock& clock, iri::Ignition ignition) {
+  Advance(clock);
+  for (auto& [id, machine] : machines_) {
+    const iri::Machine& object = machine.object;
+    if (LabelOf(object.metadata, iri::kMachineUidLabel) != ignition.machine_uid) continue;
+    machine.object.spec.ignition_data = std::move(ignition.data);
+    machine.lacks_ignition = false;
+    const bool starts = std::exchange(machine.waits, false) && !machine.gone_at.has_value();
+    if (starts && MayStart(object, clock.now).ok()) StartGuest(machine, clock);
+    Changed(ObjectKind::kMachine, ChangeType::kChanged, object.metadata, "secrets");
+    return OkStatus();
+  }
+  return NotFound("no machine of uid " + Quote(ignition.machine_uid));
 }
 
 Status FakeHostState::AttachVolume(const FakeClock& clock,
@@ -449,6 +470,13 @@ iri::Machine FakeHostState::Shown(const FakeMachine& machine) const {
                                        .status = "False",
                                        .reason = machine.guest.why,
                                        .message = "the guest is dead: " + machine.guest.why,
+                                       .last_transition = {}});
+  }
+  if (machine.lacks_ignition) {
+    shown.status.conditions.push_back({.type = std::string(iri::kSecretsReadyCondition),
+                                       .status = "False",
+                                       .reason = std::string(iri::kSecretsMissingReason),
+                                       .message = "its ignition is gone with the power",
                                        .last_transition = {}});
   }
   return shown;

@@ -69,6 +69,8 @@ std::string LineOf(const FakeMachine& machine) {
   PutTime(line, "started", guest.started);
   PutTime(line, "crashAt", guest.crash_at);
   PutText(line, "why", guest.why);
+  if (machine.lacks_ignition) Put(line, "lacksIgnition", "1");
+  if (machine.waits) Put(line, "waits", "1");
   if (guest.pid != 0) {
     Put(line, "held", guest.held ? "1" : "0");
     Put(line, "pid", std::to_string(guest.pid));
@@ -176,6 +178,8 @@ Result<FakeMachine> MachineOf(const Value& value) {
   guest.started = TimeAt(value, "started").value_or(Time());
   guest.crash_at = TimeAt(value, "crashAt");
   guest.why = value.GetString({"why"});
+  machine.lacks_ignition = NumberAt(value, "lacksIgnition") != 0;
+  machine.waits = NumberAt(value, "waits") != 0;
   guest.held = NumberAt(value, "held") != 0;
   guest.pid = NumberAt(value, "pid");
   guest.start_ticks = static_cast<uint64_t>(NumberAt(value, "startTicks"));
@@ -311,6 +315,7 @@ Status FakeStateFile::Load() {
       machine.guest.phase = FakeGuest::Phase::kDead;
       machine.guest.why = "HostLostPower";
     }
+    if (rebooted && state_->options().flavor == FakeFlavor::kBerth) machine.ForgetIgnition();
     // The clock of times began anew with the host.
     if (rebooted && machine.gone_at.has_value()) machine.gone_at = Time();
     state_->Restore(std::move(machine));

@@ -96,6 +96,12 @@ TEST_F(FakeStateFileTest, GuestsAreDeadAfterTheHostWasRebooted) {
   EXPECT_EQ(process.state->ShowMachines(At(1), iri::ObjectFilter()).at(0).status.state,
             iri::MachineState::kTerminated);
   EXPECT_NE(process.state->boot_id(), boot);
+  const std::string id = process.state->machines().begin()->first;
+  EXPECT_TRUE(process.state->machines().at(id).lacks_ignition);
+  ASSERT_EQ(process.state->SetPower(At(2), id, iri::Power::kOn), OkStatus());
+  process = Start("boot-2");
+  EXPECT_TRUE(process.state->machines().at(id).lacks_ignition) << "that is kept, too";
+  EXPECT_TRUE(process.state->machines().at(id).waits);
 }
 
 TEST_F(FakeStateFileTest, ATornLastLineIsDroppedAndOtherDamageIsAnError) {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/strings.h"
@@ -77,6 +79,23 @@ Status MachineHost::CheckEfi(std::string_view class_name, std::string_view varia
   }
   return BadRequest("efiVars: machines of class " + Quote(class_name) +
                     " have no EFI firmware here (firmware: efi in the file of classes)");
+}
+
+rt::Task<Status> MachineHost::CheckFirmware(std::string class_name) {
+  const auto* const offered = FindClass(options_.classes, class_name);
+  if (offered == nullptr || offered->firmware != OfferedMachineClass::Firmware::kEfi) {
+    co_return OkStatus();
+  }
+  const auto job = [this, &class_name]() -> Status {
+    for (const std::string& path : {options_.efi_code, options_.efi_variables}) {
+      std::error_code failed;
+      if (std::filesystem::exists(path, failed)) continue;
+      return BadRequest("machines of class " + Quote(class_name) + " have EFI firmware, and " +
+                        path + " is not on this host: install it (Debian: apt-get install ovmf)");
+    }
+    return OkStatus();
+  };
+  co_return co_await deps_.files.Run("machines.firmware", job);
 }
 
 Result<DomainPlan> MachineHost::Plan(const Entry& entry, const MachineRecord& record) const {
@@ -193,6 +212,13 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
                                        .message = failed ? entry.error : end.message,
                                        .last_transition = failed ? WallTime() : end.time});
   }
+  if (LacksIgnition(entry.record, entry.secrets)) {
+    shown.status.conditions.push_back({.type = std::string(iri::kSecretsReadyCondition),
+                                       .status = "False",
+                                       .reason = std::string(iri::kSecretsMissingReason),
+                                       .message = std::string(kIgnitionMissingWords),
+                                       .last_transition = {}});
+  }
   return shown;
 }
 
@@ -247,6 +273,8 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
   auto entry = std::make_shared<Entry>(options_);
   entry->secrets = TakeSecrets(machine.spec);
   CO_TRY(MachineRecord record, NewRecord(std::move(machine)));
+  record.has_ignition = !entry->secrets.ignition_data.empty();
+  CO_TRY_STATUS(co_await CheckFirmware(record.object.spec.class_name));
   for (const iri::MachineVolume& volume : record.object.spec.volumes) {
     if (!IsEncrypted(volume, deps_.folders)) continue;
     const auto part = PartNamed(entry->secrets.volumes, volume.name);

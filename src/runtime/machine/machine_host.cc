@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
+#include "iri/annotations.h"
 #include "iri/labels.h"
 #include "iri/wire/json.h"
 #include "rt/deadline.h"
@@ -160,12 +161,28 @@ rt::Task<Status> MachineHost::TakeIn(Domain domain) {
   }
   if (machines_.contains(id)) co_return OkStatus();
   machines_.emplace(id, entry);
+  NoteIgnition(entry);
   // Whoever looked after it before may have been killed in the middle of an attach.
   Doubt(entry, Duration());
   Tend(entry);
   // At the start all are told at once. Whoever comes later was not among them.
   if (is_taken_in_.is_set()) CO_TRY_STATUS(co_await SettleBudget());
   co_return OkStatus();
+}
+
+void MachineHost::NoteIgnition(const Pointer& entry) {
+  const MachineRecord& record = entry->record;
+  if (LacksIgnition(record, entry->secrets) && record.object.spec.power == iri::Power::kOn) {
+    Say(record.object.metadata,
+        iri::EventType::kWarning,
+        iri::kSecretsMissingReason,
+        "Start",
+        std::string(kIgnitionMissingWords));
+  }
+  if (record.has_ignition || entry->secrets.ignition_data.empty()) return;
+  // Records of earlier versions do not say it, and the next boot has nothing else to tell.
+  const auto change = [](MachineRecord& noted) { noted.has_ignition = true; };
+  work_.Spawn("machines.note_ignition", Save(entry, change));
 }
 
 MachineHost::Pointer MachineHost::OfDomain(std::string_view name) const {

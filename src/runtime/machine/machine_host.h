@@ -128,6 +128,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> SetReservations(std::vector<iri::Reservation> reservations) override;
   rt::Task<Result<std::vector<iri::Reservation>>> ListReservations() override;
   rt::Task<Status> SetPullSecret(iri::PullSecret secret) override;
+  rt::Task<Status> SetIgnition(iri::Ignition ignition) override;
   rt::Task<Result<std::vector<iri::GuestProcess>>> ListGuests() override;
   rt::Task<Status> ResumeGuest(std::string machine_uid) override;
   // "console", and "logs": what it said. A console is for many at a time, and ends with its guest.
@@ -178,6 +179,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // What libvirt has: at the start, and whenever it was away. New domains of ours are taken in.
   rt::Task<Status> Resync();
   rt::Task<Status> TakeIn(Domain domain);
+  // Says so if it is gone, and writes down that there is some.
+  void NoteIgnition(const Pointer& entry);
   // Tells the networks what machines have.
   rt::Task<Status> AdoptNics();
   void OnEvent(const DomainEvent& event);
@@ -230,6 +233,9 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
 
   Result<MachineRecord> NewRecord(iri::Machine machine) const;
   Status CheckEfi(std::string_view class_name, std::string_view variables) const;
+  // The files of the firmware that machines of the class have are on this host. BadRequest names
+  // what to install.
+  rt::Task<Status> CheckFirmware(std::string class_name);
   Result<DomainPlan> Plan(const Entry& entry, const MachineRecord& record) const;
   rt::Task<Status> Save(Pointer entry, std::function<void(MachineRecord&)> change);
   rt::Task<Status> SaveInside(Pointer entry, MachineRecord next);

@@ -30,14 +30,16 @@ TEST(MachineHost, KeepsTheContractOfHostsAsFarAsItHasNoVolumesAndNoLeases) {
   int ran = 0;
   for (const iri::RuntimeContract& contract : iri::HostContracts()) {
     const std::string_view name = contract.name;
-    if (name != "WatchAnswersALostCursorWithAResync" && name != "KeepsRoomForReservations")
+    if (name != "WatchAnswersALostCursorWithAResync" && name != "KeepsRoomForReservations" &&
+        name != "TakesIgnitionAgain") {
       continue;
+    }
     SCOPED_TRACE(contract.name);
     MachineWorld world;
     contract.run(world);
     ++ran;
   }
-  EXPECT_EQ(ran, 2);
+  EXPECT_EQ(ran, 3);
 }
 
 TEST(MachineHost, P6_4_CreatesOnlyOnceByUid) {
@@ -293,6 +295,47 @@ TEST(MachineHost, EfiVariablesAreThereBeforeTheGuestIs) {
   EXPECT_FALSE(FileText(path).contains("another-value")) << "it is the firmware's while it runs";
   start_again();
   EXPECT_TRUE(FileText(path).contains("another-value"));
+}
+
+TEST(MachineHost, EfiFirmwareThatIsNotInstalledIsNamedWithItsPackage) {
+  MachineWorld world;
+  world.Stop();
+  world.options.classes = *ParseMachineClasses(
+      "classes:\n- {name: small, capabilities: {cpu: 1, memory: 64Mi}}\n"
+      "- {name: efi, capabilities: {cpu: 1, memory: 64Mi}, firmware: efi}\n");
+  world.options.efi_code = world.root + "/code.fd";
+  world.options.efi_variables = world.root + "/variables.fd";
+  world.Start();
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.class_name = "efi";
+  for (const std::string& path : {world.options.efi_code, world.options.efi_variables}) {
+    const auto refused = world.Await(world.host().CreateMachine(wanted));
+    EXPECT_EQ(refused.status().reason(), Reason::kBadRequest);
+    EXPECT_EQ(refused.status().message(),
+              "machines of class \"efi\" have EFI firmware, and " + path +
+                  " is not on this host: install it (Debian: apt-get install ovmf)");
+    std::ofstream(path) << "firmware";
+  }
+  EXPECT_TRUE(world.hypervisor.guests.empty());
+  wanted.spec.class_name = "small";
+  EXPECT_TRUE(world.Await(world.host().CreateMachine(wanted)).ok()) << "others need none";
+  wanted = world.Wanted("u-2");
+  wanted.spec.class_name = "efi";
+  const auto made = world.Await(world.host().CreateMachine(wanted));
+  ASSERT_TRUE(made.ok()) << made.status();
+  const std::string id = made->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  // Somebody removes the package.
+  std::filesystem::remove(world.options.efi_code);
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)), OkStatus());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kStopped));
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] {
+    const auto conditions = world.Get(id).status.conditions;
+    return !conditions.empty() && conditions.front().message.contains("apt-get install ovmf");
+  }));
+  std::ofstream(world.options.efi_code) << "firmware";
+  EXPECT_TRUE(world.Becomes(id, MachineState::kRunning)) << "and installs it again";
 }
 
 }  // namespace

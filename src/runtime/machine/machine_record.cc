@@ -93,6 +93,7 @@ std::string ToText(const MachineRecord& record) {
   if (!record.image_sized.empty()) root.Set("imageSized", AmountsValue(record.image_sized));
   if (record.media_bytes > 0) root.Set("mediaBytes", record.media_bytes);
   root.Set("startedIn", record.started_in);
+  if (record.has_ignition) root.Set("hasIgnition", true);
   if (!record.efi_written.empty()) root.Set("efiWritten", record.efi_written);
   root.Set("end", EndValue(record.end));
   return meta::WriteJson(root);
@@ -119,6 +120,8 @@ Result<MachineRecord> MachineRecordOf(std::string_view text) {
     record.media_bytes = media->as_int();
   }
   record.started_in = root.GetString({"startedIn"});
+  const Value* const ignition = root.Find("hasIgnition");
+  record.has_ignition = ignition != nullptr && ignition->is_bool() && ignition->as_bool();
   record.efi_written = root.GetString({"efiWritten"});
   TRY(record.end, EndOf(root));
   return record;
@@ -154,6 +157,10 @@ iri::MachineSpec WithSecrets(iri::MachineSpec spec, const iri::MachineSpec& secr
 bool HasSecrets(const iri::MachineSpec& spec) {
   iri::MachineSpec copy = spec;
   return TakeSecrets(copy) != iri::MachineSpec();
+}
+
+bool LacksIgnition(const MachineRecord& record, const iri::MachineSpec& secrets) {
+  return record.has_ignition && secrets.ignition_data.empty();
 }
 
 }  // namespace berth::runtime

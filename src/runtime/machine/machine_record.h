@@ -37,6 +37,8 @@ struct MachineRecord {
   // The boot of the host in which its guest was last started; "" if it was not since it was
   // switched on.
   std::string started_in;
+  // It has ignition or user data: a secret, which is not here (LacksIgnition).
+  bool has_ignition = false;
   std::string efi_written;  // hash of the EFI variables that its firmware was given; "" for none
   GuestEnd end;
   bool is_deleted() const { return !object.metadata.deleted_at.is_zero(); }
@@ -53,5 +55,11 @@ Result<MachineRecord> MachineRecordOf(std::string_view text);
 iri::MachineSpec TakeSecrets(iri::MachineSpec& spec);
 iri::MachineSpec WithSecrets(iri::MachineSpec spec, const iri::MachineSpec& secrets);
 bool HasSecrets(const iri::MachineSpec& spec);
+// A reboot of the host took its ignition or user data: its guest waits until that is given again.
+bool LacksIgnition(const MachineRecord& record, const iri::MachineSpec& secrets);
+inline constexpr std::string_view kIgnitionMissingWords =
+    "its ignition or user data was in the memory of this host and is gone: its guest waits until "
+    "the "
+    "server has sent it again";
 
 }  // namespace berth::runtime

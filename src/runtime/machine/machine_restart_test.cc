@@ -52,6 +52,127 @@ TEST(MachineHost, P6_7_AfterARebootItSaysThatTheHostLostPower) {
   EXPECT_EQ(world.ReasonOf(id), "HostLostPower");
 }
 
+// The host loses its power: guests and what was in memory are gone, and it is another boot.
+void CutPower(MachineWorld& world, const std::string& boot) {
+  world.Stop();
+  for (auto& [name, guest] : world.hypervisor.guests) guest.domain.state = GuestState::kOff;
+  std::filesystem::remove_all(world.root + "/run");
+  world.options.boot_id = boot;
+  world.Start();
+}
+
+// Whether it says that it waits for its secrets.
+bool SaysSecretsMissing(MachineWorld& world, const std::string& id) {
+  return std::ranges::any_of(world.Get(id).status.conditions, [](const auto& condition) {
+    return condition.type == "SecretsReady" && condition.status == "False" &&
+           condition.reason == "SecretsMissing";
+  });
+}
+
+// What the guest would see of its configuration: the seed disk, and the firmware's file if it has
+// one.
+std::string Configuration(MachineWorld& world, const std::string& id) {
+  const std::string run = world.root + "/run/" + id;
+  const bool is_shown = world.Guest(id).xml.find(run + "/ignition") != std::string::npos;
+  return FileText(run + "/seed.img") + (is_shown ? FileText(run + "/ignition") : std::string());
+}
+
+Status Give(MachineWorld& world, const std::string& data) {
+  iri::Ignition ignition{.machine_uid = "u-1", .data = data};
+  return world.Await(world.host().SetIgnition(ignition));
+}
+
+TEST(MachineHost, P9_AfterARebootAGuestWaitsForItsIgnition) {
+  for (const std::string data : {"#cloud-config\nmotd: hello\n", "{\"ignition\": {}}"}) {
+    MachineWorld world;
+    iri::Machine wanted = world.Wanted("u-1");
+    wanted.spec.ignition_data = data;
+    const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+    ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+    EXPECT_FALSE(SaysSecretsMissing(world, id));
+    CutPower(world, "boot-2");
+    ASSERT_TRUE(world.Becomes(id, MachineState::kTerminated));
+    EXPECT_TRUE(SaysSecretsMissing(world, id));
+    EXPECT_NE(world.Events().find("SecretsMissing: its ignition or user data"), std::string::npos);
+    ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+    ASSERT_TRUE(world.Becomes(id, MachineState::kPending));
+    world.Pass(Duration::Millis(50));
+    EXPECT_EQ(world.Guest(id).starts, 1);
+    world.Restart();
+    EXPECT_TRUE(SaysSecretsMissing(world, id)) << "also in its next life";
+    world.Pass(Duration::Millis(50));
+    EXPECT_EQ(world.Guest(id).starts, 1);
+
+    ASSERT_EQ(Give(world, data), OkStatus());
+    EXPECT_FALSE(SaysSecretsMissing(world, id));
+    ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+    EXPECT_EQ(world.Guest(id).starts, 2);
+    EXPECT_NE(Configuration(world, id).find(data), std::string::npos);
+    EXPECT_EQ(world.Guest(id).domain.record.find(data.substr(0, 8)), std::string::npos);
+  }
+}
+
+TEST(MachineHost, P9_IgnitionIsMissedByWhatNeverRanAndByNobodyWhoHasNone) {
+  MachineWorld world;
+  const std::string bare = iri::Running(world, "u-2").metadata.id;
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.ignition_data = "#cloud-config\n";
+  wanted.spec.power = iri::Power::kOff;
+  const std::string off = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  CutPower(world, "boot-2");
+  EXPECT_FALSE(SaysSecretsMissing(world, bare));
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(bare, iri::Power::kOn)), OkStatus());
+  EXPECT_TRUE(world.Becomes(bare, MachineState::kRunning)) << "from the record alone";
+  EXPECT_TRUE(SaysSecretsMissing(world, off));
+  ASSERT_EQ(Give(world, "#cloud-config\n"), OkStatus());
+  EXPECT_EQ(world.Get(off).status.state, MachineState::kStopped);
+  // Killed here, it has it: the file is for this boot.
+  world.Restart();
+  EXPECT_FALSE(SaysSecretsMissing(world, off));
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(off, iri::Power::kOn)), OkStatus());
+  EXPECT_TRUE(world.Becomes(off, MachineState::kRunning));
+}
+
+TEST(MachineHost, P9_AMachineWhoseIgnitionWasTakenAwayStartsWithout) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.ignition_data = "#cloud-config\n";
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  CutPower(world, "boot-2");
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+  world.hypervisor.trouble = "it is gone";
+  EXPECT_EQ(Give(world, "").reason(), Reason::kUnavailable);
+  world.hypervisor.trouble.clear();
+  EXPECT_TRUE(SaysSecretsMissing(world, id)) << "until it is written down";
+  ASSERT_EQ(Give(world, ""), OkStatus());
+  EXPECT_TRUE(world.Becomes(id, MachineState::kRunning));
+  CutPower(world, "boot-3");
+  EXPECT_FALSE(SaysSecretsMissing(world, id));
+}
+
+TEST(MachineHost, P9_ARecordThatDoesNotSayThatThereIsIgnitionLearnsIt) {
+  MachineWorld world;
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.ignition_data = "#cloud-config\n";
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning));
+  world.Stop();
+  // As an earlier version wrote it.
+  Result<MachineRecord> record = MachineRecordOf(world.Guest(id).domain.record);
+  ASSERT_TRUE(record.ok() && record->has_ignition);
+  record->has_ignition = false;
+  world.hypervisor.guests.at(DomainNameOf(id)).domain.record = ToText(*record);
+  world.Start();
+  EXPECT_TRUE(iri::Eventually(world, [&] {
+    bool says = false;
+    world.OnLoop([&] { says = MachineRecordOf(world.Guest(id).domain.record)->has_ignition; });
+    return says;
+  }));
+  CutPower(world, "boot-2");
+  EXPECT_TRUE(SaysSecretsMissing(world, id));
+}
+
 TEST(MachineHost, P6_7_GuestsThatStartTogetherAreStaggeredAndCanBeRemovedMeanwhile) {
   std::vector<std::string> paced;  // on the loop
   MachineWorld world;
@@ -71,6 +192,48 @@ TEST(MachineHost, P6_7_GuestsThatStartTogetherAreStaggeredAndCanBeRemovedMeanwhi
   world.Stop();
   ASSERT_FALSE(paced.empty());
   EXPECT_EQ(std::ranges::count(paced, id), std::ssize(paced)) << "the first had its turn at once";
+}
+
+TEST(MachineHost, P6_7_AfterAPowerCutMoreGuestsThanStartAtOnceComeBackInTurns) {
+  constexpr int kGuests = 6;
+  std::set<std::string> paced;  // on the loop
+  MachineWorld world;
+  world.Stop();
+  world.options.total["cpu"] = 1000 * kGuests;
+  world.options.paced = [&paced](const std::string& id, WallTime) { paced.insert(id); };
+  world.options.start_pace = {.at_once = kGuests, .interval = Duration::Millis(1)};
+  world.Start();
+  std::vector<std::string> ids;
+  for (int i = 0; i < kGuests; ++i) {
+    ids.push_back(iri::Running(world, "u-" + std::to_string(i)).metadata.id);
+  }
+  const auto alive = [&] {
+    return std::ranges::count_if(ids, [&](const std::string& id) {
+      return world.Get(id).status.state == MachineState::kRunning;
+    });
+  };
+  // As a poollet does with what its record says is on.
+  const auto switch_on = [&] {
+    for (const std::string& id : ids) {
+      ASSERT_TRUE(iri::Eventually(
+          world, [&] { return world.Get(id).status.state == MachineState::kTerminated; }));
+      ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+    }
+  };
+  world.options.start_pace = {.at_once = 2, .interval = Duration::Hours(1)};
+  CutPower(world, "boot-2");
+  paced.clear();
+  switch_on();
+  EXPECT_TRUE(iri::Eventually(world, [&] { return alive() == 2; }));
+  world.Pass(Duration::Millis(50));
+  EXPECT_EQ(alive(), 2) << "the others wait for their turn";
+  world.Stop();
+  EXPECT_EQ(paced.size(), size_t{kGuests} - 2);
+
+  world.options.start_pace = {.at_once = 2, .interval = Duration::Millis(5)};
+  world.Start();
+  EXPECT_TRUE(iri::Eventually(world, [&] { return alive() == kGuests; }));
+  for (const std::string& id : ids) EXPECT_EQ(world.Guest(id).starts, 2) << id;
 }
 
 TEST(MachineHost, WhatHappenedWhileItWasAwayIsNoticed) {

@@ -13,7 +13,9 @@ MachineStep MachineHost::Next(const Entry& entry) const {
   const Time now = deps_.loop.Now();
   const auto is_due = [now](const std::optional<Time>& at) { return at.has_value() && *at <= now; };
   const Due due = {.match = is_due(entry.match_at), .resume = is_due(entry.resume_at)};
-  return NextStep(entry.record, entry.observed, due);
+  const MachineStep step = NextStep(entry.record, entry.observed, due);
+  const bool waits = step == MachineStep::kStart && LacksIgnition(entry.record, entry.secrets);
+  return waits ? MachineStep::kNone : step;
 }
 
 std::optional<Duration> MachineHost::UntilDue(const Entry& entry) const {

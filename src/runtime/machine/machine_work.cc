@@ -150,6 +150,33 @@ rt::Task<Status> MachineHost::SetPullSecret(iri::PullSecret secret) {
   co_return OkStatus();
 }
 
+rt::Task<Status> MachineHost::SetIgnition(iri::Ignition ignition) {
+  const Status nobodys = NotFound("no machine of uid " + Quote(ignition.machine_uid));
+  const Pointer entry = OfUid(ignition.machine_uid);
+  if (entry == nullptr) co_return nobodys;
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  if (entry->is_gone) co_return nobodys;  // and nothing of it is left, as it should be
+  const bool has = !ignition.data.empty();
+  const bool same = entry->secrets.ignition_data == ignition.data;
+  if (same && entry->record.has_ignition == has) co_return OkStatus();
+  // The files first: whoever is killed behind this has them, and says no more that they are
+  // missing.
+  std::string before = std::exchange(entry->secrets.ignition_data, std::move(ignition.data));
+  const Status put = co_await PutSecrets(entry);
+  if (!put.ok()) {
+    entry->secrets.ignition_data = std::move(before);
+    co_return put;
+  }
+  if (entry->record.has_ignition != has) {
+    MachineRecord next = entry->record;
+    next.has_ignition = has;
+    CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  }
+  Changed(*entry, "secrets");
+  Tend(entry);  // it may have waited for this
+  co_return OkStatus();
+}
+
 rt::Task<Status> MachineHost::FillFromImage(image::RootDisk disk,
                                             iri::LocalDisk wanted,
                                             DiskFile part) {
@@ -293,7 +320,7 @@ rt::Task<Status> MachineHost::PutEfiVariables(std::string id, MachineRecord* rec
 rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   CO_TRY_STATUS(co_await CountImageDisks(entry));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
-  if (NextStep(entry->record, entry->observed) != MachineStep::kStart) co_return OkStatus();
+  if (Next(*entry) != MachineStep::kStart) co_return OkStatus();
   const std::string id = entry->record.object.metadata.id;
   const iri::MachineSpec spec = WithSecrets(entry->record.object.spec, entry->secrets);
   CO_TRY_STATUS(co_await PutSecrets(entry));
@@ -317,6 +344,7 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   for (const iri::MachineNic& nic : spec.nics) {
     CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
   }
+  CO_TRY_STATUS(co_await CheckFirmware(spec.class_name));
   MachineRecord next = entry->record;
   next.started_in = options_.boot_id;
   SetMediaBytes(next, media_bytes);
