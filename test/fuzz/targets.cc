@@ -16,7 +16,10 @@ constexpr Target kTargets[] = {
     {"apply", &Apply},
     {"http", &Http},
     {"frames", &Frames},
+    {"websocket", &WebSocket},
+    {"at_rest", &AtRest},
 #ifndef BERTH_FUZZ_WITHOUT_SESSION
+    {"continue", &Continue},
     {"session", &Session},
 #endif
 };

@@ -18,6 +18,9 @@ void Patch(std::string_view bytes);
 void Apply(std::string_view bytes);
 void Http(std::string_view bytes);
 void Frames(std::string_view bytes);
+void WebSocket(std::string_view bytes);
+void AtRest(std::string_view bytes);
+void Continue(std::string_view bytes);
 void Session(std::string_view bytes);
 
 struct Target {

@@ -6,6 +6,7 @@
 #include "apiserver/authn/credential_hold.h"
 #include "apiserver/authz/impersonation.h"
 #include "apiserver/authz/write_guards.h"
+#include "base/strings.h"
 #include "base/uid.h"
 #include "net/status_map.h"
 #include "rt/child_context.h"
@@ -39,7 +40,17 @@ Result<Caller> Door::Admit(const net::RpcCall& call) const {
       deps_.authenticator.Authenticate(
           peer, Metadata(call, "authorization"), call.method, deps_.loop.WallNow()));
   std::vector<net::Header> headers;
-  for (const auto& [name, value] : call.metadata) headers.push_back({name, value});
+  for (const auto& [name, value] : call.metadata) {
+    // What was sent several times is one value here, with commas between; no group has one.
+    const bool is_list = name == "impersonate-group" || name.starts_with("impersonate-extra-");
+    if (!is_list) {
+      headers.push_back({name, value});
+      continue;
+    }
+    for (const std::string_view part : Split(value, ',')) {
+      headers.push_back({name, std::string(Trim(part))});
+    }
+  }
   TRY(auto impersonated, Impersonate(deps_.authorizer, caller.identity, headers));
   if (impersonated) {
     caller.impersonator = std::exchange(caller.identity, *std::move(impersonated)).user;

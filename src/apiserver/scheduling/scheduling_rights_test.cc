@@ -263,6 +263,16 @@ TEST_F(SchedulingRights, ImpersonationIsHonouredOrRefusedNeverIgnored) {
   EXPECT_TRUE(Try(tenant, "Attach", "default").Is(Reason::kForbidden));
 }
 
+// gRPC joins what is sent several times with commas.
+TEST_F(SchedulingRights, EachOfSeveralGroupsIsImpersonated) {
+  TestCaller& admin = world.Admin();
+  admin.metadata["impersonate-user"] = "somebody";
+  admin.metadata["impersonate-group"] = "dev";
+  EXPECT_TRUE(Try(admin, "Watch", "").Is(Reason::kForbidden));
+  admin.metadata["impersonate-group"] = "dev,system:masters";
+  EXPECT_EQ(Try(admin, "Watch", ""), OkStatus());
+}
+
 TEST_F(SchedulingRights, WritesAreAuditedAndReadsAreNot) {
   world.Grant("tenant", "edit", "default");
   TestCaller& tenant = world.UserCaller("tenant");
