@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/server_flags.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "base/strings.h"
 #include "cli/files.h"
+#include "net/url.h"
 #include "pki/private_file.h"
 
 namespace berth::app {
@@ -30,7 +32,21 @@ Status RequireBoth(const cli::Arguments& arguments, std::string_view one, std::s
   return BadRequest("--" + std::string(there) + " needs --" + std::string(missing) + " beside it");
 }
 
+bool IsThisHost(std::string_view endpoint) {
+  const auto parsed = net::ParseHostPort(endpoint, 0);
+  if (!parsed.ok()) return false;
+  const std::string& host = parsed->host;
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
 }  // namespace
+
+std::optional<std::string> PlainRemoteMember(const store::EtcdOptions& etcd) {
+  if (etcd.uses_tls()) return std::nullopt;
+  const auto remote = std::ranges::find_if_not(etcd.endpoints, IsThisHost);
+  if (remote == etcd.endpoints.end()) return std::nullopt;
+  return *remote;
+}
 
 Result<std::optional<store::EtcdOptions>> ReadEtcdOptions(const cli::Arguments& arguments,
                                                           const std::string& where) {
@@ -55,6 +71,12 @@ Result<std::optional<store::EtcdOptions>> ReadEtcdOptions(const cli::Arguments& 
   }
   etcd.user = arguments.Text("etcd-user");
   if (!etcd.user.empty()) {
+    if (const auto remote = PlainRemoteMember(etcd)) {
+      return BadRequest(
+          "--etcd-user needs --etcd-ca beside it: without TLS the password would be "
+          "sent in clear to " +
+          Quote(*remote));
+    }
     TRY(const std::string password, pki::ReadPrivateFile(arguments.Text("etcd-password-file")));
     etcd.password = Trim(password);
   }

@@ -129,6 +129,8 @@ inline constexpr auto kDataPlaceFlags = JoinFlags(
     std::array{ServerFlag("data-dir"), ServerFlag("encryption-keys"), ServerFlag("store")},
     kEtcdFlags);
 
+// The first member that is spoken to without TLS and is not on this host; nullopt if there is none.
+std::optional<std::string> PlainRemoteMember(const store::EtcdOptions& etcd);
 // The etcd that `where`, a --store, and the flags --etcd-... describe; none for the embedded store.
 Result<std::optional<store::EtcdOptions>> ReadEtcdOptions(const cli::Arguments& arguments,
                                                           const std::string& where);

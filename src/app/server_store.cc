@@ -13,6 +13,7 @@
 #include "app/leading/presence.h"
 #include "app/poollet/hardware.h"
 #include "app/sealed_server_store.h"
+#include "app/server_flags.h"
 #include "base/log.h"
 #include "base/uid.h"
 #include "net/owned_fd.h"
@@ -106,6 +107,12 @@ Result<std::string> FolderId(rt::Loop& loop, const std::string& folder) {
 rt::Task<Result<std::unique_ptr<ServerStore>>> OpenEtcd(rt::AsioLoop* loop, ServerOptions options) {
   CO_TRY(std::unique_ptr<net::OwnedFd> lock, LockFolder(options.data_dir));
   CO_TRY(std::string id, FolderId(*loop, options.data_dir));
+  if (const auto remote = PlainRemoteMember(*options.etcd)) {
+    LOG_WARNING(
+        "etcd: {} is spoken to without TLS: whoever is on the way reads and changes everything"
+        " but Secrets; --etcd-ca turns TLS on",
+        *remote);
+  }
   CO_TRY(auto etcd, co_await store::EtcdStore::Open(*loop, *std::move(options.etcd)));
   auto shared = std::make_unique<SharedStore>(
       std::move(lock), std::move(id), Hostname() + ":" + options.data_dir, std::move(etcd));

@@ -340,6 +340,8 @@ class FlagsTest(unittest.TestCase):
                 ((*etcd, '--etcd-ca', os.path.join(home, 'absent')), '--etcd-ca'),
                 ((*etcd, '--etcd-cert', known, '--etcd-key', known), '--etcd-cert needs --etcd-ca'),
                 ((*etcd, '--etcd-user', 'berth', '--etcd-password-file', known), known),
+                (('--store', 'etcd://127.0.0.1:1,192.0.2.1:1', '--etcd-user', 'berth', '--etcd-password-file', known),
+                 'the password would be sent in clear to "192.0.2.1:1"'),
                 (etcd, 'no member of etcd can be reached at 127.0.0.1:1'),
         ]:
             with self.subTest(arguments=arguments):
