@@ -32,6 +32,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -221,8 +222,14 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void OnStatus(Session& session, const agent::ObjectStatus& status);
   void OnGone(Session& session, const agent::Gone& gone);
   void OnFacts(Session& session, const agent::PoolFacts& facts);
+  void OnStatistics(Session& session, const agent::Statistics& statistics);
   void OnHostEvent(Session& session, const agent::HostEvent& event);
-  void OnOrphans(Session& session, const agent::HostBatch& batch);
+  static void EndTooFast(Session& session, std::string_view what, double per_second);
+  // Facts and orphans wait for CatchUp, which acts on the newest as fast as the limits allow.
+  static void KeepFacts(Session& session, const agent::PoolFacts& facts);
+  static void KeepOrphans(Session& session, const agent::HostBatch& batch);
+  void CatchUp(Session& session);
+  rt::Task<Status> CatchUpLater(Session& session);
   void OnReleased(const client::UnbindRequest& request);
   // The entry if the object is on a pool of this session (invariant 3), else null.
   const DesiredEntry* MineAt(const Session& session,

@@ -53,6 +53,7 @@ void Gateway::Ask(fleet::Offer offer,
     ended.push_back({id, *std::move(replaced)});
     FinishAsks(std::move(ended), "AskedAgain");
   }
+  ++session->offers_open;
   *session->Queue().add_offers() = ToProto(offer);
   // A timer that comes too early looks again; only an earlier deadline needs a new one.
   if (!asks_due_ || deadline < *asks_due_) ExpireAsksAt(deadline);

@@ -2,6 +2,8 @@
 // What hosts say. Nothing here trusts a number that a host has written: every object is looked up
 // in the index and must be on a pool of the session that speaks (invariant 3).
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "gateway/gateway.h"
@@ -93,35 +95,100 @@ void Gateway::OnGoodbye(Session& session, const agent::Goodbye& goodbye) {
 
 void Gateway::OnBatch(Session& session, const agent::HostBatch& batch) {
   const Time now = deps_.loop.Now();
-  if (batch.has_heartbeat()) OnHeartbeat(session, batch.heartbeat());
-  if (session.ended()) return;
-  for (const agent::Answer& answer : batch.answers()) OnAnswer(session, answer);
-  for (const agent::AssignAck& ack : batch.acks()) OnAck(session, ack);
-  for (const agent::AssignRefused& refused : batch.refusals()) OnAssignRefused(session, refused);
-  for (const agent::ObjectStatus& status : batch.statuses()) {
-    if (!session.AdmitStatus(now)) {
-      // The last word about an object must not be lost: a new session begins with all of them.
-      return session.End({.reason = std::string(kLimits),
-                          .message = "statuses faster than " +
-                                     std::to_string(static_cast<int>(kStatusesPerSecond)) +
-                                     " a second: connect again"});
+  // Every list may be as long as a message is large: none is read further once the session is over.
+  const auto read = [&session](const auto& items, const auto& act) {
+    for (const auto& item : items) {
+      if (session.ended()) return;
+      act(item);
     }
+  };
+  if (batch.has_heartbeat()) OnHeartbeat(session, batch.heartbeat());
+  read(batch.answers(), [&](const agent::Answer& answer) { OnAnswer(session, answer); });
+  read(batch.acks(), [&](const agent::AssignAck& ack) {
+    if (session.AdmitAck(now)) OnAck(session, ack);
+  });
+  read(batch.refusals(), [&](const agent::AssignRefused& refused) {
+    if (!session.AdmitRefusal(now)) return EndTooFast(session, "refusals", kRefusalsPerSecond);
+    OnAssignRefused(session, refused);
+  });
+  read(batch.statuses(), [&](const agent::ObjectStatus& status) {
+    if (!session.AdmitStatus(now)) return EndTooFast(session, "statuses", kStatusesPerSecond);
     OnStatus(session, status);
+  });
+  read(batch.gone(), [&](const agent::Gone& gone) {
+    if (!session.AdmitGone(now)) return EndTooFast(session, "removals", kGonePerSecond);
+    OnGone(session, gone);
+  });
+  std::set<std::string_view> told;
+  read(batch.facts(), [&](const agent::PoolFacts& facts) {
+    const bool is_new = told.insert(facts.pool_uid()).second;
+    if (!is_new) session.Strike("facts of one pool twice in a message");
+    KeepFacts(session, facts);
+  });
+  read(batch.statistics(), [&](const agent::Statistics& statistics) {
+    if (session.AdmitStatistics(now)) OnStatistics(session, statistics);
+  });
+  read(batch.events(), [&](const agent::HostEvent& event) { OnHostEvent(session, event); });
+  if (session.ended()) return;
+  if (batch.orphans_changed()) KeepOrphans(session, batch);
+  CatchUp(session);
+}
+
+void Gateway::EndTooFast(Session& session, std::string_view what, double per_second) {
+  session.End({.reason = std::string(kLimits),
+               .message = std::string(what) + " faster than " +
+                          std::to_string(static_cast<int>(per_second)) +
+                          " a second: connect again"});
+}
+
+void Gateway::KeepFacts(Session& session, const agent::PoolFacts& facts) {
+  if (!session.pools.contains(facts.pool_uid())) {
+    return session.Strike("words about pools that are not its own");
   }
-  for (const agent::Gone& gone : batch.gone()) OnGone(session, gone);
-  for (const agent::PoolFacts& facts : batch.facts()) OnFacts(session, facts);
-  const WallTime wall = deps_.loop.WallNow();
-  for (const agent::Statistics& statistics : batch.statistics()) {
-    const DesiredEntry* entry = index_.Find(statistics.uid());
-    const bool is_mine =
-        statistics.uid().empty() || (entry != nullptr && session.pools.contains(entry->pool_uid));
-    if (is_mine) session.statistics[statistics.uid()] = FromProto(statistics, wall);
+  agent::PoolFacts& kept = session.late_facts[facts.pool_uid()];
+  // Classes that nobody has read yet are not forgotten for newer figures.
+  const bool keeps_classes = kept.classes_changed() && !facts.classes_changed();
+  agent::PoolFacts older = std::exchange(kept, facts);
+  if (!keeps_classes) return;
+  kept.set_classes_changed(true);
+  kept.mutable_classes()->Swap(older.mutable_classes());
+}
+
+void Gateway::KeepOrphans(Session& session, const agent::HostBatch& batch) {
+  const auto count = std::min<size_t>(static_cast<size_t>(batch.orphans_size()), kOrphansMax);
+  session.late_orphans.emplace(batch.orphans().begin(),
+                               batch.orphans().begin() + static_cast<ptrdiff_t>(count));
+}
+
+void Gateway::CatchUp(Session& session) {
+  const Time now = deps_.loop.Now();
+  while (!session.late_facts.empty() && session.AdmitFacts(now)) {
+    const auto facts = session.late_facts.extract(session.late_facts.begin());
+    OnFacts(session, facts.mapped());
   }
-  for (const agent::HostEvent& event : batch.events()) OnHostEvent(session, event);
-  if (batch.orphans_changed()) OnOrphans(session, batch);
+  if (session.late_orphans && session.AdmitOrphans(now)) {
+    session.orphans = *std::exchange(session.late_orphans, std::nullopt);
+    WriteOrphans(session);
+  }
+  if (session.late_facts.empty() && !session.late_orphans) return;
+  if (session.is_catching_up) return;
+  session.is_catching_up = true;
+  session.scope.Spawn("gateway.late", CatchUpLater(session));
+}
+
+rt::Task<Status> Gateway::CatchUpLater(Session& session) {
+  while (!session.late_facts.empty() || session.late_orphans) {
+    CO_TRY_STATUS(co_await rt::Sleep(kLatePause));
+    if (session.ended()) break;
+    CatchUp(session);
+  }
+  session.is_catching_up = false;
+  co_return OkStatus();
 }
 
 void Gateway::OnAnswer(Session& session, const agent::Answer& answer) {
+  if (session.offers_open == 0) return session.Strike("answers that nobody asked for");
+  --session.offers_open;
   fleet::Answer words = FromProto(answer);
   AskBook::Found found = asks_.Take(words.id, session.number());
   switch (found.match) {
@@ -153,6 +220,8 @@ void Gateway::OnAck(Session& session, const agent::AssignAck& ack) {
 void Gateway::OnAssignRefused(Session& session, const agent::AssignRefused& refused) {
   const DesiredEntry* entry = MineAt(session, refused.uid(), refused.placement());
   if (entry == nullptr) return;  // another placement by now: nothing to undo
+  // Said before: the store has not caught up with it yet.
+  if (!session.items.contains(refused.uid())) return;
   REACHED("gateway.g2_assign_refused");
   const std::string reason = SafeWord(refused.reason(), "Refused");
   const std::string message =
@@ -246,9 +315,7 @@ rt::Task<Status> Gateway::ClearTombstone(std::string host, client::Tombstone tom
 
 void Gateway::OnFacts(Session& session, const agent::PoolFacts& facts) {
   const auto found = session.pools.find(facts.pool_uid());
-  if (found == session.pools.end()) {
-    return session.Strike("words about pools that are not its own");
-  }
+  if (found == session.pools.end()) return;  // it was its own when this was said
   Session::Pool& pool = found->second;
   const fleet::Vector before = pool.facts.capacity;
   const bool fence_changed = pool.said.fence_ready() != facts.facts().fence_ready() ||
@@ -268,6 +335,14 @@ void Gateway::OnFacts(Session& session, const agent::PoolFacts& facts) {
     ApplyFacts(facts, object);
     return true;
   });
+}
+
+void Gateway::OnStatistics(Session& session, const agent::Statistics& statistics) {
+  const DesiredEntry* entry = index_.Find(statistics.uid());
+  const bool is_mine =
+      statistics.uid().empty() || (entry != nullptr && session.pools.contains(entry->pool_uid));
+  if (!is_mine) return;
+  session.statistics[statistics.uid()] = FromProto(statistics, deps_.loop.WallNow());
 }
 
 void Gateway::OnHostEvent(Session& session, const agent::HostEvent& event) {
@@ -290,15 +365,6 @@ void Gateway::OnHostEvent(Session& session, const agent::HostEvent& event) {
       SafeWord(event.reason(), "HostEvent"),
       "Report",
       CleanText(event.message(), kTextMax));
-}
-
-void Gateway::OnOrphans(Session& session, const agent::HostBatch& batch) {
-  session.orphans.clear();
-  for (const agent::Orphan& orphan : batch.orphans()) {
-    if (session.orphans.size() >= kOrphansMax) break;
-    session.orphans.push_back(orphan);
-  }
-  WriteOrphans(session);
 }
 
 }  // namespace berth::gateway

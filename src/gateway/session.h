@@ -80,8 +80,15 @@ class Session {
   // Whether one more message of this size is within the limits; too many that are not end the
   // session.
   bool Admit(size_t bytes, Time now);
+  // Whether one more word of a kind is.
+  bool AdmitAck(Time now) { return acks_.Take(now); }
+  bool AdmitRefusal(Time now) { return refusals_.Take(now); }
   bool AdmitStatus(Time now) { return statuses_.Take(now); }
+  bool AdmitGone(Time now) { return gone_.Take(now); }
+  bool AdmitFacts(Time now) { return facts_.Take(now); }
+  bool AdmitStatistics(Time now) { return statistics_.Take(now); }
   bool AdmitEvent(Time now) { return events_.Take(now); }
+  bool AdmitOrphans(Time now) { return orphan_lists_.Take(now); }
   // Something that a poollet of ours does not say: counted, and the session ended if it goes on.
   void Strike(std::string_view what);
 
@@ -99,6 +106,11 @@ class Session {
   Duration lease_left;
   std::map<std::string, fleet::Statistics> statistics;
   std::vector<agent::Orphan> orphans;
+  uint64_t offers_open = 0;  // asked on this session and not answered, in time or late
+  // Said and not yet acted upon, the newest of each: it came faster than the limits allow.
+  std::map<std::string, agent::PoolFacts> late_facts;  // by pool UID
+  std::optional<std::vector<agent::Orphan>> late_orphans;
+  bool is_catching_up = false;  // a task waits until they may be
   client::HostCertificate
       certificate;  // the host's newest; the session may have begun with another
   bool is_draining = false;
@@ -130,8 +142,14 @@ class Session {
   rt::ChildContext* reader_ = nullptr;
   Bucket messages_{kMessagesPerSecond * 2, kMessagesPerSecond};
   Bucket bytes_{kBytesPerSecond * 2, kBytesPerSecond};
+  Bucket acks_{kAcksPerSecond * 2, kAcksPerSecond};
+  Bucket refusals_{kRefusalsPerSecond * 2, kRefusalsPerSecond};
   Bucket statuses_{kStatusesPerSecond * 2, kStatusesPerSecond};
+  Bucket gone_{kGonePerSecond * 2, kGonePerSecond};
+  Bucket facts_{kFactsPerSecond * 2, kFactsPerSecond};
+  Bucket statistics_{kStatisticsBurst, kStatisticsPerSecond};
   Bucket events_{kEventsPerSecond * 2, kEventsPerSecond};
+  Bucket orphan_lists_{kOrphanListsPerSecond * 2, kOrphanListsPerSecond};
   Bucket strikes_{kStrikesMax, kStrikesPerSecond};
   std::map<std::string, std::optional<meta::Object>> dirty_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

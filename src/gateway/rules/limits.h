@@ -58,15 +58,31 @@ inline constexpr size_t kAttributesMax = 64;    // of one volume's access
 inline constexpr size_t kSecretBytesMax = 64 * 1024;
 inline constexpr size_t kTunnelsMax = 64;  // of one host, at a time
 
-// Per session, refilled every second; a burst is twice as much. What is beyond is not acted upon
-// and is a strike, as is every word about what is not the host's own. Honest hosts earn a few, when
-// something was moved under their hands; who goes on loses the session. A status beyond ends it at
-// once: the next one begins with every status anew, so that none is missed.
+// Per session, refilled every second; a burst is twice as much, if nothing else is said. What a
+// poollet of ours does not say is a strike, as is every word about what is not the host's own.
+// Honest hosts earn a few, when something was moved under their hands; who goes on loses the
+// session.
 inline constexpr double kMessagesPerSecond = 500;
-inline constexpr double kStatusesPerSecond = 2000;
-inline constexpr double kEventsPerSecond = 10;
 inline constexpr double kBytesPerSecond = 8 * 1024 * 1024;
 inline constexpr double kStrikesMax = 100;
 inline constexpr double kStrikesPerSecond = 1;
+// Every kind of word in a message has its own limit, and what happens beyond it. An answer needs an
+// offer that it can be the answer to; all else counts:
+// Beyond it the session ends: the next one begins with all of them anew, so that none is missed.
+inline constexpr double kStatusesPerSecond = 2000;
+inline constexpr double kGonePerSecond = 2000;
+// Each is an event for everyone who follows the fleet, and must not be too many for a reader of it
+// (fleet/watch_hub.h) in one turn.
+inline constexpr double kRefusalsPerSecond = 500;
+// Not acted upon; nobody misses it, or the next round brings it again.
+inline constexpr double kAcksPerSecond = 2000;
+inline constexpr double kEventsPerSecond = 10;
+inline constexpr double kStatisticsPerSecond = 2000;
+inline constexpr double kStatisticsBurst = kKnownMax + 1;  // of everything that a host may have
+// Waits, and the newest counts. Facts are an event for everyone who follows the fleet; a list of
+// orphans is looked through once for every pool of the host.
+inline constexpr double kFactsPerSecond = 100;
+inline constexpr double kOrphanListsPerSecond = 2;
+inline constexpr Duration kLatePause = Duration::Millis(20);  // how often it is tried again
 
 }  // namespace berth::gateway
