@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "meta/names.h"
+#include "meta/quantity.h"
 #include "pki/certificate_request.h"
 #include "pki/digest.h"
 
@@ -55,14 +57,45 @@ Status CheckPattern(std::string_view field, std::string_view pattern) {
   return OkStatus();
 }
 
-Status CheckPairs(std::string_view field, const Entries& pairs) {
-  if (pairs.size() > kEntriesMax) {
-    return BadRequest(fmt::format("{}: {} entries, at most {}", field, pairs.size(), kEntriesMax));
+Status CheckCount(std::string_view field, size_t count) {
+  if (count <= kEntriesMax) return OkStatus();
+  return BadRequest(fmt::format("{}: {} entries, at most {}", field, count, kEntriesMax));
+}
+
+// What makes `key` and `value` no label, or no taint; "" if they are one.
+std::string PairProblem(std::string_view key, std::string_view value) {
+  const std::vector<std::string> key_problems = meta::QualifiedNameProblems(key);
+  if (!key_problems.empty()) return fmt::format("the key {}", key_problems.front());
+  const std::vector<std::string> value_problems = meta::LabelValueProblems(value);
+  return value_problems.empty() ? "" : fmt::format("the value {}", value_problems.front());
+}
+
+Status CheckLabels(const Entries& labels) {
+  TRY_STATUS(CheckCount("labels", labels.size()));
+  for (const auto& [key, value] : labels) {
+    const std::string problem = PairProblem(key, value);
+    if (!problem.empty()) {
+      return BadRequest(fmt::format("label {}: {}", Quote(key + "=" + value), problem));
+    }
   }
-  for (const auto& [key, value] : pairs) {
-    if (key.empty() || !IsWord(key) || !IsWord(value)) {
-      return BadRequest(fmt::format(
-          "{} {}={}: must be letters, digits and - _ . / :", field, Quote(key), Quote(value)));
+  return OkStatus();
+}
+
+Status CheckLimits(const Entries& limits) {
+  TRY_STATUS(CheckCount("limits", limits.size()));
+  for (const auto& [name, amount] : limits) {
+    const std::vector<std::string> problems = meta::QualifiedNameProblems(name);
+    if (!problems.empty()) {
+      return BadRequest(
+          fmt::format("limit {}: the resource {}", Quote(name + "=" + amount), problems.front()));
+    }
+    const Result<meta::Quantity> quantity = meta::Quantity::Parse(amount);
+    // Entries are kept in a list with commas: what a quantity is written with has none.
+    if (!quantity.ok() || *quantity < meta::Quantity() || !IsWord(amount)) {
+      return BadRequest(
+          fmt::format("limit {}: the amount must be a quantity that is not negative, "
+                      "such as 64, 1500m or 256Gi",
+                      Quote(name + "=" + amount)));
     }
   }
   return OkStatus();
@@ -75,31 +108,15 @@ Status CheckTaint(std::string_view taint) {
   const std::string_view key = taint.substr(0, std::min(colon, taint.find('=')));
   const bool known =
       effect == "NoSchedule" || effect == "PreferNoSchedule" || effect == "NoExecute";
-  const auto allowed = [](char c) { return IsWordCharacter(c) || c == '='; };
-  if (!known || key.empty() || !std::ranges::all_of(taint, allowed)) {
+  if (!known) {
     return BadRequest(fmt::format(
         "taint {}: must be key=value:Effect with NoSchedule, PreferNoSchedule or NoExecute",
         Quote(taint)));
   }
-  return OkStatus();
-}
-
-Status CheckGrant(const JoinGrant& grant) {
-  TRY_STATUS(CheckPattern("host pattern", grant.host_pattern));
-  TRY_STATUS(CheckPattern("pool pattern", grant.pool_pattern));
-  if (grant.pool_kinds.empty()) return BadRequest("pool kinds: must name at least one");
-  for (const std::string& kind : grant.pool_kinds) {
-    if (std::ranges::find(kPoolKinds, kind) == kPoolKinds.end()) {
-      return BadRequest(
-          fmt::format("pool kind {}: must be MachinePool, VolumePool or BucketPool", Quote(kind)));
-    }
-  }
-  TRY_STATUS(CheckPairs("label", grant.labels));
-  TRY_STATUS(CheckPairs("limit", grant.limits));
-  if (grant.taints.size() > kEntriesMax) {
-    return BadRequest(fmt::format("taints: {}, at most {}", grant.taints.size(), kEntriesMax));
-  }
-  for (const std::string& taint : grant.taints) TRY_STATUS(CheckTaint(taint));
+  const std::string_view value =
+      key.size() < colon ? taint.substr(key.size() + 1, colon - key.size() - 1) : "";
+  const std::string problem = PairProblem(key, value);
+  if (!problem.empty()) return BadRequest(fmt::format("taint {}: {}", Quote(taint), problem));
   return OkStatus();
 }
 
@@ -131,6 +148,23 @@ std::vector<std::string> ParseList(std::string_view text) {
 }
 
 }  // namespace
+
+Status CheckGrant(const JoinGrant& grant) {
+  TRY_STATUS(CheckPattern("host pattern", grant.host_pattern));
+  TRY_STATUS(CheckPattern("pool pattern", grant.pool_pattern));
+  if (grant.pool_kinds.empty()) return BadRequest("pool kinds: must name at least one");
+  for (const std::string& kind : grant.pool_kinds) {
+    if (std::ranges::find(kPoolKinds, kind) == kPoolKinds.end()) {
+      return BadRequest(
+          fmt::format("pool kind {}: must be MachinePool, VolumePool or BucketPool", Quote(kind)));
+    }
+  }
+  TRY_STATUS(CheckLabels(grant.labels));
+  TRY_STATUS(CheckLimits(grant.limits));
+  TRY_STATUS(CheckCount("taints", grant.taints.size()));
+  for (const std::string& taint : grant.taints) TRY_STATUS(CheckTaint(taint));
+  return OkStatus();
+}
 
 bool MatchesPattern(std::string_view pattern, std::string_view name) {
   size_t p = 0;

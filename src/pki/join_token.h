@@ -55,9 +55,12 @@ struct JoinRecord {
   std::string redeemed_host;
 };
 
+// BadRequest for a grant with a pattern that no name matches, an unknown kind of pool, a label or
+// taint that no pool can have, or a limit that is no amount.
+Status CheckGrant(const JoinGrant& grant);
+
 // A new token for a cluster whose authority's certificate is `authority_pem`. BadRequest for a
-// grant with a pattern that no name matches, an unknown kind of pool, or a label, taint or limit
-// that cannot be written down; and for a time to live that is not positive.
+// grant that CheckGrant refuses, and for a time to live that is not positive.
 Result<NewToken> MakeJoinToken(Entropy& entropy,
                                std::string_view authority_pem,
                                uint64_t incarnation,

@@ -80,6 +80,36 @@ TEST_F(JoinTokenTest, GrantsThatMeanNothingAreRefused) {
   EXPECT_FALSE(Make({}, Duration()).ok());
 }
 
+// Otherwise the host would find out, after the token was used up.
+TEST_F(JoinTokenTest, LabelsTaintsAndLimitsThatNoPoolCanHaveAreRefusedByName) {
+  const std::vector<std::pair<JoinGrant, std::string>> kCases = {
+      {{.limits = {{"memory", "abc"}}}, "limit \"memory=abc\""},
+      {{.limits = {{"cpu", "-5"}}}, "limit \"cpu=-5\""},
+      {{.limits = {{"cpu", ""}}}, "limit \"cpu=\""},
+      {{.limits = {{"", "5"}}}, "limit \"=5\""},
+      {{.labels = {{"zone", "a/b"}}}, "label \"zone=a/b\""},
+      {{.labels = {{"a/b/c", "x"}}}, "label \"a/b/c=x\""},
+      {{.labels = {{"", "x"}}}, "label \"=x\""},
+      {{.labels = {{"zone", std::string(64, 'a')}}}, "label \"zone=aaa"},
+      {{.taints = {"a=b/c:NoSchedule"}}, "taint \"a=b/c:NoSchedule\""},
+      {{.taints = {"=b:NoSchedule"}}, "taint \"=b:NoSchedule\""}};
+  for (const auto& [grant, name] : kCases) {
+    const auto token = Make(grant);
+    EXPECT_TRUE(token.status().Is(Reason::kBadRequest)) << name;
+    EXPECT_NE(token.status().message().find(name), std::string::npos) << token.status();
+  }
+  const JoinGrant good{.labels = {{"topology.ironcore.dev/zone", "a"}, {"tier", ""}},
+                       .taints = {"gpu:NoSchedule", "example.com/x=y:NoExecute"},
+                       .limits = {{"cpu", "1500m"}, {"memory", "256Gi"}, {"example.com/gpu", "0"}}};
+  const auto token = Make(good);
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_EQ(ParseJoinSecret(token->secret.name, token->secret.data)->grant, good);
+  // One that was made by hand is refused before it is used up.
+  auto forged = token->secret.data;
+  forged["limits"] = "memory=abc";
+  EXPECT_FALSE(ParseJoinSecret(token->secret.name, forged).ok());
+}
+
 TEST_F(JoinTokenTest, TextsThatAreNoTokensAreRefusedWithoutShowingThem) {
   const std::string good = Make({})->text;
   for (const std::string& text : {std::string(),

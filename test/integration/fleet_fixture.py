@@ -83,13 +83,13 @@ def gateway_address(server):
 class Host:
     """One host: `berth runtime fake` and `berth poollet`, with the pools NAME and NAME-disks."""
 
-    def __init__(self, server, name, *, cpu=8, memory='32Gi', boot_time='200ms', runtime=(), poollet=(), labels=(), gateway=None):
-        """`gateway`: where the poollet connects, if not to `server`; several are separated by commas."""
+    def __init__(self, server, name, *, cpu=8, memory='32Gi', boot_time='200ms', runtime=(), poollet=(), labels=(), token=(), gateway=None):
+        """`token`: more flags of its join token. `gateway`: where the poollet connects, if not to `server`; several are separated by commas."""
         self.server, self.name = server, name
         self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
         self.socket = os.path.join(self.home, 'runtime.sock')
         self.token_file = os.path.join(self.home, 'token')
-        token = server.berth('pool', 'join-token', name, *(f'--label={label}' for label in labels)).stdout
+        token = server.berth('pool', 'join-token', name, *(f'--label={label}' for label in labels), *token).stdout
         with open(self.token_file, 'w', opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(token)
         self.runtime = Process('runtime', self.home, 'runtime', 'fake', '--socket', self.socket, '--name', name,

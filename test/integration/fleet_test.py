@@ -97,6 +97,7 @@ class Fleet(berth_fixture.ServerTestCase):
         cls.hosts = {}
         for name in ('alpha', 'beta'):
             host = fleet_fixture.Host(cls.server, name, labels=(f'zone={name}',),
+                                      token=('--zone', name, '--region', 'here'),
                                       poollet=('--on-stop', 'drain', '--drain-timeout', '5m'))
             cls.addClassCleanup(host.close)
             cls.hosts[name] = host.start()
@@ -136,6 +137,8 @@ class Fleet(berth_fixture.ServerTestCase):
     def test_1_pools_announce_themselves(self):
         pool = self.get('machinepool', 'alpha')
         self.assertEqual(pool['metadata']['labels']['zone'], 'alpha')
+        self.assertEqual(pool['metadata']['labels']['topology.ironcore.dev/zone'], 'alpha')
+        self.assertEqual(pool['metadata']['labels']['topology.ironcore.dev/region'], 'here')
         self.assertEqual(pool['status']['agent']['mode'], 'Session')
         self.assertIn({'name': 'small'}, pool['status']['availableMachineClasses'])
         self.assertEqual(pool['status']['capacity']['cpu'], '8')
@@ -149,6 +152,18 @@ class Fleet(berth_fixture.ServerTestCase):
         self.assertEqual(machine['status']['placement']['epoch'], 1)
         self.assertIn(machine['metadata']['uid'], self.hosts[self.pool_of('web')].machines())
         self.delete('web')
+
+    def test_2_the_example_of_the_guide_goes_where_it_says(self):
+        with open(os.path.join(berth_fixture.ROOT, 'examples/web.yaml')) as file:
+            manifest = file.read().replace('{name: tiny}', '{name: small}')
+        self.server.berth('apply', '-f', '-', input=manifest)
+        names = ['db', *(f'web-{i}' for i in range(3))]
+        for name in names:
+            berth_fixture.eventually(60, self.runs(name), f'{name} runs')
+        self.assertEqual({self.pool_of(name) for name in names[1:]}, {'alpha', 'beta'}, 'apart, and over both zones')
+        self.assertEqual(self.get('machine', 'web-0')['spec']['placement']['priority'], 100)
+        self.assertIn('Fits', self.server.berth('fit', '-f', '-', '-o', 'json', input=manifest).stdout)
+        self.server.berth('delete', '-f', '-', input=manifest, timeout=90)
 
     def test_2_why_fit_and_dry_run_tell_where_things_go(self):
         fits = self.server.berth('fit', '-f', '-', input=MACHINE.format(name='asked')).stdout

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands/fake_run.h"
@@ -123,6 +124,31 @@ TEST_F(DrainTest, AJoinTokenNeedsKeyValuePairs) {
   const auto ended = Run({"pool", "join-token", "h", "--label", "zone"});
   EXPECT_EQ(ended.code, 2);
   EXPECT_NE(ended.err.find("--label: \"zone\" is not KEY=VALUE"), std::string::npos) << ended.err;
+}
+
+TEST_F(DrainTest, AJoinTokenIsNotMadeWithWhatNoPoolCanHave) {
+  const std::vector<std::pair<std::string, std::string>> kFlags = {
+      {"--limit", "memory=abc"}, {"--limit", "cpu=-5"}, {"--label", "zone=a/b"}, {"--zone", "a b"}};
+  for (const auto& [flag, value] : kFlags) {
+    const auto ended = Run({"pool", "join-token", "h", flag, value});
+    EXPECT_EQ(ended.code, 2) << flag << " " << value;
+    const std::string wrong = value.substr(value.find('=') + 1);
+    EXPECT_NE(ended.err.find(wrong), std::string::npos) << ended.err;
+    EXPECT_NE(ended.err.find(" must "), std::string::npos) << "says what is allowed: " << ended.err;
+  }
+}
+
+TEST_F(DrainTest, ZoneAndRegionOfAJoinTokenAreTheLabelsThatTheServerGoesBy) {
+  for (const std::string place : {"zone", "region"}) {
+    const std::string label = "topology.ironcore.dev/" + place;
+    const auto bad = Run({"pool", "join-token", "h", "--" + place, "a/b"});
+    EXPECT_NE(bad.err.find("label \"" + label + "=a/b\""), std::string::npos) << bad.err;
+    const auto twice = Run({"pool", "join-token", "h", "--" + place, "a", "--label", label + "=b"});
+    EXPECT_EQ(twice.code, 2);
+    EXPECT_NE(twice.err.find("--" + place + " \"a\": --label says " + label + "=b"),
+              std::string::npos)
+        << twice.err;
+  }
 }
 
 }  // namespace

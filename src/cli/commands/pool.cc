@@ -28,6 +28,9 @@ namespace {
 
 using meta::Value;
 
+constexpr std::string_view kRegionLabel = "topology.ironcore.dev/region";
+constexpr std::string_view kZoneLabel = "topology.ironcore.dev/zone";
+
 // "key=value" pairs of a repeated flag.
 Result<std::map<std::string, std::string>> ReadPairs(const Arguments& arguments,
                                                      std::string_view flag) {
@@ -42,6 +45,19 @@ Result<std::map<std::string, std::string>> ReadPairs(const Arguments& arguments,
   return out;
 }
 
+// A flag for a label that the server itself looks at.
+Status AddPlace(const Arguments& arguments,
+                std::string_view flag,
+                std::string_view label,
+                std::map<std::string, std::string>& labels) {
+  if (!arguments.Given(flag)) return OkStatus();
+  const std::string place = arguments.Text(flag);
+  const auto [found, is_new] = labels.try_emplace(std::string(label), place);
+  if (is_new || found->second == place) return OkStatus();
+  return BadRequest(
+      fmt::format("--{} {}: --label says {}={}", flag, Quote(place), label, found->second));
+}
+
 Result<pki::JoinGrant> ReadGrant(const Arguments& arguments) {
   pki::JoinGrant grant;
   if (arguments.words().size() > 1) return BadRequest("at most one host name is expected");
@@ -49,9 +65,12 @@ Result<pki::JoinGrant> ReadGrant(const Arguments& arguments) {
   grant.pool_pattern = arguments.Text("pools");
   if (arguments.Given("kind")) grant.pool_kinds = arguments.List("kind");
   TRY(grant.labels, ReadPairs(arguments, "label"));
+  TRY_STATUS(AddPlace(arguments, "region", kRegionLabel, grant.labels));
+  TRY_STATUS(AddPlace(arguments, "zone", kZoneLabel, grant.labels));
   TRY(grant.limits, ReadPairs(arguments, "limit"));
   grant.taints = arguments.List("taint");
   if (arguments.Switch("replace")) grant.replacement = pki::HostReplacement::kAllowed;
+  TRY_STATUS(pki::CheckGrant(grant));
   return grant;
 }
 
@@ -112,8 +131,17 @@ constexpr std::array kJoinFlags = {
     Flag{.name = "label",
          .kind = FlagKind::kCommaList,
          .value_name = "KEY=VALUE",
-         .help = "Labels of its pools: zone, tier. A host cannot choose them "
+         .help = "Labels of its pools: tier=fast. A host cannot choose them "
                  "itself."},
+    Flag{.name = "zone",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "What fails together: the label topology.ironcore.dev/zone, by which "
+                 "volumes with reach Zone, spread and the brake of mass losses go."},
+    Flag{.name = "region",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "The label topology.ironcore.dev/region of its pools."},
     Flag{.name = "taint",
          .kind = FlagKind::kCommaList,
          .value_name = "KEY=VALUE:EFFECT",
@@ -145,7 +173,7 @@ Command JoinTokenCommand() {
               "token "
               "is printed alone on standard output, so that it can go into a file.",
           .examples =
-              "berth pool join-token rack1-07 --label zone=a > token\n"
+              "berth pool join-token rack1-07 --zone a --label tier=fast > token\n"
               "berth pool join-token 'rack1-*' --limit memory=256Gi --ttl 15m",
           .flags = kJoinFlags,
           .run = &RunJoinToken};
@@ -166,6 +194,9 @@ Command PoolCommand() {
   return {.name = "pool",
           .group = "Pools",
           .summary = "Let hosts in, and take them out",
+          .examples =
+              "berth pool join-token rack1-07 --zone a > token\n"
+              "berth pool remove rack1-07",
           .children = *kChildren};
 }
 

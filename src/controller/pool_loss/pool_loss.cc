@@ -8,6 +8,7 @@
 #include "apis/compute/machine_pool.h"
 #include "apis/core/placement.h"
 #include "apis/core/reservation.h"
+#include "apis/core/well_known.h"
 #include "apis/k8s/config_map.h"
 #include "base/log.h"
 #include "rt/chaos.h"
@@ -18,7 +19,6 @@ namespace berth::controller {
 namespace {
 
 constexpr Duration kLookEvery = Duration::Millis(500);
-constexpr char kZoneLabel[] = "topology.ironcore.dev/zone";
 constexpr char kMassLossEntry[] = "massLoss";
 constexpr char kOverrideEntry[] = "override";
 
@@ -108,7 +108,7 @@ void PoolLoss::Zones::OnEvent(client::WatchEvent event) {
 
 void PoolLoss::Zones::Put(const meta::Object& pool) {
   const auto& labels = pool.metadata().labels;
-  const auto zone = labels.find(kZoneLabel);
+  const auto zone = labels.find(std::string(apis::core::kZoneLabel));
   if (zone != labels.end()) by_uid.insert_or_assign(pool.metadata().uid, zone->second);
 }
 
