@@ -381,6 +381,72 @@ TEST(Poollet, Reservations_BlockRoomUntilTheyAreTakenBack) {
   EXPECT_EQ(world.server.answers.at("1/2").verdict, Answered::kAccepted);
 }
 
+// The whole host is reserved: the runtime lets nobody else in either.
+class ReservedHost {
+ public:
+  ReservedHost() {
+    world.StartAndSync();
+    capacity = world.host.fake().state().options().capacity.at("cpu");
+    world.server.Desire(
+        "r1", {.kind = "Reservation", .class_name = "", .resources = {{"cpu", capacity}}});
+    CHECK(world.UntilState("r1", "Accepted"));
+  }
+  // What the runtime keeps free of the reservation.
+  int64_t Kept() {
+    const auto& all = world.host.fake().state().reservations();
+    if (all.empty()) return 0;
+    CHECK(all.size() == 1 && all.front().id == "r1");
+    return all.front().resources.at("cpu");
+  }
+  World world;
+  int64_t capacity = 0;
+};
+
+TEST(Poollet, R6_5_TheRuntimeKeepsFreeWhatIsReservedUntilItIsTakenBack) {
+  ReservedHost reserved;
+  World& world = reserved.world;
+  EXPECT_TRUE(world.Until([&] { return reserved.Kept() == reserved.capacity; }));
+  world.server.Remove("r1", 1);
+  EXPECT_TRUE(world.Until([&] { return reserved.Kept() == 0; }));
+}
+
+TEST(Poollet, R6_5_WhoUsesAReservationFindsItsRoomInTheRuntime) {
+  ReservedHost reserved;
+  World& world = reserved.world;
+  ASSERT_TRUE(world.Until([&] { return reserved.Kept() == reserved.capacity; }));
+  world.server.Desire("m1", {.resources = {{"cpu", 1000}}, .edit = [](auto& assign) {
+                               assign.set_reservation_uid("r1");
+                             }});
+  EXPECT_TRUE(world.UntilState("m1", "Running"));
+  EXPECT_TRUE(world.server.refused.empty());
+  EXPECT_EQ(reserved.Kept(), reserved.capacity - 1000);
+}
+
+TEST(Poollet, R6_5_ARuntimeOrAPoolletThatHasForgottenIsToldAgain) {
+  ReservedHost reserved;
+  World& world = reserved.world;
+  ASSERT_TRUE(world.Until([&] { return reserved.Kept() == reserved.capacity; }));
+  world.host.fake().state().RestoreReservations({});
+  EXPECT_EQ(reserved.Kept(), 0);
+  EXPECT_TRUE(world.Until([&] { return reserved.Kept() == reserved.capacity; }));
+  world.host.Kill();
+  world.host.fake().state().RestoreReservations({});
+  world.host.Start();
+  EXPECT_TRUE(world.Until([&] { return reserved.Kept() == reserved.capacity; }));
+}
+
+TEST(Poollet, R6_5_WhatTheLedgerDoesNotReserveTheRuntimeGivesUp) {
+  ReservedHost reserved;
+  World& world = reserved.world;
+  world.server.Remove("r1", 1);
+  ASSERT_TRUE(world.Until([&] { return reserved.Kept() == 0; }));
+  iri::Reservation old;
+  old.id = "r1";
+  old.resources = {{"cpu", reserved.capacity}};
+  world.host.fake().state().RestoreReservations({old});
+  EXPECT_TRUE(world.Until([&] { return reserved.Kept() == 0; }));
+}
+
 TEST(Poollet, C13_C18_StatisticsAreSaidPeriodically) {
   World world;
   world.StartAndSync();

@@ -53,6 +53,8 @@ Host::Host(Deps deps, HostOptions options, std::unique_ptr<Record> record, std::
       host_(record_->state().host),
       ledger_(std::move(boot)),
       outbox_([this](Urgency urgency) { deps_.wake(urgency); }),
+      reserved_([this](const iri::HostRuntime* host) { return ReservedAt(host); },
+                options_.reconcile.call_limit),
       leases_(
           loop_,
           deps_.fencer,
@@ -152,10 +154,15 @@ void Host::StartWatches() {
     watched.driver = port.driver.get();
     watched.host = port.host;
     watched.cluster_id = host_.cluster_id;
-    const auto heard = heard_.find(std::string(fleet::NameOf(kind)));
-    if (heard != heard_.end()) watched.heard_until = WallTime::FromSeconds(heard->second);
+    // From the first moment on, so that nothing is missed if this life ends in the next.
+    const auto heard =
+        heard_.try_emplace(std::string(fleet::NameOf(kind)), loop_.WallNow().seconds()).first;
+    watched.heard_until = WallTime::FromSeconds(heard->second);
     watch_.Start(watched);
   }
+  if (host_.events_told == heard_) return;
+  host_.events_told = heard_;
+  PersistHost();
 }
 
 rt::Task<Status> Host::RefreshLoop() {
@@ -209,6 +216,7 @@ rt::Task<Status> Host::Refresh() {
   Status worst;
   std::map<iri::HostRuntime*, Status> hosts;
   std::map<iri::HostRuntime*, iri::StringMap> facts;
+  std::map<iri::HostRuntime*, Amounts> totals;
   std::optional<Amounts> total;
   std::vector<fleet::Statistics> statistics;
   for (const ObjectKind kind : {ObjectKind::kMachine,
@@ -231,6 +239,7 @@ rt::Task<Status> Host::Refresh() {
         }
         TakeStatistics(*capacity, statistics);
         facts[host] = std::move(capacity->facts);
+        totals[host] = std::move(capacity->total);
       }
     }
     if (status.ok() && host != nullptr) status = hosts.at(host);
@@ -238,12 +247,21 @@ rt::Task<Status> Host::Refresh() {
     Port& port = ports_.at(kind);
     if (port.problem.empty() != status.ok()) facts_said_ = 0;
     port.problem = status.message();
-    if (status.ok() && host != nullptr) port.facts = facts.at(host);
+    if (status.ok() && host != nullptr) {
+      port.facts = facts.at(host);
+      port.total = totals.at(host);
+    }
     port.is_known = port.is_known || status.ok();
     if (!status.ok()) worst = status;
   }
   if (total.has_value()) ledger_.SetCapacity(*std::move(total));
   ApplyBudgets();
+  for (const auto& [host, status] : hosts) {
+    if (!status.ok()) continue;
+    const Status checked = co_await reserved_.Check(host);
+    if (checked.Is(Reason::kCancelled)) co_return checked;
+    if (!checked.ok()) LOG_DEBUG("reservations: {}", checked.message());
+  }
   TakeEarlyAssigns();
   if (in_session_ && !statistics.empty()) outbox_.Statistics(std::move(statistics));
   co_return worst;
@@ -312,6 +330,43 @@ void Host::ApplyBudgets() {
     }
     ledger_.SetPool(std::move(budget));
   }
+}
+
+std::vector<iri::Reservation> Host::ReservedAt(const iri::HostRuntime* host) const {
+  std::vector<iri::Reservation> all;
+  for (const auto& [kind, port] : ports_) {
+    if (port.host != host || !IsPoolPort(kind)) continue;
+    for (auto& [uid, left] : ledger_.ReservedOn(PoolUidOf(kind))) {
+      iri::Reservation one;
+      one.id = uid;
+      for (const auto& [name, amount] : left) {
+        if (port.total.contains(name)) one.resources[name] = amount;
+      }
+      if (!one.resources.empty()) all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+void Host::ReservationsChanged() {
+  if (closed_ || std::exchange(telling_reservations_, true)) return;
+  scope_.Spawn("poollet.reservations", TellReservations());
+}
+
+// Nobody waits for it: what is made in a runtime looks again before (CreateBegins), and what could
+// not be told now is told with the next figures (Refresh).
+rt::Task<Status> Host::TellReservations() {
+  telling_reservations_ = false;  // what changes from here on is told once more
+  std::set<iri::HostRuntime*> hosts;
+  for (const auto& [_, port] : ports_) {
+    if (port.is_known) hosts.insert(port.host);
+  }
+  for (iri::HostRuntime* host : hosts) {
+    const Status told = co_await reserved_.Tell(host);
+    if (told.Is(Reason::kCancelled)) co_return told;
+    if (!told.ok()) LOG_DEBUG("reservations: {}", told.message());
+  }
+  co_return OkStatus();
 }
 
 Host::FactsNews Host::NewsOfFacts() const {

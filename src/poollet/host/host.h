@@ -26,6 +26,7 @@
 #include "poollet/fencer/fencer.h"
 #include "poollet/fencer/lease_keeper.h"
 #include "poollet/host/outbox.h"
+#include "poollet/host/reserved_room.h"
 #include "poollet/ledger/ledger.h"
 #include "poollet/reconcile/reconciler.h"
 #include "poollet/reconcile/runtime_watch.h"
@@ -164,6 +165,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
     std::string runtime_name;
     std::vector<OfferedClass> classes;
     iri::StringMap facts;  // what its host says of itself
+    Amounts total;         // the same, of its capacity
     std::string problem = "its runtime has not answered yet";
     bool is_known = false;  // it has answered once: what it has is known
     bool classes_changed = false;
@@ -186,6 +188,10 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   rt::Task<Status> RefreshPort(fleet::ObjectKind kind);
   void TakeStatistics(const iri::HostCapacity& capacity, std::vector<fleet::Statistics>& out);
   void ApplyBudgets();
+  // What a runtime shall keep free: what is reserved on its pools, of what it counts.
+  std::vector<iri::Reservation> ReservedAt(const iri::HostRuntime* host) const;
+  void ReservationsChanged();
+  rt::Task<Status> TellReservations();
   enum class FactsNews : uint8_t { kNone, kFigures, kUrgent };
   // What the server does not know of the host's figures yet.
   FactsNews NewsOfFacts() const;
@@ -268,6 +274,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   RecordHost host_;  // what the record's host part shall be
   Ledger ledger_;
   Outbox outbox_;
+  ReservedRoom reserved_;
+  bool telling_reservations_ = false;
   LeaseKeeper leases_;
   Reconciler reconciler_;
   RuntimeWatch watch_;

@@ -88,7 +88,8 @@ void Host::Saved(const std::string& uid, Item& item) {
 
 void Host::Hand(const Item& item) {
   if (item.entry.kind == ObjectKind::kReservation) {
-    // It is in no runtime: the ledger is all there is.
+    // It is no object of a runtime, which only keeps the room free.
+    ReservationsChanged();
     if (item.entry.phase == Phase::kRemoving) {
       Removed(item.entry.uid);
     } else if (item.desired != nullptr) {
@@ -124,6 +125,7 @@ void Host::MakeGone(const std::string& uid, Item& item) {
   reconciler_.Drop(uid);
   leases_.Withdraw(uid);
   ledger_.Free(uid);
+  if (item.entry.kind == ObjectKind::kReservation) ReservationsChanged();
   outbox_.Drop(uid);
   RecordEntry entry;
   entry.uid = uid;
@@ -177,6 +179,12 @@ const RecordEntry* Host::Kept(const std::string& uid) const {
 
 rt::Task<Status> Host::CreateBegins(std::string uid) {
   Item* item = Find(uid);
+  if (item == nullptr) co_return NotFound("not assigned any more");
+  // The room that was reserved for it, or that a reservation has given up, is free in the runtime
+  // too.
+  const auto port = ports_.find(item->entry.kind);
+  if (port != ports_.end()) CO_TRY_STATUS(co_await reserved_.Tell(port->second.host));
+  item = Find(uid);
   if (item == nullptr) co_return NotFound("not assigned any more");
   const RecordEntry* const kept = Kept(uid);
   if (kept != nullptr && kept->create_begun) co_return OkStatus();

@@ -478,4 +478,16 @@ Amounts Ledger::HeldOf(const std::string& pool_uid) const {
   return found == held_.pools.end() ? Amounts() : found->second;
 }
 
+std::map<std::string, Amounts> Ledger::ReservedOn(const std::string& pool_uid) const {
+  std::map<std::string, Amounts> reserved;
+  if (!SharesHost(pool_uid)) return reserved;
+  for (const auto& [uid, entry] : allocations_) {
+    if (entry.item.kind != ObjectKind::kReservation || entry.item.pool_uid != pool_uid) continue;
+    Amounts left = LeftOf(entry);
+    std::erase_if(left, [](const auto& amount) { return amount.second <= 0; });
+    if (!left.empty()) reserved.emplace(uid, std::move(left));
+  }
+  return reserved;
+}
+
 }  // namespace berth::poollet

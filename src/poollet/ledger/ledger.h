@@ -114,6 +114,9 @@ class Ledger {
   Amounts CapacityOf(const std::string& pool_uid) const;
   Amounts AllocatedOf(const std::string& pool_uid) const;
   Amounts HeldOf(const std::string& pool_uid) const;
+  // What is kept free on a pool that shares the host's capacity: by reservation, without what was
+  // drawn from it. What is used up is not named.
+  std::map<std::string, Amounts> ReservedOn(const std::string& pool_uid) const;
 
  private:
   // An object and what it counts for on its pool.
