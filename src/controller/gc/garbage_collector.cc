@@ -16,6 +16,20 @@ namespace {
 
 constexpr size_t kWorkers = 8;
 constexpr Duration kSyncPoll = Duration::Millis(20);
+// The domain under which Berth's own parts name the owners of what they make, whether or not it is
+// one of those that are served.
+constexpr std::string_view kHomeDomain = ".ironcore.dev";
+
+// Null if no kind of ours is named.
+const meta::KindInfo* KindOfOwner(const meta::Scheme& scheme, const meta::OwnerReference& owner) {
+  const meta::GroupVersion version = meta::SplitApiVersion(owner.api_version);
+  const meta::KindInfo* kind = scheme.FindKind(version.group, version.version, owner.kind);
+  if (kind != nullptr || !version.group.ends_with(kHomeDomain)) return kind;
+  const std::string group =
+      std::string(version.group.substr(0, version.group.size() - kHomeDomain.size() + 1)) +
+      scheme.domains()[0];
+  return scheme.FindKind(group, version.version, owner.kind);
+}
 
 }  // namespace
 
@@ -206,8 +220,7 @@ rt::Task<Result<GarbageCollector::Owners>> GarbageCollector::ClassifyOwners(meta
 
 rt::Task<Result<GarbageCollector::Presence>> GarbageCollector::Look(meta::OwnerReference owner,
                                                                     meta::Object dependent) {
-  const meta::GroupVersion version = meta::SplitApiVersion(owner.api_version);
-  const meta::KindInfo* kind = scheme_.FindKind(version.group, version.version, owner.kind);
+  const meta::KindInfo* kind = KindOfOwner(scheme_, owner);
   if (kind == nullptr || kind->storage != meta::Storage::kStored) co_return Presence::kSolid;
   client::ObjectKey key{.namespace_ = "", .name = owner.name};
   if (kind->scope == meta::Scope::kNamespaced) {

@@ -10,7 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "apis/registry.h"
 #include "apiserver/registry/placement_world.h"
+#include "controller/gc/garbage_collector.h"
 #include "controller/reservations/reservation_plan.h"
 
 namespace berth::controller {
@@ -137,6 +139,23 @@ TEST_F(ReservationsTest, R8_6_WhereNoHostIsAskedTheRoomIsGivenBackAtOnce) {
   EXPECT_EQ(Get("r").status.state, "Expired");
   EXPECT_EQ(Get("r").status.placement->pool, "");
   EXPECT_FALSE(world_.Guard(legacy)->allocated.contains("cpu"));
+}
+
+// Whatever domains the server shows its kinds in.
+TEST_F(ReservationsTest, R8_6_PartsGoWithTheirOwnerInEveryDomain) {
+  for (const std::string domain : {"ironcore.dev", "OpenKCM.dev"}) {
+    const meta::Scheme scheme{apis::AllKinds(), {domain}};
+    GarbageCollector collector(world_.loop(), world_.client(), scheme);
+    rt::TaskScope scope(world_.loop());
+    scope.Spawn("gc", collector.Run());
+    Make("r", "", "All");
+    RunFor(Duration::Seconds(1));
+    ASSERT_TRUE(Exists(PartName("r", "alpha"))) << domain;
+    ASSERT_TRUE(world_.Run(world_.client().Delete(kReservationKind, {"default", "r"}, {})).ok());
+    RunFor(Duration::Seconds(10));
+    EXPECT_FALSE(Exists(PartName("r", "alpha"))) << domain;
+    EXPECT_TRUE(world_.Run(scope.Close()).ok());
+  }
 }
 
 TEST_F(ReservationsTest, R8_6_OneForAllPoolsHasAPartOnEach) {
