@@ -76,7 +76,7 @@ rt::Task<Result<meta::Object>> PlacementReviews::FindTarget(CallPtr call,
   const meta::KindInfo* kind = FindPlacedKind(deps_.scheme, target);
   if (kind == nullptr || !apis::IsPlaceable(*kind)) {
     co_return BadRequest("spec.objectRef.kind " + Quote(target.kind) +
-                         " is none of Machine, Volume, Bucket");
+                         " is none of Machine, Volume, VolumeSnapshot, Bucket, Reservation");
   }
   RequestInfo read;
   read.is_resource = true;

@@ -54,13 +54,14 @@ class Answers {
 };
 
 bool IsPlacedKind(std::string_view kind) {
-  return kind == "Machine" || kind == "Volume" || kind == "Bucket" || kind == "Reservation";
+  return kind == "Machine" || kind == "Volume" || kind == "VolumeSnapshot" || kind == "Bucket" ||
+         kind == "Reservation";
 }
 
 Status WhyOne(Session& session, const ObjectAddress& address, Answers& answers) {
   if (!IsPlacedKind(address.resource.kind)) {
     return Advise(BadRequest(fmt::format("a {} has no place", address.resource.kind)),
-                  "ask about a machine, a volume, a bucket or a reservation");
+                  "ask about a machine, a volume, a snapshot, a bucket or a reservation");
   }
   TRY(Api * api, session.GetApi());
   Value target = Value::Object();
@@ -109,7 +110,10 @@ Result<bool> FitOne(Session& session,
                     Answers& answers) {
   const std::string_view kind = manifest.object.GetString({"kind"});
   if (!IsPlacedKind(kind) && kind != "MachineSet") {
-    session.err() << fmt::format("{} is left out: it has no place\n", ObjectLabel(manifest.object));
+    // A group has no machines of its own: those that name it are asked about, one by one.
+    session.err() << fmt::format("{} is left out: it has no place{}\n",
+                                 ObjectLabel(manifest.object),
+                                 kind == "MachineGroup" ? ", only its members have" : "");
     return true;
   }
   TRY(Placement placement, PlaceManifest(session, manifest));
@@ -170,37 +174,41 @@ constexpr std::array kFitFlags = {
 }  // namespace
 
 Command WhyCommand() {
-  return {.name = "why",
-          .group = "Look",
-          .usage = "KIND NAME... | KIND/NAME... | MACHINE",
-          .summary = "Show why something is on its pool, or on none",
-          .details =
-              "For a machine, a volume or a bucket: how many pools which rule keeps out, what is "
-              "missing on the nearest one, and the pools that would take it, ranked. Of something "
-              "that has a place, all of this is as if it had none. Nothing is moved.",
-          .examples =
-              "berth why web\n"
-              "berth why volume/data bucket/logs -n shop\n"
-              "berth why machine/web -o yaml",
-          .flags = kWhyFlags,
-          .words = Completion::kKindAndNames,
-          .run = &RunWhy};
+  return {
+      .name = "why",
+      .group = "Look",
+      .usage = "KIND NAME... | KIND/NAME... | MACHINE",
+      .summary = "Show why something is on its pool, or on none",
+      .details =
+          "For a machine, a volume, a snapshot, a bucket or a reservation: how many pools which "
+          "rule keeps out, what is missing on the nearest one, and the pools that would take it, "
+          "ranked. Of something "
+          "that has a place, all of this is as if it had none. Nothing is moved.",
+      .examples =
+          "berth why web\n"
+          "berth why volume/data bucket/logs -n shop\n"
+          "berth why machine/web -o yaml",
+      .flags = kWhyFlags,
+      .words = Completion::kKindAndNames,
+      .run = &RunWhy};
 }
 
 Command FitCommand() {
-  return {.name = "fit",
-          .group = "Look",
-          .usage = "-f FILE",
-          .summary = "Show where something would be placed, and how many of it fit",
-          .details =
-              "For every Machine, Volume, Bucket and MachineSet in the manifests, each by itself. "
-              "Nothing is created and no room is held. Ends with 1 if something does not fit.",
-          .examples =
-              "berth fit -f web.yaml\n"
-              "berth get machine web -o yaml | berth fit -f -\n"
-              "berth fit -f set.yaml --copies 5000 -o json",
-          .flags = kFitFlags,
-          .run = &RunFit};
+  return {
+      .name = "fit",
+      .group = "Look",
+      .usage = "-f FILE",
+      .summary = "Show where something would be placed, and how many of it fit",
+      .details =
+          "For every Machine, Volume, VolumeSnapshot, Bucket, Reservation and MachineSet in the "
+          "manifests, each by itself. "
+          "Nothing is created and no room is held. Ends with 1 if something does not fit.",
+      .examples =
+          "berth fit -f web.yaml\n"
+          "berth get machine web -o yaml | berth fit -f -\n"
+          "berth fit -f set.yaml --copies 5000 -o json",
+      .flags = kFitFlags,
+      .run = &RunFit};
 }
 
 }  // namespace berth::cli

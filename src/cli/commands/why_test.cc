@@ -107,6 +107,26 @@ TEST_F(WhyTest, OnlyWhatIsPlacedCanBeAskedAbout) {
   EXPECT_EQ(Run({"why"}).code, 2);
 }
 
+TEST_F(WhyTest, EverythingThatThePlacerPlacesCanBeAskedAbout) {
+  const std::string storage = "/apis/storage.ironcore.dev/v1alpha1";
+  server().answers["GET " + storage] = {};
+  server().On("GET " + storage,
+              R"({"kind":"APIResourceList","groupVersion":"storage.ironcore.dev/v1alpha1",)"
+              R"("resources":[{"name":"volumesnapshots","singularName":"volumesnapshot",)"
+              R"("namespaced":true,"kind":"VolumeSnapshot","verbs":["get"]}]})");
+  server().On(kAsk + "shop" + kStrict, kFits, 201);
+  const auto why = Run({"why", "volumesnapshot/nightly", "-n", "shop"});
+  EXPECT_EQ(why.code, 0) << why.err;
+  const std::string file = program_.Write("snapshot.yaml",
+                                          "apiVersion: storage.ironcore.dev/v1alpha1\n"
+                                          "kind: VolumeSnapshot\n"
+                                          "metadata: {name: nightly, namespace: shop}\n"
+                                          "spec: {volumeRef: {name: data}}\n");
+  const auto fit = Run({"fit", "-f", file});
+  EXPECT_EQ(fit.code, 0) << fit.err;
+  EXPECT_EQ(fit.err, "");
+}
+
 TEST_F(WhyTest, WhatDoesNotExistIsNotFound) {
   server().On(kAsk + "default" + kStrict,
               StatusBody(404, "NotFound", "machines.compute.ironcore.dev \"web\" not found"),
