@@ -34,11 +34,24 @@ struct Row {
   Value usage;
 };
 
+// What could not be shown; the rest is.
+struct Missing {
+  size_t count = 0;
+  Status first;
+};
+
+// Of all objects, or only of this one: whether asking for the next one makes sense.
+bool ConcernsAll(const Status& status) {
+  return status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout) ||
+         status.Is(Reason::kUnauthorized) || status.Is(Reason::kCancelled);
+}
+
 // The usage of every object of a kind, as its own subresource tells it.
 Status AddRows(Api& api,
                const Resource& resource,
                const ListSelection& selection,
-               std::vector<Row>& rows) {
+               std::vector<Row>& rows,
+               Missing& missing) {
   TRY(const FetchedList list, FetchList(api, resource, selection));
   for (const Value& object : list.items) {
     const std::string path = PathOf(resource,
@@ -47,12 +60,24 @@ Status AddRows(Api& api,
                                     "usage");
     Result<Value> usage = api.Get(path);
     if (usage.status().Is(Reason::kNotFound)) continue;  // gone meanwhile
-    TRY_STATUS(usage);
+    if (!usage.ok()) {
+      if (ConcernsAll(usage.status())) return usage.status();
+      const std::string_view name = object.GetString({"metadata", "name"});
+      if (missing.count++ == 0)
+        missing.first = usage.status().Wrap(resource.singular + " " + std::string(name));
+      continue;
+    }
     rows.push_back({.kind = resource.kind,
                     .state = std::string(object.GetString({"status", "state"})),
                     .usage = *std::move(usage)});
   }
   return OkStatus();
+}
+
+// What the command ends with when it has shown all that it could.
+Status Conclude(const Missing& missing) {
+  if (missing.count <= 1) return missing.first;
+  return missing.first.Wrap(fmt::format("{} are not shown; the first", missing.count));
 }
 
 // Absent or unreadable: zero.
@@ -149,10 +174,14 @@ void SortMachines(std::vector<Row>& machines, const std::string& by) {
   });
 }
 
-Status PrintRows(Session& session, const OutputFormat& format, std::vector<Row> rows) {
+Status PrintRows(Session& session,
+                 const OutputFormat& format,
+                 std::vector<Row> rows,
+                 const Missing& missing) {
   std::vector<Value> usages;
   for (Row& row : rows) usages.push_back(std::move(row.usage));
-  return PrintValue(session.environment(), format, ListOf(std::move(usages)));
+  TRY_STATUS(PrintValue(session.environment(), format, ListOf(std::move(usages))));
+  return Conclude(missing);
 }
 
 TableHeader HeaderOf(const Arguments& arguments) {
@@ -190,17 +219,18 @@ Status RunTopPools(Session& session, const Arguments& arguments) {
   TRY(Discovery * discovery, session.GetDiscovery());
   const ListSelection selection{.namespace_ = "", .label_selector = arguments.Text("selector")};
   std::vector<Row> rows;
+  Missing missing;
   for (const std::string_view word : {"machinepool", "volumepool", "bucketpool"}) {
     const Result<Resource> resource = discovery->FindByWord(word);
     if (resource.status().Is(Reason::kNotFound)) continue;  // a server without that kind
     TRY_STATUS(resource);
-    TRY_STATUS(AddRows(*api, *resource, selection, rows));
+    TRY_STATUS(AddRows(*api, *resource, selection, rows, missing));
   }
   SortPools(rows, arguments.Text("sort-by"));
-  if (!format.is_table()) return PrintRows(session, format, std::move(rows));
-  if (rows.empty()) session.err() << "No pools found.\n";
+  if (!format.is_table()) return PrintRows(session, format, std::move(rows), missing);
+  if (rows.empty() && missing.count == 0) session.err() << "No pools found.\n";
   session.out() << PoolTable(rows, format.kind == OutputKind::kWide, HeaderOf(arguments));
-  return OkStatus();
+  return Conclude(missing);
 }
 
 std::string MachineTable(const std::vector<Row>& machines,
@@ -239,12 +269,13 @@ Status RunTopMachines(Session& session, const Arguments& arguments) {
     TRY(selection.namespace_, session.Namespace());
   }
   std::vector<Row> rows;
-  TRY_STATUS(AddRows(*api, resource, selection, rows));
+  Missing missing;
+  TRY_STATUS(AddRows(*api, resource, selection, rows, missing));
   SortMachines(rows, arguments.Text("sort-by"));
-  if (!format.is_table()) return PrintRows(session, format, std::move(rows));
-  if (rows.empty()) session.err() << "No machines found.\n";
+  if (!format.is_table()) return PrintRows(session, format, std::move(rows), missing);
+  if (rows.empty() && missing.count == 0) session.err() << "No machines found.\n";
   session.out() << MachineTable(rows, everywhere, HeaderOf(arguments));
-  return OkStatus();
+  return Conclude(missing);
 }
 
 constexpr std::array<std::string_view, 5> kPoolOrders = {
@@ -283,7 +314,7 @@ constexpr std::array kChildren = {
                        "when the host was "
                        "last heard of.",
             .examples = "berth top pools --sort-by memory\n"
-                        "berth top pools -l zone=a -o wide",
+                        "berth top pools -l topology.ironcore.dev/zone=a -o wide",
             .flags = kPoolFlags,
             .run = &RunTopPools},
     Command{.name = "machines",
@@ -303,6 +334,9 @@ Command TopCommand() {
   return {.name = "top",
           .group = "Look",
           .summary = "Show what pools and machines use",
+          .examples =
+              "berth top pools\n"
+              "berth top machines --sort-by cpu -A",
           .children = kChildren};
 }
 

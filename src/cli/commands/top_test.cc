@@ -65,6 +65,17 @@ TEST_F(TopTest, PoolsShowWhatIsPromisedAndUsed) {
       "16Gi/64Gi   25%        -          -\n");
 }
 
+TEST_F(TopTest, WhatCannotBeReadIsSaidAndTheRestIsShown) {
+  server().answers["GET " + kCompute + "/machinepools/alpha/usage"] = {};
+  server().On("GET " + kCompute + "/machinepools/alpha/usage",
+              StatusBody(500, "InternalError", "no figures"),
+              500);
+  const auto ended = Run({"top", "pools", "--no-headers"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.out.find("beta"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.err.find("machinepool alpha: no figures"), std::string::npos) << ended.err;
+}
+
 TEST_F(TopTest, PoolsAreSortedByTheShareThatIsPromised) {
   const auto by_cpu = Run({"top", "pools", "--sort-by", "cpu", "--no-headers"});
   EXPECT_EQ(by_cpu.code, 0) << by_cpu.err;
