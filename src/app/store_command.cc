@@ -14,6 +14,7 @@ cli::Command StoreCommand() {
           .group = "Server",
           .usage = "COMMAND",
           .summary = "Work on what a server keeps",
+          .examples = "berth store rotate-key",
           .children = kChildren};
 }
 

@@ -43,6 +43,7 @@ cli::Command FencerCommand() {
               "Started by the poollet of a host whose guests are processes, and lives on when that "
               "dies: a machine that may be started elsewhere must be dead here by then. Not meant "
               "to be started by hand.",
+          .examples = "berth fencer --folder /var/lib/berth-poollet",
           .flags = kFlags,
           .run = &Run,
           .visibility = cli::Visibility::kHidden};

@@ -148,6 +148,7 @@ Command ApiVersionsCommand() {
   return {.name = "api-versions",
           .group = "Server",
           .summary = "List the API groups and versions that the server knows",
+          .examples = "berth api-versions",
           .flags = kVersionFlags,
           .run = &RunApiVersions};
 }

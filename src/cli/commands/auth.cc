@@ -190,6 +190,8 @@ constexpr std::array kChildren = {
             .run = &RunCanI},
     Command{.name = "whoami",
             .summary = "Show who the server takes you for",
+            .examples = "berth auth whoami\n"
+                        "berth auth whoami -o yaml",
             .flags = kWhoAmIFlags,
             .run = &RunWhoAmI},
 };
@@ -200,6 +202,9 @@ Command AuthCommand() {
   return {.name = "auth",
           .group = "Access",
           .summary = "Ask about rights and identity",
+          .examples =
+              "berth auth whoami\n"
+              "berth auth can-i create machines -n shop",
           .children = kChildren};
 }
 

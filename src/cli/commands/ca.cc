@@ -218,6 +218,9 @@ Command CaCommand() {
           .group = "Access",
           .usage = "COMMAND",
           .summary = "Change the cluster's certificate authority for another one",
+          .examples =
+              "berth ca status\n"
+              "berth ca rotate",
           .children = kChildren};
 }
 

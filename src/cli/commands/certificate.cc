@@ -231,6 +231,9 @@ Command CertificateCommand() {
   return {.name = "certificate",
           .group = "Access",
           .summary = "Decide about certificate requests, revoke certificates",
+          .examples =
+              "berth get csr\n"
+              "berth certificate approve jane",
           .children = kChildren};
 }
 

@@ -251,18 +251,22 @@ constexpr std::array kSetFlags = {Flag{.name = "current", .help = "Change the cu
 constexpr std::array kChildren = {
     Command{.name = "view",
             .summary = "Show the merged kubeconfig, without secrets",
+            .examples = "berth config view --minify",
             .flags = kViewFlags,
             .run = &RunView},
     Command{.name = "get-contexts",
             .summary = "List contexts",
+            .examples = "berth config get-contexts",
             .flags = kListFlags,
             .run = &RunGetContexts},
     Command{.name = "current-context",
             .summary = "Show the current context",
+            .examples = "berth config current-context",
             .run = &RunCurrentContext},
     Command{.name = "use-context",
             .usage = "NAME",
             .summary = "Make a context the current one",
+            .examples = "berth config use-context berth",
             .words = Completion::kContexts,
             .run = &RunUseContext},
     Command{.name = "set-context",
@@ -290,6 +294,9 @@ Command ConfigCommand() {
   return {.name = "config",
           .group = "Access",
           .summary = "Look at the kubeconfig and choose a context",
+          .examples =
+              "berth config get-contexts\n"
+              "berth config use-context berth",
           .children = kChildren};
 }
 

@@ -191,7 +191,10 @@ constexpr Command ShortNamed(Command command, std::string_view name) {
 
 constexpr std::array kChildren = {
     kNamespace,
-    Command{.name = "secret", .summary = "Create a secret", .children = kSecretChildren},
+    Command{.name = "secret",
+            .summary = "Create a secret",
+            .examples = "berth create secret generic login --from-literal=password=s3cret",
+            .children = kSecretChildren},
     kConfigMap,
     ShortNamed(kNamespace, "ns"),
     ShortNamed(kConfigMap, "cm"),

@@ -20,6 +20,9 @@ Command HelpCommand() {
           .group = "Server",
           .usage = "[COMMAND...]",
           .summary = "Show help about any command",
+          .examples =
+              "berth help\n"
+              "berth help pool join-token",
           .words = Completion::kCommands,
           .run = &RunHelp};
 }

@@ -195,7 +195,12 @@ constexpr std::array kChildren = {
             .examples = "berth token create ci --group=deployers --ttl=720h",
             .flags = kCreateFlags,
             .run = &RunCreate},
-    Command{.name = "list", .summary = "List tokens", .flags = kListFlags, .run = &RunList},
+    Command{.name = "list",
+            .summary = "List tokens",
+            .examples = "berth token list\n"
+                        "berth token list -o json",
+            .flags = kListFlags,
+            .run = &RunList},
     Command{.name = "revoke",
             .usage = "ID...",
             .summary = "Make tokens useless",
@@ -209,6 +214,9 @@ Command TokenCommand() {
   return {.name = "token",
           .group = "Access",
           .summary = "Create, list and revoke bearer tokens",
+          .examples =
+              "berth token create ci --group=deployers --ttl=720h\n"
+              "berth token list",
           .children = kChildren};
 }
 
