@@ -477,7 +477,9 @@ StoreBinder::Fit StoreBinder::StageUnbind(Draft& draft, Work& work, Status& why)
 }
 
 // The volumes that the machine uses come with adoptions of their own; their claims are in the store
-// or are made when the machine is bound the next time.
+// or are made when the machine is bound the next time. A host's word decides, not a scheduler's, so
+// there is no term of one: an adoption of a leader that was deposed fails at the fence of its store
+// (store/fenced), as everything does that it writes.
 StoreBinder::Fit StoreBinder::StageAdopt(Draft& draft, Work& work, Status& why) {
   const client::Adoption& adoption = *draft.adopt;
   const auto refuse = [&why](Status status) {

@@ -4,6 +4,7 @@
 
 #include "apiserver/registry/cluster_identity.h"
 #include "apiserver/registry/placement_world.h"
+#include "store/fenced/fenced_store.h"
 
 namespace berth::apiserver {
 namespace {
@@ -62,6 +63,31 @@ TEST(Rewound, Seq20_AdoptionIsOfTheStateThatWasDecidedOn) {
   EXPECT_EQ(Adopt(world, other).reason(), Reason::kNotFound);
   EXPECT_EQ(apis::PlacementOf(world.Read(machine))->pool, "alpha");
   EXPECT_EQ(world.Guard(alpha)->count, 1);
+}
+
+// No scheduler decides an adoption, so that no term of one is in its commit: what ends with the
+// leader is ended by the fence that everything the leader writes goes through.
+TEST(Rewound, Seq20_ADeposedLeaderAdoptsNothing) {
+  PlacementWorld world;
+  const std::string beta = world.MakePool("beta", 1);
+  const meta::Object machine = world.MakeMachine("m");
+  const auto lead = [&world](const std::string& who) {
+    store::Txn txn;
+    txn.ops.push_back(store::Op::Put("/guard/leader", Bytes(who)));
+    auto led = world.Run(world.store().Commit(std::move(txn)));
+    CHECK(led.ok() && led->committed);
+    return store::Condition::Unchanged("/guard/leader", led->revision);
+  };
+  int fenced = 0;
+  store::FencedStore store(world.store(), lead("old"), [&fenced] { ++fenced; });
+  StoreRegistry old_leaders(world.loop(), store, world.cache(), world.scheme());
+  (void)lead("new");
+  const auto adopted = world.Run(
+      old_leaders.rewound().AdoptBatch(std::vector{AdoptionOf(machine, 0, "beta", beta)}));
+  EXPECT_EQ(adopted.front().reason(), Reason::kUnavailable) << adopted.front();
+  EXPECT_GE(fenced, 1);
+  EXPECT_FALSE(apis::IsBound(world.Read(machine)));
+  EXPECT_TRUE(Adopt(world, AdoptionOf(machine, 0, "beta", beta)).ok()) << "the new one's";
 }
 
 TEST(Rewound, Seq20_ARewoundStoreIsSettledOnceAndStaysSo) {
