@@ -19,6 +19,7 @@ namespace {
 constexpr Duration kThink = Duration::Millis(10);    // between two requests of one client
 constexpr Duration kBegin = Duration::Minutes(2);    // for all abusers to be there
 constexpr Duration kEvents = Duration::Millis(500);  // between two changes that are watched
+constexpr double kRatioMax = 3;                      // what clients that behave may suffer
 constexpr std::string_view kConfigMaps = "/api/v1/namespaces/default/configmaps";
 constexpr std::string_view kWatched = "/api/v1/namespaces/watched/configmaps";
 constexpr std::string_view kMachines = "/apis/compute.ironcore.dev/v1alpha1/machines";
@@ -175,9 +176,11 @@ rt::Task<Status> MeasureBoth(Run* run) {
   run->options.progress("clients alone");
   CO_TRY(const double idle, co_await Measure(run, "idle"));
   run->options.progress(
-      fmt::format("{} watchers, {} lister, {} silent, {} lists and {} watches that are never read",
+      fmt::format("{} watchers, {} lister, {} reader of documents, {} silent, {} lists and {} "
+                  "watches that are never read",
                   run->options.counts.watchers,
                   run->options.counts.listers,
+                  run->options.counts.readers,
                   run->options.counts.silent,
                   run->options.counts.stalled,
                   run->options.counts.stalled_watches));
@@ -195,6 +198,7 @@ rt::Task<Status> MeasureBoth(Run* run) {
   const AbuseBoard& board = abusers->board();
   CO_TRY_STATUS(co_await WaitForAbusers(run, &board));
   const int64_t lists = board.lists;
+  const int64_t documents = board.documents;
   CO_TRY(const double abused, co_await Measure(run, "abuse"));
   run->figures.back().params["stalled_watch_kb_max"] =
       std::to_string(run->stalled_watch_bytes() / 1024);
@@ -207,9 +211,11 @@ rt::Task<Status> MeasureBoth(Run* run) {
                   {"stalled", std::to_string(board.stalled.load())},
                   {"stalled_watches", std::to_string(board.stalled_watches.load())},
                   {"lists", std::to_string(board.lists.load() - lists)},
+                  {"documents", std::to_string(board.documents.load() - documents)},
                   {"machines", std::to_string(run->options.machines)},
                   {"events", std::to_string(board.events.load())},
                   {"refused", std::to_string(board.refused.load())}}});
+  AddBar(run->figures.back(), kRatioMax);
   co_return OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -26,6 +27,8 @@ constexpr Duration kLongest = Duration::Hours(1);
 constexpr Duration kPause = Duration::Millis(100);
 // Watchers come in groups, each a user.
 constexpr int kWatchersPerUser = 100;
+// What everybody may fetch.
+constexpr std::array<std::string_view, 3> kDocuments = {"/openapi/v2", "/apis", "/metrics"};
 
 class Abusers {
  public:
@@ -34,7 +37,8 @@ class Abusers {
 
   rt::Task<Status> Run() {
     const AbuseCounts& counts = options_.counts;
-    const int most = counts.watchers + counts.listers + counts.stalled + counts.stalled_watches + 1;
+    const int most = counts.watchers + counts.listers + counts.readers + counts.stalled +
+                     counts.stalled_watches + 1;
     CO_TRY(client_, options_.new_client(loop_, static_cast<size_t>(most)));
     rt::TaskScope scope(loop_);
     for (int i = 0; i < counts.silent; ++i) scope.Spawn("abuse.silent", SayNothing());
@@ -45,6 +49,7 @@ class Abusers {
       CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(10)));
     }
     for (int i = 0; i < counts.listers; ++i) scope.Spawn("abuse.list", ListAll());
+    for (int i = 0; i < counts.readers; ++i) scope.Spawn("abuse.read", ReadDocuments());
     for (int i = 0; i < counts.stalled; ++i) {
       scope.Spawn("abuse.stall", ReadNothing(options_.all, &board_.stalled));
     }
@@ -87,6 +92,19 @@ class Abusers {
       const auto answer = co_await client_->Send(Asking(options_.all, "lister"));
       if (answer.ok() && answer->status == 200) {
         ++board_.lists;
+        continue;
+      }
+      if (answer.ok() && answer->status == 429) ++board_.refused;
+      CO_TRY_STATUS(co_await rt::Sleep(kPause));
+    }
+  }
+
+  rt::Task<Status> ReadDocuments() {
+    for (size_t i = 0;; ++i) {
+      const std::string target(kDocuments[i % kDocuments.size()]);
+      const auto answer = co_await client_->Send(Asking(target, "reader"));
+      if (answer.ok() && answer->status == 200) {
+        ++board_.documents;
         continue;
       }
       if (answer.ok() && answer->status == 429) ++board_.refused;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process full of clients that no server likes: thousands that watch, some that list everything
-// in a loop, some that connect and say nothing, some that ask for a lot, lists or watches, and
-// never read. A process of its own, so that what they compute is not in the way of those that are
-// measured.
+// in a loop, one that fetches documents in a loop, some that connect and say nothing, some that ask
+// for a lot, lists or watches, and never read. A process of its own, so that what they compute is
+// not in the way of those that are measured.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +22,7 @@ namespace berth::app {
 struct AbuseCounts {
   int watchers = 2'000;
   int listers = 1;
+  int readers = 1;   // of documents: OpenAPI, discovery, metrics
   int silent = 500;  // connections that say nothing
   int stalled = 31;  // lists that are never read
   int stalled_watches = 31;
@@ -34,6 +35,7 @@ struct AbuseBoard {
   std::atomic<int32_t> stalled{0};
   std::atomic<int32_t> stalled_watches{0};
   std::atomic<int64_t> lists{0};
+  std::atomic<int64_t> documents{0};
   std::atomic<int64_t> events{0};
   std::atomic<int64_t> refused{0};  // answers with 429
   std::atomic<bool> has_begun{false};

@@ -11,6 +11,11 @@
 
 namespace berth::app {
 
+void AddBar(Figure& figure, double most) {
+  figure.params["bar"] = fmt::format("{}", most);
+  figure.params["verdict"] = figure.value <= most ? "within" : "over";
+}
+
 std::string FigureJson(std::string_view bench, const Figure& figure) {
   meta::Value line = meta::Value::Object();
   line.Set("bench", bench);
