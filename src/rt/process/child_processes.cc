@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "rt/process/confinement.h"
 
 namespace berth::rt {
 namespace {
@@ -129,6 +130,7 @@ struct Launch {
   pid_t parent = 0;
   int64_t file_bytes_max = 0;
   int64_t memory_bytes_max = 0;
+  Confinement confinement;
 };
 
 void Limit(int resource, int64_t most) {
@@ -148,6 +150,7 @@ void Limit(int resource, int64_t most) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launch.parent) give_up();  // it died before we asked
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (!launch.confinement.Enter()) give_up();
   setsid();
   std::array<int, kFirstSecretFd + kSecretsMax> wanted = {
       launch.input.get(), launch.output.write.get(), launch.errors.write.get()};
@@ -196,6 +199,9 @@ Result<Launch> Prepare(const ProcessRequest& request) {
   for (const std::string& secret : request.secrets) {
     TRY(Pipe pipe, SecretPipe(secret));
     launch.secrets.push_back(std::move(pipe));
+  }
+  if (request.reach.has_value()) {
+    TRY(launch.confinement, Confinement::Prepare(*request.reach, request.argv.front()));
   }
   launch.parent = getpid();
   launch.file_bytes_max = request.file_bytes_max;

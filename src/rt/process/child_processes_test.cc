@@ -10,9 +10,11 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "rt/asio/loop_thread.h"
 #include "rt/deadline.h"
+#include "rt/process/confinement.h"
 #include "rt/scope.h"
 #include "rt/thread_pool.h"
 
@@ -134,6 +136,46 @@ TEST_F(ChildProcessesTest, LimitsOfFilesHold) {
   EXPECT_FALSE(end->ok());
   EXPECT_LE(std::filesystem::file_size(path), 8192U);
   std::filesystem::remove(path);
+}
+
+TEST_F(ChildProcessesTest, AProgramReachesTheFilesThatItIsGiven) {
+  if (!Confinement::HasLandlock()) GTEST_SKIP() << "this kernel has no Landlock";
+  const std::string folder = testing::TempDir() + "child_processes_reach";
+  std::filesystem::create_directories(folder + "/new");
+  for (const std::string name : {"/given", "/other", "/old"}) {
+    std::ofstream(folder + name) << "text of " << name << "\n";
+  }
+  const auto tried = [&](const std::string& line) {
+    ProcessRequest request = Shell("cd /; " + line);
+    request.reach = {.reads = {folder + "/given", folder + "/absent"},
+                     .writes = {folder + "/old", folder + "/new/made"}};
+    const auto end = Run(std::move(request));
+    EXPECT_TRUE(end.ok()) << end.status();
+    return end.ok() && end->ok() ? "yes" : end->errors;
+  };
+  EXPECT_EQ(tried("cat " + folder + "/given"), "yes");
+  EXPECT_EQ(tried("echo x >" + folder + "/old"), "yes");
+  EXPECT_EQ(tried("echo x >" + folder + "/new/made"), "yes");
+  for (const std::string& line : {"cat " + folder + "/other",
+                                  std::string("cat /etc/passwd"),
+                                  "ls " + folder,
+                                  "echo x >" + folder + "/given",
+                                  "echo x >" + folder + "/more",
+                                  "ln " + folder + "/given " + folder + "/new/link",
+                                  "rm -f " + folder + "/old"}) {
+    EXPECT_NE(tried(line).find("ermission denied"), std::string::npos) << line;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(ChildProcessesTest, AProgramOfRootHasNoRightsLeftButToOpenFiles) {
+  ProcessRequest request = Shell("cat /proc/self/status");
+  request.reach = {.reads = {"/proc"}, .writes = {}};
+  const auto end = Run(std::move(request));
+  ASSERT_TRUE(end.ok()) << end.status();
+  const std::string rights = geteuid() == 0 ? "0000000000000002" : "0000000000000000";
+  EXPECT_NE(end->output.find("CapEff:\t" + rights), std::string::npos)
+      << end->output << end->errors;
 }
 
 TEST_F(ChildProcessesTest, ANulByteIsRefused) {

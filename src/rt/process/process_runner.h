@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ constexpr size_t kProcessSecretBytesMax = 4096;  // fits into a pipe that nobody
 constexpr size_t kProcessOutputBytesMax = 256 * 1024;
 constexpr size_t kProcessInputBytesMax = size_t{8} << 20;
 
+// The files of a program that works on what strangers have made.
+struct ProcessReach {
+  std::vector<std::string> reads;
+  std::vector<std::string> writes;  // a file; if it is not there, it is made in its folder
+};
+
 struct ProcessRequest {
   std::vector<std::string> argv;  // argv[0] is the path of the program
   // Given to the program as pipes: the first is read at /dev/fd/3, the second at /dev/fd/4, ...
@@ -27,6 +34,10 @@ struct ProcessRequest {
   Duration limit;                // it is killed then
   int64_t file_bytes_max = 0;    // of each file that it writes; 0: no limit
   int64_t memory_bytes_max = 0;  // of its address space; 0: no limit
+  // If set, it reaches no other files than these and programs and libraries of the system, also if
+  // we are root, and has no rights but to open them. Where the kernel has no Landlock, it reaches
+  // the files that we do.
+  std::optional<ProcessReach> reach = {};
 };
 
 struct ProcessEnd {

@@ -119,6 +119,7 @@ struct QemuDisks::Call {
   std::string key = {};  // not empty: the object "key" in the words
   Duration limit = kShortLimit;
   int64_t file_bytes_max = 0;
+  rt::ProcessReach reach = {};
 };
 
 rt::Task<Result<std::string>> QemuDisks::Run(Call call) {
@@ -129,6 +130,7 @@ rt::Task<Result<std::string>> QemuDisks::Run(Call call) {
   request.limit = call.limit;
   request.file_bytes_max = call.file_bytes_max;
   request.memory_bytes_max = kMemoryBytes;
+  request.reach = std::move(call.reach);
   Result<rt::ProcessEnd> end = co_await processes_.Run(std::move(request));
   if (!end.ok()) co_return end.status().Wrap(call.doing);
   if (!end->ok()) co_return Failure(*end, call.doing);
@@ -157,6 +159,7 @@ rt::Task<Status> QemuDisks::Create(DiskFile target, int64_t bytes, std::string k
     call.key = std::move(key);
   }
   call.words.insert(call.words.end(), {target.path, std::to_string(bytes)});
+  call.reach.writes = {target.path};
   call.file_bytes_max = FileBytesMax(bytes);
   CO_TRY_STATUS(co_await Run(std::move(call)));
   co_return OkStatus();
@@ -188,6 +191,7 @@ rt::Task<Status> QemuDisks::Copy(DiskCopy copy) {
     call.key = std::move(copy.key);
   }
   call.words.insert(call.words.end(), {copy.source.path, copy.target.path});
+  call.reach = {.reads = {copy.source.path}, .writes = {copy.target.path}};
   call.limit = options_.copy_limit;
   call.file_bytes_max = FileBytesMax(copy.bytes);
   CO_TRY_STATUS(co_await Run(std::move(call)));
@@ -202,6 +206,7 @@ rt::Task<Result<int64_t>> QemuDisks::VirtualBytes(DiskFile disk) {
   Call call;
   call.doing = "look at disk " + disk.path;
   call.words = {"info", "-U", "--output=json", "-f", Name(disk.format), disk.path};
+  call.reach.reads = {disk.path};
   CO_TRY(const std::string output, co_await Run(std::move(call)));
   const Result<meta::Value> facts = meta::ParseJson(output);
   const meta::Value* const size = facts.ok() ? facts->Find("virtual-size") : nullptr;
@@ -241,6 +246,7 @@ rt::Task<Result<Growth>> QemuDisks::Grow(DiskFile disk, int64_t bytes) {
   Call call;
   call.doing = "grow disk " + disk.path;
   call.words = {"resize", "-q", "-f", Name(disk.format), disk.path, std::to_string(bytes)};
+  call.reach.writes = {disk.path};
   const Result<std::string> grown = co_await Run(std::move(call));
   if (grown.status().Is(Reason::kConflict)) co_return Growth::kInUse;
   if (!grown.ok()) co_return grown.status();
@@ -256,6 +262,7 @@ rt::Task<Status> QemuDisks::Unlock(DiskFile disk, std::string key) {
   call.words = {"measure", "-U", "-O", "raw", "--object", kKeyObject, "--image-opts"};
   call.words.push_back("driver=luks,key-secret=key,file.driver=file,file.filename=" +
                        InOption(disk.path));
+  call.reach.reads = {disk.path};
   call.key = std::move(key);
   CO_TRY_STATUS(co_await Run(std::move(call)));
   co_return OkStatus();
