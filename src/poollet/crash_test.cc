@@ -125,7 +125,8 @@ bool KilledWhileItGivesIgnition(uint64_t events) {
   world.host.Start();
   EXPECT_TRUE(world.Until([&] {
     look();
-    return world.host.Running("m1") == 1 && world.server.heard.at("m1").state == "Running";
+    return world.host.Running("m1") == 1 && world.server.heard.contains("m1") &&
+           world.server.heard.at("m1").state == "Running";
   })) << "killed after "
       << events << " events" << Describe(world);
   EXPECT_FALSE(ran_bare) << "killed after " << events << " events";

@@ -320,7 +320,7 @@ TEST(Poollet, P9_AfterARebootAMachineWaitsForTheServerToSendItsIgnition) {
   ASSERT_TRUE(world.Until([&] { return world.host.Running("m1") == 1; }));
   EXPECT_EQ(world.Machine("m1").spec.ignition_data, "secret");
   EXPECT_TRUE(world.UntilState("m1", "Running"));
-  EXPECT_EQ(world.server.heard.at("m1").conditions.at("SecretsReady"), "SecretsReady");
+  EXPECT_EQ(world.server.heard.at("m1").conditions.at("SecretsReady"), "True");
 }
 
 TEST(Poollet, P9_WhatWasOffInARebootHasItsIgnitionWhenItIsSwitchedOn) {
