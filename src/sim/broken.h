@@ -20,15 +20,17 @@ namespace berth::sim {
 
 enum class Broken : uint8_t {
   kNothing,
-  kCapacity,   // runtimes say that they have twice what they have, and take it
-  kRebind,     // the store changes the pool of a binding
-  kLeases,     // runtimes let guests live on after their lease
-  kLostWrite,  // a crash takes writes back that were acknowledged
-  kWatchGap,   // the store's watch leaves out an event now and then
-  kSilence,    // what says why an object waits is not written
-  kRogue,      // somebody deletes what nobody asked to delete
-  kNoBoot,     // no guest gets to the end of its boot
-  kTies,       // what ties a machine to its host is not seen
+  kCapacity,      // runtimes say that they have twice what they have, and take it
+  kRebind,        // the store changes the pool of a binding
+  kLeases,        // poollets give guests more time than the server has granted
+  kLostWrite,     // a crash takes writes back that were acknowledged
+  kWatchGap,      // the store's watch leaves out an event now and then
+  kSilence,       // what says why an object waits is not written
+  kRogue,         // somebody deletes what nobody asked to delete
+  kPurge,         // poollets delete machines that they are to keep
+  kNoBoot,        // poollets do not switch machines on
+  kTies,          // what ties a machine to its host is not seen
+  kSpoiltRecord,  // a crash damages a poollet's record in the middle
   // With several servers.
   kFence,     // what a leader writes is not conditioned on its being the leader
   kSluggish,  // a leader takes its time before it begins

@@ -137,7 +137,9 @@ std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const P
     return fmt::format("{} is still being deleted on {}", fact.key.name, fact.pool);
   if (!fact.release.empty())
     return fmt::format("{} still has to leave {}", fact.key.name, fact.pool);
-  if (fact.kind == &apis::storage::kBucketKind && fact.state != "Available") {
+  const bool is_storage =
+      fact.kind == &apis::storage::kBucketKind || fact.kind == &apis::storage::kVolumeKind;
+  if (is_storage && fact.state != "Available") {
     return fmt::format("{} is on {} and said to be {}", fact.key.name, fact.pool, fact.state);
   }
   if (fact.kind != &kMachineKind) return "";

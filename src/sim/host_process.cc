@@ -39,6 +39,12 @@ HostProcess::HostProcess(rt::SimLoop& world,
       fake_(loop_, std::make_shared<runtime::FakeHostState>(options_.fake, options_.seed)),
       disk_(options_.seed),
       credentials_(Issue(authority, options_.name, world.WallNow())) {
+  if (options_.broken != Broken::kNothing) {
+    broken_machines_ = std::make_unique<BrokenMachines>(*fake_.runtimes().machine, options_.broken);
+  }
+  if (options_.broken == Broken::kLeases && !options_.shape.is_foreign) {
+    broken_fencer_ = std::make_unique<BrokenFencer>(*fake_.runtimes().host);
+  }
   network.AddNode(options_.name, loop_);
   dialer_ = network.NewDialer(options_.name);
   fake_.state().on_touch = std::move(hooks.touched);
@@ -55,6 +61,8 @@ rt::Task<Status> HostProcess::Start() {
   deps.credentials = &credentials_;
   deps.disk = &disk_;
   deps.runtimes = poollet::ToHostRuntimes(fake_.runtimes());
+  if (broken_machines_ != nullptr) deps.runtimes.machine = broken_machines_.get();
+  deps.fencer = broken_fencer_.get();
   poollet::Poollet::Options poollet_options;
   std::vector<std::string> kinds = {"MachinePool", "VolumePool"};
   if (options_.shape.has_buckets) kinds.emplace_back("BucketPool");

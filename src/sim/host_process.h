@@ -18,6 +18,7 @@
 #include "rt/scope.h"
 #include "rt/task.h"
 #include "runtime/fake/fake_host.h"
+#include "sim/broken_host.h"
 #include "sim/process_loop.h"
 
 namespace berth::sim {
@@ -39,6 +40,7 @@ class HostProcess {
     runtime::FakeHostOptions fake;
     int64_t clock_parts_per_million = 0;
     uint64_t seed = 1;
+    Broken broken = Broken::kNothing;
   };
   // What happens on the host, inside the event in which it does.
   struct Hooks {
@@ -87,6 +89,8 @@ class HostProcess {
   poollet::SimDisk disk_;
   std::unique_ptr<net::RpcDialer> dialer_;
   poollet::FixedCredentials credentials_;
+  std::unique_ptr<BrokenMachines> broken_machines_;
+  std::unique_ptr<BrokenFencer> broken_fencer_;
   std::unique_ptr<poollet::Poollet> poollet_;
   std::unique_ptr<rt::TaskScope> leaving_;
   std::optional<Status> left_;  // how the poollet stopped by itself

@@ -86,6 +86,7 @@ constexpr std::array kFields = {
     Rate("faults", "slowLink", &Scenario::slow_link),
     Rate("faults", "dropConnection", &Scenario::drop_connection),
     Rate("faults", "runtimeCrash", &Scenario::runtime_crash),
+    Rate("faults", "runtimeLies", &Scenario::runtime_lies),
     Rate("faults", "diskFails", &Scenario::disk_fails),
     Rate("faults", "secondLeader", &Scenario::second_leader),
     Rate("faults", "restoreBackup", &Scenario::restore_backup),

@@ -60,7 +60,8 @@ struct Scenario {
   double slow_link = 1;
   double drop_connection = 2;
   double runtime_crash = 1;
-  double disk_fails = 0.3;  // a host cannot write for a while
+  double runtime_lies = 0.5;  // lists leave out, states are wrong, creates are not idempotent
+  double disk_fails = 0.3;    // a host cannot write for a while
   double second_leader = 0.3;
   double restore_backup = 0.05;
   double pool_reborn = 0.1;  // a pool is removed, and another host announces one of its name

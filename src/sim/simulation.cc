@@ -89,6 +89,17 @@ Outcome RunSimulation(const Scenario& scenario, uint64_t seed, Broken broken) {
   return outcome;
 }
 
+Outcome RunTwice(const Scenario& scenario, uint64_t seed, Broken broken, const Runner& run) {
+  Outcome outcome = run(scenario, seed, broken);
+  const Outcome again = run(scenario, seed, broken);
+  if (again.hash == outcome.hash || outcome.violation) return outcome;
+  outcome.violation =
+      Violation{.checker = "same-run",
+                .what = fmt::format("hash {:016x} and then {:016x}", outcome.hash, again.hash),
+                .at = Time()};
+  return outcome;
+}
+
 std::string FormatOutcome(const Outcome& outcome) {
   return fmt::format("pools={} machines={} faults={} reached={} seed={} hash={:016x}",
                      outcome.pools,

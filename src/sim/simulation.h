@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,6 +33,12 @@ struct Outcome {
 };
 
 Outcome RunSimulation(const Scenario& scenario, uint64_t seed, Broken broken);
+// The same twice; another second run is a violation of the checker "same-run".
+using Runner = std::function<Outcome(const Scenario& scenario, uint64_t seed, Broken broken)>;
+Outcome RunTwice(const Scenario& scenario,
+                 uint64_t seed,
+                 Broken broken,
+                 const Runner& run = &RunSimulation);
 
 // "pools=60 machines=612 faults=133 reached=14 seed=7 hash=0123456789abcdef".
 std::string FormatOutcome(const Outcome& outcome);

@@ -54,7 +54,7 @@ void Troubles::Begin() {
                                       .create_fails = scenario.create_fails,
                                       .create_answer_lost = scenario.create_answer_lost,
                                       .answer_lost = scenario.answer_lost,
-                                      .boot_fails = BootFails(scenario.boot_fails),
+                                      .boot_fails = scenario.boot_fails,
                                       .delete_sticks = scenario.delete_sticks,
                                       .crashes_per_hour = 0};
   }
@@ -69,6 +69,7 @@ void Troubles::Begin() {
   Repeat(scenario.slow_link, &Troubles::SlowSomeLink);
   Repeat(scenario.drop_connection, &Troubles::DropSomeConnection);
   Repeat(scenario.runtime_crash, &Troubles::CrashSomeRuntime);
+  Repeat(scenario.runtime_lies, &Troubles::LetSomeRuntimeLie);
   Repeat(scenario.disk_fails, &Troubles::FailSomeDisk);
   Repeat(scenario.second_leader, &Troubles::SecondLeader);
   Repeat(scenario.restore_backup * 2, &Troubles::Backup);
@@ -93,7 +94,7 @@ void Troubles::End() {
   }
   for (const auto& host : world_.hosts()) {
     host->state().options().faults = {};
-    host->state().options().faults.boot_fails = BootFails(0);
+    BeHonest(*host);
     if (host->loop().paused()) host->loop().Resume();
     host->disk().FailWrites(OkStatus());
     host->fake().Restart();
@@ -395,6 +396,42 @@ void Troubles::CrashSomeRuntime() {
   world_.SayFault(fmt::format("the runtime of {} crashes", host->name()));
   host->fake().Crash();
   world_.At(Between(100, 15'000), [host] { host->fake().Restart(); });
+}
+
+// For a while, so that what is hidden or wrong shows in time: nobody but the runtime can know.
+void Troubles::LetSomeRuntimeLie() {
+  HostProcess* host = PickHost();
+  if (host == nullptr) return;
+  constexpr double kSomeLeftOut = 0.4;
+  const Duration time = Between(500, 20'000);
+  runtime::FakeLies& lies = host->state().options().lies;
+  switch (world_.random().Below(4)) {
+    case 0:
+      world_.SayFault(fmt::format("the runtime of {} lists nothing", host->name()));
+      lies.list_omits = 1;
+      break;
+    case 1:
+      world_.SayFault(fmt::format("the runtime of {} leaves out what it has", host->name()));
+      lies.list_omits = kSomeLeftOut;
+      break;
+    case 2:
+      world_.SayFault(fmt::format("the runtime of {} says that all guests run", host->name()));
+      lies.reports_running = true;
+      break;
+    default:
+      world_.SayFault(fmt::format("the runtime of {} makes things twice", host->name()));
+      lies.creates_duplicates = true;
+      lies.list_omits = kSomeLeftOut;
+      break;
+  }
+  world_.At(time, [host] { BeHonest(*host); });
+}
+
+void Troubles::BeHonest(HostProcess& host) {
+  runtime::FakeLies& lies = host.state().options().lies;
+  lies.list_omits = 0;
+  lies.reports_running = false;
+  lies.creates_duplicates = false;
 }
 
 void Troubles::FailSomeDisk() {

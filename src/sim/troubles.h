@@ -66,6 +66,8 @@ class Troubles final : public Moments {
   void SlowSomeLink();
   void DropSomeConnection();
   void CrashSomeRuntime();
+  void LetSomeRuntimeLie();
+  static void BeHonest(HostProcess& host);
   void FailSomeDisk();
   void StopSome(poollet::LeaveMode mode);
   void DrainSomeHost() { StopSome(poollet::LeaveMode::kDrain); }
@@ -86,7 +88,6 @@ class Troubles final : public Moments {
   Duration Between(int64_t low_ms, int64_t high_ms) {
     return Duration::Millis(random_.Between(low_ms, high_ms));
   }
-  double BootFails(double chance) const { return world_.broken() == Broken::kNoBoot ? 1 : chance; }
   bool Chance(double chance) { return is_on_ && chance > 0 && random_.Chance(chance); }
   std::string NameOf(const std::string& uid) const;
   bool IsProbe(const std::string& uid) const;

@@ -9,6 +9,7 @@
 #include "client/records/host_record.h"
 #include "iri/labels.h"
 #include "iri/object.h"
+#include "poollet/record/record.h"
 #include "rt/sleep.h"
 #include "sim/leave_checker.h"
 
@@ -343,7 +344,7 @@ void World::AddHost(const std::string& name, const std::string& pools, HostShape
     options.fake.lies.capacity_factor = 2;
     options.fake.lies.accepts_everything = true;
   }
-  options.fake.lies.ignores_leases = broken_ == Broken::kLeases;
+  options.broken = broken_;
   HostProcess::Hooks hooks = host_hooks_(options.index);
   hooks.touched = [this, index = options.index, then = std::move(hooks.touched)](
                       const runtime::FakeHostState::Touched& what) {
@@ -391,12 +392,20 @@ void World::StopHost(HostProcess& host, poollet::LeaveMode mode, std::function<v
   });
 }
 
+// In the middle, where no crash leaves its marks.
+void World::SpoilRecord(HostProcess& host) {
+  std::string& record = host.disk().files()[std::string(poollet::kRecordFile)];
+  constexpr size_t kInside = 30;  // of the first entry
+  if (record.size() > kInside) record[kInside] = static_cast<char>(record[kInside] ^ 1);
+}
+
 void World::KillHost(HostProcess& host, net::CrashStyle style) {
   if (!host.is_up() || host.loop().paused()) return;
   Trouble(host);
   network_.Crash(host.name(), style);
   const Status killed = RunOn(host.loop(), host.Kill());
   CHECK(killed.ok()) << killed;
+  if (broken_ == Broken::kSpoiltRecord) SpoilRecord(host);
 }
 
 uint64_t World::Hash() const {

@@ -164,6 +164,7 @@ class World final : public Sight, private StoreReader {
   void StartAnew(Seat& seat, uint64_t life, std::string why);
   bool IsWell(const Seat& seat) const;
   void LosePartOfDisk();
+  static void SpoilRecord(HostProcess& host);
   void Tell(const Truth::Change& change);
   void AfterStep();
   void Tick();

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `berth sim` refuses, and what it says of a run that was violated."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ['BERTH_BINARY']
+SCENARIOS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'scenarios')
+LAST_LINE = re.compile(r'pools=\d+ machines=\d+ faults=\d+ reached=\d+ seed=\S+ hash=[0-9a-f]{16}')
+
+
+def sim(*arguments):
+    return subprocess.run([BINARY, 'sim', *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+class SimCommand(unittest.TestCase):
+
+    def refused(self, words, *arguments):
+        ended = sim(*arguments)
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertEqual(ended.stdout, '')
+        self.assertIn(words, ended.stderr)
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.refused('--seed -1: expected 0 or more', '--seed', '-1')
+        self.refused('--events -5: expected 0 or more', '--events', '-5')
+        self.refused('--seeds "3..1": the last is less than the first', '--seeds', '3..1')
+        self.refused('--broken "nobody"', '--broken', 'nobody')
+
+    def test_variants_of_several_servers_want_several(self):
+        for name in ('fence', 'sluggish'):
+            self.refused(f'--broken {name}: shows with several servers only, and the scenario has servers 1', '--broken', name)
+
+    def test_an_error_in_a_scenario_names_the_file(self):
+        with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
+            file.write('pools: 5000\n')
+            file.flush()
+            ended = sim('--scenario', file.name)
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn(f'--scenario {file.name}: ', ended.stderr)
+            self.assertIn('5000', ended.stderr)
+        self.refused('--scenario /nowhere: cannot be read', '--scenario', '/nowhere')
+
+    def test_a_violation_is_shown_with_its_replay_and_the_last_line(self):
+        scenario = os.path.join(SCENARIOS, 'broken.yaml')
+        ended = sim('--seed', '1', '--scenario', scenario, '--broken', 'spoilt-record', '--twice')
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        lines = ended.stdout.splitlines()
+        self.assertRegex(lines[0], '^VIOLATED record at ')
+        self.assertIn(f'replay: berth sim --seed 1 --scenario {scenario} --broken spoilt-record --twice', lines)
+        self.assertRegex(lines[-1], LAST_LINE)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
