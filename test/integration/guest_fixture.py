@@ -376,7 +376,7 @@ class RealHost:
     may get more arguments."""
 
     def __init__(self, server, name, *, labels=(), has=('machines', 'volumes'), machine_classes=MACHINE_CLASSES,
-                 machine_runtime=(), volume_runtime=(), networks=False, image=None):
+                 volume_classes=VOLUME_CLASSES, machine_runtime=(), volume_runtime=(), networks=False, image=None):
         """`networks`: in a namespace of network_fixture, where the runtime may make bridges. `image` makes `demo`."""
         self.server, self.name = server, name
         self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
@@ -384,7 +384,7 @@ class RealHost:
         with open(self.path('images', 'tiny.raw'), 'wb') as file:
             file.write(boot_sector())
         self._write('machine-classes.yaml', machine_classes)
-        self._write('volume-classes.yaml', VOLUME_CLASSES)
+        self._write('volume-classes.yaml', volume_classes)
         self._write('token', server.berth('pool', 'join-token', name, *(f'--label={label}' for label in labels)).stdout)
         self.libvirt = Libvirt(self.home)
         self.berth = berth_of_guest_user(self.home)

@@ -4,6 +4,7 @@
 deleted, with volumes that keep what the guests wrote."""
 
 import contextlib
+import glob
 import json
 import os
 import signal
@@ -68,10 +69,29 @@ kind: Secret
 metadata: {name: ignition}
 stringData: {ignition.yaml: '{"ignition": {"version": "3.4.0"}}'}
 '''
-SCRATCH = '  - {name: scratch, device: odb, volumeRef: {name: scratch}}\n'
+SCRATCH = '''\
+  - {name: scratch, device: odb, volumeRef: {name: scratch}}
+  - {name: flat, device: odc, volumeRef: {name: flat}}
+'''
+# Volumes that are raw files, for the runtime and for the server.
+FLAT = '''
+- name: flat
+  capabilities: {tps: 100Mi, iops: 5k}
+  format: raw
+'''
+FLAT_CLASS = '''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumeClass
+metadata: {name: flat}
+capabilities: {tps: 100Mi, iops: 5k}
+resizePolicy: ExpandOnly
+'''
+MACHINES = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 
 
 class RealGuests(guest_fixture.RealHostTestCase):
+    HOST = {'volume_classes': guest_fixture.VOLUME_CLASSES.rstrip('\n') + FLAT}
+
     # What the API says
 
     def get(self, kind, name):
@@ -132,24 +152,38 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.assertIn('local-hostname: "second"', seed)
 
     def test_2_a_disk_comes_grows_and_goes_while_the_guest_runs(self):
+        self.apply(FLAT_CLASS)
         self.apply(VOLUME.format(name='scratch', size='4Mi'))
+        self.apply(VOLUME.format(name='flat', size='4Mi').replace('plain', 'flat'))
         pids = self.host.libvirt.guests()
         self.machine('second', extra=SCRATCH)
         self.sees('second', f' {4 * MI // 512} scratch')
+        self.sees('second', f' {4 * MI // 512} flat')
+        self.assertEqual(self.formats(), ['qcow2', 'qcow2', 'raw'])
         berth_fixture.eventually(DEADLINE_S, lambda: {v['name']: v['state'] for v in self.get('machine', 'second')['status'][
-            'volumes']} == {'root': 'Attached', 'data': 'Attached', 'scratch': 'Attached'}, 'all volumes are attached')
+            'volumes']} == {
+                name: 'Attached' for name in ('root', 'data', 'scratch', 'flat')}, 'all volumes are attached')
         (domain,) = self.host.libvirt.virsh('list', '--name').split()
         for target in ('vda', 'vdb'):  # one that it was started with, and one that came later
             limits = dict(line.split(':') for line in self.host.libvirt.virsh(
                 'blkdeviotune', domain, target).replace(' ', '').splitlines() if line)
             self.assertEqual((limits['total_bytes_sec'], limits['total_iops_sec']), (str(100 * MI), '5000'), target)
-        self.patch('volume', 'scratch', {'resources': {'storage': '6Mi'}})
-        self.sees('second', f' {6 * MI // 512} scratch')
+        for name in ('scratch', 'flat'):
+            self.patch('volume', name, {'resources': {'storage': '6Mi'}})
+            self.sees('second', f' {6 * MI // 512} {name}')
         self.machine('second')
-        berth_fixture.eventually(DEADLINE_S, lambda: 'scratch' not in self.ask('second', 'disks', 'that is all'),
-                                 'the guest lets it go')
-        self.delete('volume', 'scratch')
+
+        def lets_go():
+            disks = self.ask('second', 'disks', 'that is all')
+            return 'scratch' not in disks and 'flat' not in disks
+        berth_fixture.eventually(DEADLINE_S, lets_go, 'the guest lets them go')
+        self.delete('volume', 'scratch', 'flat')
         self.assertEqual(self.host.libvirt.guests(), pids)
+
+    def formats(self):
+        """Of the volumes that are there."""
+        found = glob.glob(self.host.path('disks', 'volumes', '*', 'disk.*'))
+        return sorted(os.path.splitext(path)[1].removeprefix('.') for path in found)
 
     def test_3_a_console_is_for_many_and_who_may(self):
         with guest_fixture.Terminal(self.server, 'second') as one, guest_fixture.Terminal(self.server, 'second') as two:
@@ -230,9 +264,22 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.ask('third', 'off', None)
         self.says('third', 'hello from the guest', behind)
         self.patch('machine', 'third', {'restartPolicy': 'Never'})
+        self.becomes('third', 'Running')
         (killed,) = self.host.libvirt.guests()
+        client = self.server.client()
+        before = client.get(MACHINES).json()['metadata']['resourceVersion']
+        begin = time.monotonic()
         os.kill(killed, signal.SIGKILL)
-        self.becomes('third', 'Terminated')
+        with contextlib.closing(client.watch(MACHINES, resourceVersion=before, idle_s=DEADLINE_S,
+                                             fieldSelector='metadata.name=third')) as changes:
+            status = next(e['object']['status'] for e in changes if e['object']['status'].get('state') == 'Terminated')
+        told_s = time.monotonic() - begin
+        print(f'from the kill of QEMU to the state of its machine in the API: {told_s:.3f} s', flush=True)
+        self.assertLess(told_s, TOLD_MAX_S)
+        (ready,) = (c for c in status['conditions'] if c['type'] == 'Ready')
+        self.assertEqual((ready['status'], ready['reason'], ready['message']),
+                         ('False', 'Terminated', 'the guest crashed or was killed'))
+        berth_fixture.eventually(DEADLINE_S, lambda: 'the guest crashed or was killed' in self.events('third'), 'and an event')
         self.assertEqual(self.host.libvirt.guests(), [])
 
     def snapshot(self, name):
@@ -284,26 +331,59 @@ class RealGuests(guest_fixture.RealHostTestCase):
     def test_8_after_a_power_cut_guests_come_back_without_the_server(self):
         self.patch('machine', 'alone', {'power': 'Off'})
         self.becomes('alone', 'Shutdown')
-        self.apply(ALONE.format(name='beside'))
+        # A power cut is no end of the guest's own.
+        self.apply(ALONE.format(name='beside') + '  restartPolicy: Never\n')
         self.says('beside', 'hello from the guest')
-        behind = {name: len(self.console(name)) for name in ('reader', 'beside', 'alone')}
+        self.apply(ALONE.format(name='told') + '  ignitionRef: {name: config}\n')
+        self.says('told', 'hello from the guest')
+        behind = {name: len(self.console(name)) for name in ('reader', 'beside', 'alone', 'told')}
         self.server.kill()
         self.host.cut_power()
         self.assertEqual(self.host.libvirt.guests(), [])
         self.host.start()
         berth_fixture.eventually(DEADLINE_S, lambda: len(self.host.libvirt.guests()) == 2,
                                  f'those with power are back\n{self.host.logs()}')
+        # One has a secret that was in the host's memory, and waits for who has it.
+        self.assertIn('SecretsMissing', self.host.iri('machines').stdout)
         self.server.start()
-        for name in ('reader', 'beside'):
+        for name in ('reader', 'beside', 'told'):
             self.becomes(name, 'Running')
             self.says(name, 'hello from the guest', behind[name])
+        seed = self.ask('told', 'seed', 'that is the seed')
+        for part in ('file user-data', '#cloud-config', 'motd: it is configured'):
+            self.assertIn(part, seed)
+        self.assertEqual(self.console('told')[behind['told']:].count('hello from the guest'), 1)
+        self.assertEqual(self.condition('told', 'SecretsReady')['status'], 'True')
         self.ask('reader', 'get', 'read something-to-keep end')
         berth_fixture.eventually(DEADLINE_S, lambda: 'the host was switched off or rebooted' in self.events('reader'),
                                  f'it is told; {self.events("reader")}')
         self.assertEqual(len(self.console('alone')), behind['alone'])
 
+    def condition(self, name, of_type):
+        (found,) = (c for c in self.get('machine', name)['status']['conditions'] if c['type'] == of_type)
+        return found
+
+    def test_8_then_a_guest_waits_for_a_secret_that_is_gone(self):
+        """And says which; it goes on when the secret is there."""
+        behind = len(self.console('told'))
+        self.server.kubectl('replace', '-f', '-', input=CONFIGURATION.replace('ignition.yaml', 'other.yaml'))
+        self.host.cut_power()
+        self.host.start()
+
+        def waits():
+            found = self.condition('told', 'SecretsReady')
+            return (found['status'], found['reason'], found['message']) == (
+                'False', 'SecretsMissing', 'secret config has no entry ignition.yaml')
+        berth_fixture.eventually(DEADLINE_S, waits, f'it says so; {self.get("machine", "told")["status"]}')
+        self.becomes('beside', 'Running')
+        self.assertNotEqual(self.get('machine', 'told')['status']['state'], 'Running')
+        self.assertEqual(self.console('told')[behind:], '')
+        self.apply(CONFIGURATION)
+        self.says('told', 'hello from the guest', behind)
+        self.assertIn('motd: it is configured', self.ask('told', 'seed', 'that is the seed'))
+
     def test_9_nothing_is_left(self):
-        self.delete('machine', 'reader', 'beside', 'alone')
+        self.delete('machine', 'reader', 'beside', 'alone', 'told')
         self.delete('volumesnapshot', 'kept')
         self.delete('volume', 'restored', 'meanwhile')
         self.delete('volume', 'data')
