@@ -142,5 +142,40 @@ class Efi(unittest.TestCase):
         self.end(machine_id)
 
 
+API_CLASS = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachineClass
+metadata: {name: efi}
+capabilities: {cpu: 1, memory: 192Mi}
+'''
+API_MACHINE = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {name: firm}
+spec:
+  machineClassRef: {name: efi}
+  volumes:
+  - {name: root, device: odx, localDisk: {sizeLimit: 1Mi, image: demo}}
+  efiVars:
+  - {name: Spec, uuid: 8be4df61-93ca-11d2-aa0d-00e098032b8c, value: of the object}
+'''
+
+
+class EfiOfTheApi(guest_fixture.RealHostTestCase):
+    """From spec.efiVars of a Machine into the firmware of its guest."""
+
+    HOST = {'machine_classes': CLASSES}
+
+    def test_variables_of_the_object_are_in_the_guest(self):
+        self.server.kubectl('apply', '-f', '-', input=API_CLASS)
+        self.server.kubectl('apply', '-f', '-', input=API_MACHINE)
+        berth_fixture.eventually(2 * DEADLINE_S, lambda: 'hello from the guest' in self.server.berth(
+            'logs', 'firm', check=False).stdout, f'it boots; {self.server.kubectl("get", "machine", "firm", "-o", "yaml").stdout}')
+        with guest_fixture.Terminal(self.server, 'firm') as terminal:
+            said = terminal.ask('efi something', 'set')
+        self.assertIn('spec Spec-8be4df61-93ca-11d2-aa0d-00e098032b8c of the object end', said)
+        self.server.kubectl('delete', 'machine', 'firm', '--timeout=60s', timeout=90)
+
+
 if __name__ == '__main__':
     unittest.main(verbosity=2)

@@ -242,6 +242,29 @@ spec:
 '''
 
 
+# An interface that a machine may get later, with an address that is given.
+LATER = '''
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {name: office}
+---
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: NetworkInterface
+metadata: {name: later-second}
+spec: {networkRef: {name: office}, ipFamilies: [IPv4], ips: [{value: 10.9.1.7}]}
+'''
+MACHINE_LATER = '''
+---
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {name: later}
+spec:
+  machineClassRef: {name: tiny}
+  volumes:
+  - {name: root, device: odx, localDisk: {sizeLimit: 1Mi, image: demo}}
+'''
+
+
 class AddressesOfTheApi(machines.RealHostTestCase):
     """From a Prefix of the API into the guest, and back."""
 
@@ -266,6 +289,42 @@ class AddressesOfTheApi(machines.RealHostTestCase):
     def condition(self, name):
         found = self.get('machine', name).get('status', {}).get('conditions', [])
         return {c['type']: (c['status'], c.get('message', '')) for c in found}.get('NetworkInterfacesReady', ('', ''))
+
+    def shell(self, name, command):
+        with machines.Terminal(self.server, name) as terminal:
+            return terminal.ask(f'do {command}', 'done')
+
+    def test_an_interface_comes_and_goes_while_the_guest_runs(self):
+        self.server.kubectl('apply', '-f', '-', input=LATER + MACHINE_LATER)
+        berth_fixture.eventually(DEADLINE_S, lambda: 'hello from the guest' in self.server.berth(
+            'logs', 'later', check=False).stdout, f'it boots; {self.get("machine", "later").get("status")}')
+        guests = self.host.libvirt.guests()
+        interfaces = [{'name': 'second', 'networkInterfaceRef': {'name': 'later-second'}}]
+        self.patch('later', interfaces)
+        berth_fixture.eventually(DEADLINE_S, lambda: 'eth0' in self.shell('later', 'ls /sys/class/net'), 'the guest has it')
+        berth_fixture.eventually(DEADLINE_S, lambda: [
+            (nic['name'], nic['state']) for nic in self.get('machine', 'later')['status'].get('networkInterfaces', [])] == [
+                ('second', 'Attached')], f'it is told; {self.get("machine", "later")["status"]}')
+        self.assertEqual(self.condition('later')[0], 'True')
+
+        def told():
+            with machines.Terminal(self.server, 'later') as terminal:
+                return 'told eth0 10.9.1.7 ' in terminal.ask('dhcp eth0', 'told ').replace('\r', ' ').replace('\n', ' ')
+        berth_fixture.eventually(DEADLINE_S, told, 'it learns its address')
+        self.patch('later', [])
+        berth_fixture.eventually(DEADLINE_S, lambda: 'eth0' not in self.shell('later', 'ls /sys/class/net'),
+                                 'the guest lets it go')
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.get('machine', 'later')['status'].get('networkInterfaces'),
+                                 'it is told')
+        berth_fixture.eventually(DEADLINE_S, lambda: (links(), rules()) == ({}, ''), 'nothing of it is left on the host')
+        self.assertEqual(self.host.libvirt.guests(), guests, 'it ran all the time')
+        self.server.kubectl('delete', 'machine', 'later', '--timeout=60s', timeout=90)
+        self.server.kubectl('delete', 'networkinterface', 'later-second', '--timeout=60s', timeout=90)
+        self.server.kubectl('delete', 'network', 'office', '--timeout=60s', timeout=90)
+
+    def patch(self, name, interfaces):
+        self.server.kubectl('patch', 'machine', name, '--type=merge', '-p', json.dumps(
+            {'spec': {'networkInterfaces': interfaces}}))
 
     def test_one_address_for_one_guest_after_the_other(self):
         self.server.kubectl('apply', '-f', '-', input=machines.ONE_ADDRESS)

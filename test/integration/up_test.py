@@ -18,6 +18,12 @@ import guest_fixture
 from guest_fixture import DEADLINE_S
 
 HELLO = os.path.join(berth_fixture.ROOT, 'examples', 'hello.yaml')
+SECRET = '''
+apiVersion: v1
+kind: Secret
+metadata: {name: hello}
+stringData: {ignition.yaml: "#cloud-config\\nmotd: hello\\n"}
+'''
 LABEL = 'machine.compute.ironcore.dev/hello'
 
 
@@ -70,8 +76,16 @@ class Up(berth_fixture.ServerTestCase):
         return [pid for pid, line in guest_fixture.processes()
                 if any(home in part for part in line) and all(word.encode() in line for word in words)]
 
+    def user_data(self):
+        """What the disk with the guest's configuration has of it."""
+        (guest,) = self.server.guests()
+        command = guest_fixture.read(f'/proc/{guest}/cmdline')
+        return guest_fixture.read(re.search(rb'"filename":"([^"]+/seed\.img)"', command).group(1)).count(b'motd: hello')
+
     def test_1_a_guest_boots(self):
-        self.server.berth('apply', '-f', HELLO)
+        self.server.kubectl('apply', '-f', '-', input=SECRET)
+        with open(HELLO, encoding='utf-8') as file:
+            self.server.kubectl('apply', '-f', '-', input=file.read() + '  ignitionRef: {name: hello}\n')
         self.assertEqual(self.power('start', 'hello', '--wait', '--timeout=100s'), f'{LABEL} runs')
         self.says_hello(1)
 
@@ -152,6 +166,7 @@ class Up(berth_fixture.ServerTestCase):
 
     def test_6_guests_outlive_everything(self):
         guests = self.server.guests()
+        self.assertEqual(self.user_data(), 1)
         self.server.kill()
         berth_fixture.eventually(DEADLINE_S, lambda: not self.parts('runtime'), 'the end of the parts')
         self.assertEqual(self.server.guests(), guests)
@@ -171,6 +186,8 @@ class Up(berth_fixture.ServerTestCase):
         self.server.process = None
         self.server.start()
         berth_fixture.eventually(DEADLINE_S, lambda: len(self.server.guests()) == 1, 'it starts again')
+        # It was in memory that is gone, and came again from the server.
+        self.assertEqual(self.user_data(), 1)
 
     def test_7_a_guest_with_which_libvirtd_was_killed_is_started(self):
         berth_fixture.eventually(DEADLINE_S, lambda: self.state() == 'Running', 'a guest')
