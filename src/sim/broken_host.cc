@@ -5,7 +5,7 @@ namespace berth::sim {
 namespace {
 
 constexpr Duration kToSpare = Duration::Minutes(10);
-constexpr uint64_t kListsBetweenPurges = 300;
+constexpr uint64_t kListsBetweenPurges = 20;
 
 }  // namespace
 

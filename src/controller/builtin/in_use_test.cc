@@ -191,7 +191,8 @@ TEST_F(InUseTest, R4_6_AVolumeStaysUntilItsCopyIsThere) {
   status.subresource = client::Subresource::kStatus;
   ASSERT_TRUE(world_.Run(world_.client().Update(std::move(made), status)).ok());
   ASSERT_TRUE(Soon([&] {
-    const auto& finalizers = world_.Read(source).metadata().finalizers;
+    const Object now = world_.Read(source);
+    const auto& finalizers = now.metadata().finalizers;
     return std::ranges::find(finalizers, apis::core::kInUseFinalizer) == finalizers.end();
   }));
   SayGone(source);
