@@ -16,6 +16,7 @@ namespace berth::app {
 namespace {
 
 constexpr Duration kPoll = Duration::Millis(1);
+constexpr Duration kGonePoll = Duration::Millis(50);
 constexpr Duration kBindLimit = Duration::Minutes(2);
 // A handshake takes a few milliseconds of both cores.
 constexpr Duration kJoinLimit = Duration::Minutes(5);
@@ -244,6 +245,21 @@ rt::Task<Status> BenchWorld::CreateSet(std::string name, int replicas, std::stri
       R"(},"spec":{"machineClassRef":{"name":")" + kBenchClass + R"("},"power":"On",)" +
       PlacementJson(policy, "") + "}}}}";
   return Post(std::string(kSets) + namespace_ + "/machinesets", std::move(body));
+}
+
+rt::Task<Status> BenchWorld::DeleteSet(std::string name, Duration limit) {
+  const Time end = loop_.Now() + limit;
+  CO_TRY_STATUS(co_await Delete(std::string(kSets) + namespace_ + "/machinesets/" + name));
+  const std::string machines =
+      std::string(kCompute) + "/namespaces/" + namespace_ + "/machines?limit=1";
+  for (;;) {
+    CO_TRY(const std::string page, co_await Get(machines));
+    if (page.find(R"("items":[])") != std::string::npos) co_return OkStatus();
+    if (loop_.Now() > end) {
+      co_return Timeout("machines of set " + name + " were there after " + FormatDuration(limit));
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kGonePoll));
+  }
 }
 
 rt::Task<Status> BenchWorld::WaitForBound(size_t count, Duration limit) {

@@ -58,6 +58,8 @@ class BenchWorld {
   // Creates in the watched namespace; ok when every machine of the run was seen bound.
   rt::Task<Status> Create(CreateRun* run);
   rt::Task<Status> CreateSet(std::string name, int replicas, std::string policy);
+  // Ok when all its machines are gone.
+  rt::Task<Status> DeleteSet(std::string name, Duration limit);
 
   rt::Task<Status> Post(std::string target, std::string body);
   rt::Task<Status> Delete(std::string target);
