@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backup of the running server is put back under running machines: none of them stops, and what it does not know is shown."""
+"""A backup of the running server is put back under running machines: none of them stops, and what it does not know is shown.
+The same on the embedded store and on a real etcd."""
 
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import unittest
 
 import berth_fixture
+import etcd_test
 import fleet_fixture
 from fleet_crash_test import CLASS, PATH
 
@@ -15,7 +17,14 @@ LATER = 23
 DELETED = 3  # of the known ones, after the copy
 
 
-class Restore(berth_fixture.ServerTestCase):
+class Drill:
+    """The drill itself. Whoever has it says where the store is, and what is done to it before a restore."""
+
+    STORE = ()  # the flags of the store, of server, backup and restore alike
+
+    def make_room(self, restore):
+        """Between the server's end and the restore: what an operator does to the store that is to be replaced."""
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -65,7 +74,7 @@ class Restore(berth_fixture.ServerTestCase):
         with open(passphrase, 'w', encoding='utf-8') as file:
             file.write('correct horse battery staple\n')
         os.chmod(passphrase, 0o600)
-        folder = ('--data-dir', self.server.data_dir, '--passphrase-file', passphrase)
+        folder = ('--data-dir', self.server.data_dir, '--passphrase-file', passphrase, *self.STORE)
         self.server.berth('backup', copy, *folder)
         self.server.restart()
         self.server.restart()  # hosts see a term that the copy will not reach at once
@@ -89,6 +98,7 @@ class Restore(berth_fixture.ServerTestCase):
         asked = self.server.berth('restore', copy, *folder, check=False)
         self.assertNotEqual(asked.returncode, 0)
         self.assertIn('--yes', asked.stderr)
+        self.make_room(lambda: self.server.berth('restore', copy, *folder, '--yes', check=False))
         told = self.server.berth('restore', copy, *folder, '--yes').stdout
         self.assertIn('incarnation 2', told)
         self.server.start()
@@ -128,6 +138,27 @@ class Restore(berth_fixture.ServerTestCase):
         adopted = {item['metadata']['uid'] for name, item in self.machines().items() if name.startswith('later-')}
         self.assertLessEqual(adopted, uids)
         self.server.kubectl('delete', 'machine', 'later-0', '--timeout=60s', timeout=90)
+
+
+class Restore(Drill, berth_fixture.ServerTestCase):
+    """The embedded store, which a restore sets aside."""
+
+
+class RestoreOnEtcd(Drill, berth_fixture.ServerTestCase):
+    """A store that outlives the server's folder, and that only its operator may empty."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.etcd = etcd_test.Etcd().start()
+        cls.addClassCleanup(cls.etcd.close)
+        cls.STORE = cls.SERVER_ARGUMENTS = ('--store', cls.etcd.url)
+        super().setUpClass()
+
+    def make_room(self, restore):
+        refused = restore()
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('not empty', refused.stderr)
+        self.etcd.control('del', '', '--from-key=true')
 
 
 if __name__ == '__main__':
