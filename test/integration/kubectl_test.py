@@ -59,6 +59,13 @@ class Sessions(berth_fixture.ServerTestCase):
         self.assertEqual([name for name in shown if 'OpenKCM' in name or 'secret' in name], [])
         self.assertEqual(sorted(self.server.berth('get', 'all', '-n', 'shop', '-o', 'name').stdout.split()), sorted(shown))
 
+    def test_get_classes_and_pools_show_all_kinds_of_them(self):
+        shown = self.kubectl('get', 'classes', '-o', 'name').stdout.split()
+        self.assertIn('machineclass.compute.ironcore.dev/small', shown)
+        self.assertEqual(sorted(self.server.berth('get', 'classes', '-o', 'name').stdout.split()), sorted(shown))
+        for listed in (self.kubectl('get', 'pools'), self.server.berth('get', 'pools')):
+            self.assertIn('no resources found', (listed.stdout + listed.stderr).lower())
+
     def test_selectors_choose_objects(self):
         self.assertEqual(len(self.table('machines', '-n', 'shop', '-l', 'app=web', '--no-headers')), 1)
         self.assertEqual(self.kubectl('get', 'machines', '-n', 'shop', '-l', 'app!=web').stdout, '')

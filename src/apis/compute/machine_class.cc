@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/compute/machine_class.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::compute {
@@ -38,6 +39,7 @@ constinit const meta::KindInfo kMachineClassKind = {
     .kind = "MachineClass",
     .plural = "machineclasses",
     .singular = "machineclass",
+    .categories = core::kShownByClasses,
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<MachineClass>(),
     .columns = kColumns,

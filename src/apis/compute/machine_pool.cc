@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/compute/machine_pool.h"
 
+#include "apis/core/category.h"
 #include "apis/core/pool_rules.h"
 
 namespace berth::apis::compute {
@@ -55,6 +56,7 @@ constinit const meta::KindInfo kMachinePoolKind = {
     .kind = "MachinePool",
     .plural = "machinepools",
     .singular = "machinepool",
+    .categories = core::kShownByPools,
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<MachinePool>(),
     .has_status = true,

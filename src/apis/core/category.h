@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `get all` shows the kinds of this category: what somebody has in a namespace, without what only
-// describes it (classes, Secrets, policies).
+// Words that `get` takes for several kinds. `all` is what somebody has in a namespace, without what
+// only describes it (classes, Secrets, policies).
 #pragma once
 
 #include <string_view>
@@ -8,5 +8,7 @@
 namespace berth::apis::core {
 
 inline constexpr std::string_view kShownByAll[] = {"all"};
+inline constexpr std::string_view kShownByPools[] = {"pools"};
+inline constexpr std::string_view kShownByClasses[] = {"classes"};
 
 }  // namespace berth::apis::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/storage/bucket_pool.h"
 
+#include "apis/core/category.h"
 #include "apis/core/pool_rules.h"
 
 namespace berth::apis::storage {
@@ -43,6 +44,7 @@ constinit const meta::KindInfo kBucketPoolKind = {
     .kind = "BucketPool",
     .plural = "bucketpools",
     .singular = "bucketpool",
+    .categories = core::kShownByPools,
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<BucketPool>(),
     .has_status = true,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/storage/volume_class.h"
 
+#include "apis/core/category.h"
 #include "apis/core/rules.h"
 
 namespace berth::apis::storage {
@@ -36,6 +37,7 @@ constinit const meta::KindInfo kVolumeClassKind = {
     .kind = "VolumeClass",
     .plural = "volumeclasses",
     .singular = "volumeclass",
+    .categories = core::kShownByClasses,
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<VolumeClass>(),
     .columns = kColumns,

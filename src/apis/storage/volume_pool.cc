@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/storage/volume_pool.h"
 
+#include "apis/core/category.h"
 #include "apis/core/pool_rules.h"
 
 namespace berth::apis::storage {
@@ -45,6 +46,7 @@ constinit const meta::KindInfo kVolumePoolKind = {
     .kind = "VolumePool",
     .plural = "volumepools",
     .singular = "volumepool",
+    .categories = core::kShownByPools,
     .scope = meta::Scope::kCluster,
     .type = &meta::TypeInfoOf<VolumePool>(),
     .has_status = true,

@@ -50,6 +50,7 @@ TEST_F(ObjectsTest, UnderstandsEveryWayToPointAtObjects) {
   EXPECT_EQ(Targets({"machines,vol"}), "machines/ volumes/ ");
   EXPECT_EQ(Targets({"machine/web", "vol/data"}), "machines/web volumes/data ");
   EXPECT_EQ(Targets({"all"}), "machines/ volumes/ ");
+  EXPECT_EQ(Targets({"Classes,vol"}), "machineclasses/ volumes/ ");
 }
 
 TEST_F(ObjectsTest, RefusesWhatHasTwoMeanings) {

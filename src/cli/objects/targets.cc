@@ -21,19 +21,17 @@ Result<Target> FindPair(Discovery& discovery, const std::string& word) {
   return Target{.resource = std::move(resource), .name = std::string(parts[1])};
 }
 
-// One word of a comma list: a kind, or a category such as "all".
+// One word of a comma list: a kind, or a category such as "all" or "pools".
 Status AddKind(Discovery& discovery, std::string_view word, std::vector<Target>& out) {
-  if (EqualsIgnoreCase(word, "all")) {
-    TRY(const std::vector<Resource> members, discovery.FindByCategory("all"));
-    if (members.empty()) {
-      return Advise(NotFound("no kind of this server belongs to \"all\""),
-                    "berth api-resources lists the kinds; several are written KIND,KIND");
-    }
-    for (const Resource& resource : members) out.push_back({.resource = resource, .name = {}});
+  Result<Resource> kind = discovery.FindByWord(word);
+  if (kind.ok()) {
+    out.push_back({.resource = *std::move(kind), .name = {}});
     return OkStatus();
   }
-  TRY(Resource resource, discovery.FindByWord(word));
-  out.push_back({.resource = std::move(resource), .name = {}});
+  if (!kind.status().Is(Reason::kNotFound)) return kind.status();
+  TRY(const std::vector<Resource> members, discovery.FindByCategory(ToLower(word)));
+  if (members.empty()) return kind.status();
+  for (const Resource& resource : members) out.push_back({.resource = resource, .name = {}});
   return OkStatus();
 }
 

@@ -160,7 +160,7 @@ void FakeServer::ServeDiscovery() {
       "{},{},{}",
       ResourceEntry("machines", "Machine", true, R"(,"categories":["all"])"),
       R"({"name":"machines/status","namespaced":true,"kind":"Machine","verbs":["get"]})",
-      ResourceEntry("machineclasses", "MachineClass", false, ""));
+      ResourceEntry("machineclasses", "MachineClass", false, R"(,"categories":["classes"])"));
   for (const std::string_view group : {"compute.ironcore.dev", "compute.OpenKCM.dev"}) {
     On(fmt::format("GET /apis/{}/v1alpha1", group),
        ResourceList(fmt::format("{}/v1alpha1", group), compute));
