@@ -258,6 +258,7 @@ TEST(Json, EveryStringSurvivesWritingAndReading) {
 TEST(Json, WritesNumbersAsGoDoes) {
   const std::pair<double, std::string_view> kCases[] = {
       {0.0, "0"},
+      {-0.0, "0"},
       {1.5, "1.5"},
       {100, "100"},
       {1e19, "10000000000000000000"},

@@ -220,6 +220,8 @@ void AppendJsonDouble(double value, std::string& out) {
     out += "null";
     return;
   }
+  // A zero has no sign for whoever reads it: "-0" would be the integer 0.
+  if (value == 0) value = 0;
   const double magnitude = std::abs(value);
   // Go goes on to 1e21, but digits without an exponent are an integer to whoever reads them, and
   // one beyond 64 bits is refused.

@@ -253,8 +253,9 @@ std::string Quantity::ToString() const {
 void Quantity::AppendTo(std::string& out) const {
   if (nanos_ == 0) {
     out += '0';
-  } else if (format_ == Format::kBinarySi && Magnitude(nanos_) >= 1024 * kNanosPerUnit &&
-             nanos_ % kNanosPerUnit == 0) {
+  } else if (format_ == Format::kBinarySi && nanos_ % (1024 * kNanosPerUnit) == 0) {
+    // What has no binary suffix is written as it will be once it has been read again: 1.953125Ki is
+    // 2k, as 2000 is.
     AppendBinary(nanos_ / kNanosPerUnit, out);
   } else {
     AppendDecimal(nanos_, format_ == Format::kBinarySi ? Format::kDecimalSi : format_, out);

@@ -269,6 +269,7 @@ class Writer {
       out_ += "null";
       return;
     }
+    if (value == 0) value = 0;  // without a sign, as in JSON
     std::array<char, 64> buffer;
     const auto scientific = std::to_chars(
         buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
