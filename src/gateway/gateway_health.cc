@@ -219,6 +219,7 @@ void Gateway::Report(client::HealthReport& report) const {
   report.Add(kName, revocations_.reflector());
   pool_feed_.Report(kName, report);
   index_.Report(kName, report);
+  events_.Report(report);
 }
 
 void Gateway::OnRevocations() {

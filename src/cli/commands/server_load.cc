@@ -123,6 +123,23 @@ void JudgeUnreadable(std::string_view metrics, std::vector<Finding>& out) {
                  "removes one"});
 }
 
+// Said only if there are any. Those that say that all is well may be left out, and are not counted
+// here.
+void JudgeEvents(std::string_view metrics, std::vector<Finding>& out) {
+  std::vector<std::string> parts;
+  for (const auto& [component, count] :
+       MetricsIn(metrics, "berth_events_dropped_total", "component")) {
+    if (count >= 1) parts.push_back(fmt::format("{:.0f} of {}", count, component));
+  }
+  if (parts.empty()) return;
+  out.push_back({Verdict::kWarn,
+                 "events",
+                 fmt::format("dropped since the server's start, because too many waited: {}",
+                             Join(parts, ", ")),
+                 "conditions of objects still say what happened (berth describe, berth why); look "
+                 "at the load and the disk of the server"});
+}
+
 // Said only of a server that others lead: it needs two files for each.
 void JudgePassing(std::string_view metrics, std::vector<Finding>& out) {
   const double count = MetricIn(metrics, "berth_passed_on_connections").value_or(0);
@@ -184,6 +201,7 @@ std::vector<Finding> JudgeLoad(std::string_view metrics) {
   JudgeLoops(metrics, out);
   JudgeControllers(metrics, out);
   JudgeUnreadable(metrics, out);
+  JudgeEvents(metrics, out);
   JudgePassing(metrics, out);
   const auto files = MetricIn(metrics, "process_open_fds");
   const auto files_max = MetricIn(metrics, "process_max_fds");

@@ -83,6 +83,20 @@ struct ControllerCase {
   std::string_view text;
 };
 
+TEST(ServerLoad, EventsThatWereDroppedAreNamedWithTheirComponent) {
+  EXPECT_TRUE(JudgeLoad("berth_events_dropped_total{component=\"berth-scheduler\"} 0\n"
+                        "berth_events_skipped_total{component=\"berth-scheduler\"} 9\n")
+                  .empty());
+  const auto findings = JudgeLoad(
+      "berth_events_dropped_total{component=\"berth-gateway\"} 0\n"
+      "berth_events_dropped_total{component=\"berth-scheduler\"} 12\n");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].verdict, Verdict::kWarn);
+  EXPECT_EQ(findings[0].title, "events");
+  EXPECT_EQ(findings[0].text,
+            "dropped since the server's start, because too many waited: 12 of berth-scheduler");
+}
+
 TEST(ServerLoad, ControllersThatDoNotKeepUpAreNamed) {
   const ControllerCase cases[] = {
       {"berth_controller_failing_seconds{controller=\"quota\"} 59\n"

@@ -25,6 +25,40 @@ void HealthReport::Add(std::string_view controller, const FollowState& state) {
   health.lost_longest = std::max(health.lost_longest, state.failing());
 }
 
+void HealthReport::Add(std::string_view component, const UntoldEvents& events) {
+  UntoldEvents& sum = events_[std::string(component)];
+  sum.dropped += events.dropped;
+  sum.skipped += events.skipped;
+  sum.refused += events.refused;
+}
+
+namespace {
+
+// Counters only grow; what is counted anew, by another term, is added once it is more.
+void Raise(metrics::Counter& counter, uint64_t count) {
+  counter.Add(std::max(0.0, static_cast<double>(count) - counter.value()));
+}
+
+void ShowEvents(const HealthReport& report, metrics::Registry& metrics) {
+  for (const auto& [component, events] : report.events()) {
+    const metrics::Labels labels = {{"component", component}};
+    Raise(metrics.GetCounter("berth_events_dropped_total",
+                             "Events that were not written because too many waited.",
+                             labels),
+          events.dropped);
+    Raise(metrics.GetCounter("berth_events_skipped_total",
+                             "Events of type Normal that were left out while many waited.",
+                             labels),
+          events.skipped);
+    Raise(metrics.GetCounter("berth_events_refused_total",
+                             "Events that the API did not take: their namespace may be gone.",
+                             labels),
+          events.refused);
+  }
+}
+
+}  // namespace
+
 void ShowHealth(const HealthReport& report, metrics::Registry& metrics) {
   for (const auto& [controller, health] : report.all()) {
     const metrics::Labels labels = {{"controller", controller}};
@@ -51,8 +85,9 @@ void ShowHealth(const HealthReport& report, metrics::Registry& metrics) {
         health.lost_longest.to_seconds());
     metrics::Counter& failures = metrics.GetCounter(
         "berth_controller_failures_total", "Turns that failed; conflicts are among them.", labels);
-    failures.Add(std::max(0.0, static_cast<double>(health.failures) - failures.value()));
+    Raise(failures, health.failures);
   }
+  ShowEvents(report, metrics);
 }
 
 }  // namespace berth::client

@@ -27,6 +27,13 @@ struct ControllerHealth {
   Duration lost_longest;  // how long it has not been able to follow something
 };
 
+// Events that one component did not write, by why.
+struct UntoldEvents {
+  uint64_t dropped = 0;  // too many waited
+  uint64_t skipped = 0;  // too many waited for one that says that all is well
+  uint64_t refused = 0;  // the API did not take them
+};
+
 class HealthReport {
  public:
   // `controller` is a literal: it becomes the value of a label. What is added to one controller
@@ -40,15 +47,21 @@ class HealthReport {
     Add(controller, informer.reflector());
   }
 
+  // `component` is a literal too, the one that its events name.
+  void Add(std::string_view component, const UntoldEvents& events);
+
   const std::map<std::string, ControllerHealth, std::less<>>& all() const { return all_; }
+  const std::map<std::string, UntoldEvents, std::less<>>& events() const { return events_; }
 
  private:
   ControllerHealth& Of(std::string_view controller);
 
   std::map<std::string, ControllerHealth, std::less<>> all_;
+  std::map<std::string, UntoldEvents, std::less<>> events_;  // by component
 };
 
-// Sets berth_controller_... of every controller in the report.
+// Sets berth_controller_... of every controller in the report, and berth_events_... of every
+// component.
 void ShowHealth(const HealthReport& report, metrics::Registry& metrics);
 
 }  // namespace berth::client

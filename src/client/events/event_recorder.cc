@@ -41,7 +41,7 @@ void EventRecorder::Record(const EventSubject& subject,
                            std::string_view action,
                            std::string message) {
   if (type == EventType::kNormal && queue_.size() >= kNormalQueueMax) {
-    ++dropped_;
+    ++untold_.skipped;
     return;
   }
   message = Printable(std::move(message));
@@ -53,7 +53,7 @@ void EventRecorder::Record(const EventSubject& subject,
     return;
   }
   if (queue_.size() >= kQueueMax) {
-    ++dropped_;
+    ++untold_.dropped;
     return;
   }
   queue_.push_back(Make(subject, type, reason, action, std::move(message)));
@@ -124,7 +124,7 @@ rt::Task<Status> EventRecorder::WriteNew() {
     for (const Result<meta::Object>& verdict : verdicts) {
       if (verdict.status().Is(Reason::kCancelled)) co_return verdict.status();
       // The namespace may be on its way out; an event is not worth another attempt.
-      if (!verdict.ok()) ++dropped_;
+      if (!verdict.ok()) ++untold_.refused;
     }
   }
   co_return OkStatus();

@@ -16,6 +16,7 @@
 
 #include "apis/k8s/event.h"
 #include "base/time.h"
+#include "client/cache/health_report.h"
 #include "client/client.h"
 #include "meta/object.h"
 #include "meta/scheme.h"
@@ -59,7 +60,9 @@ class EventRecorder {
   // Writes until it is cancelled.
   rt::Task<Status> Run();
 
-  uint64_t dropped() const { return dropped_; }
+  // All that were recorded and not written.
+  uint64_t dropped() const { return untold_.dropped + untold_.skipped + untold_.refused; }
+  void Report(HealthReport& report) const { report.Add(component_, untold_); }
   size_t queued() const { return queue_.size(); }
 
  private:
@@ -90,7 +93,7 @@ class EventRecorder {
   std::list<Sameness> ages_;  // the oldest first
   std::vector<Sameness> counted_;
   rt::Event work_;
-  uint64_t dropped_ = 0;
+  UntoldEvents untold_;
 };
 
 }  // namespace berth::client

@@ -37,6 +37,15 @@ class EventRecorderTest : public testing::Test {
     return events;
   }
 
+  // What a server shows of it.
+  std::string Metrics() const {
+    metrics::Registry metrics;
+    HealthReport report;
+    recorder_.Report(report);
+    ShowHealth(report, metrics);
+    return metrics.Text();
+  }
+
   apiserver::RegistryWorld world_{3};
   rt::TaskScope scope_{world_.loop()};
   EventRecorder recorder_{world_.loop(), world_.client(), world_.scheme(), "berth-test"};
@@ -83,6 +92,9 @@ TEST_F(EventRecorderTest, AFullQueueDropsAndCountsWhatItDrops) {
   }
   EXPECT_EQ(recorder_.queued(), EventRecorder::kQueueMax);
   EXPECT_EQ(recorder_.dropped(), 10U);
+  EXPECT_NE(Metrics().find("berth_events_dropped_total{component=\"berth-test\"} 10\n"),
+            std::string::npos)
+      << Metrics();
 }
 
 TEST_F(EventRecorderTest, P7_3_WhenThousandsAreWellOnlySomeSaySoAndTroubleIsStillTold) {
@@ -92,6 +104,9 @@ TEST_F(EventRecorderTest, P7_3_WhenThousandsAreWellOnlySomeSaySoAndTroubleIsStil
   }
   EXPECT_LE(recorder_.queued(), 256U);
   EXPECT_EQ(recorder_.queued() + recorder_.dropped(), 3000U);
+  EXPECT_NE(Metrics().find("berth_events_dropped_total{component=\"berth-test\"} 0\n"),
+            std::string::npos)
+      << "that all is well may be left out: " << Metrics();
   const size_t before = recorder_.queued();
   recorder_.Record(Machine("bad"), EventType::kWarning, "Refused", "Binding", "no");
   EXPECT_EQ(recorder_.queued(), before + 1);

@@ -37,6 +37,7 @@ class EphemeralMaker final : private Reconciler {
   // How well it keeps up.
   void Report(client::HealthReport& report) const {
     runner_.Report(report, machines_, volumes_, nics_);
+    events_.Report(report);
   }
 
  private:

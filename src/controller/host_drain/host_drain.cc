@@ -150,7 +150,10 @@ HostDrain::~HostDrain() = default;
 
 rt::Task<Status> HostDrain::Run() { return guests_.Run(events_.Run()); }
 
-void HostDrain::Report(client::HealthReport& report) const { guests_.Report(report); }
+void HostDrain::Report(client::HealthReport& report) const {
+  guests_.Report(report);
+  events_.Report(report);
+}
 
 rt::Task<Result<std::optional<Duration>>> HostDrain::Reconcile(std::string pool) {
   const meta::Object* object = guests_.FindSynced(pool);

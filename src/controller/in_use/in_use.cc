@@ -129,6 +129,7 @@ rt::Task<Status> InUse::Run() {
 void InUse::Report(client::HealthReport& report) const {
   runner_.Report(report);
   for (const auto& follower : followers_) report.Add(runner_.name(), follower->reflector());
+  events_.Report(report);
 }
 
 Duration InUse::Pause() const {

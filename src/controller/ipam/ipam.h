@@ -45,6 +45,7 @@ class Ipam final : private Reconciler {
   // How well it keeps up.
   void Report(client::HealthReport& report) const {
     runner_.Report(report, prefixes_, allocations_, nics_);
+    events_.Report(report);
   }
 
  private:

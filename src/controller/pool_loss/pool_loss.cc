@@ -146,6 +146,7 @@ void PoolLoss::Report(client::HealthReport& report) const {
   report.Add(kName, pools_);
   report.Add(kName, machines_);
   report.Add(kName, reserved_);
+  events_.Report(report);
 }
 
 rt::Task<Status> PoolLoss::Watch() {

@@ -37,7 +37,10 @@ class Reservations final : private Reconciler {
   rt::Task<Status> Run();
   bool synced() const { return reservations_.synced() && pools_.synced(); }
   // How well it keeps up.
-  void Report(client::HealthReport& report) const { runner_.Report(report, reservations_, pools_); }
+  void Report(client::HealthReport& report) const {
+    runner_.Report(report, reservations_, pools_);
+    events_.Report(report);
+  }
 
  private:
   // Labels of the machine pools there are.

@@ -91,7 +91,10 @@ TaintEviction::~TaintEviction() = default;
 
 rt::Task<Status> TaintEviction::Run() { return guests_.Run(events_.Run()); }
 
-void TaintEviction::Report(client::HealthReport& report) const { guests_.Report(report); }
+void TaintEviction::Report(client::HealthReport& report) const {
+  guests_.Report(report);
+  events_.Report(report);
+}
 
 rt::Task<Result<std::optional<Duration>>> TaintEviction::Reconcile(std::string pool) {
   const meta::Object* object = guests_.FindSynced(pool);

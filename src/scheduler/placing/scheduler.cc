@@ -222,6 +222,7 @@ void Scheduler::Report(client::HealthReport& report) const {
   constexpr std::string_view kName = "scheduler";
   for (const auto& informer : informers_) report.Add(kName, *informer);
   for (const auto& sink : sinks_) report.Add(kName, sink->reflector());
+  events_.Report(report);
 }
 
 // Objects come after pools and classes: what is placed finds its pool on the board at once.
