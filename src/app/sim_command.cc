@@ -56,8 +56,8 @@ constexpr std::array kFlags = {
          .value_name = "NAME",
          .help =
              "Put a deliberately broken part in: capacity, rebind, leases, lost-write, watch-gap, "
-             "silence, rogue, purge, no-boot, ties, spoilt-record; with several servers: fence, "
-             "sluggish. A checker has to notice."},
+             "silence, rogue, purge, no-boot, ties, spoilt-record, kept-room, named-room, "
+             "early-farewell; with several servers: fence, sluggish. A checker has to notice."},
     Flag{.name = "events",
          .kind = FlagKind::kNumber,
          .value_name = "N",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/reservation.h"
 #include "apis/placement.h"
 #include "apiserver/cache/keys.h"
 
@@ -23,20 +24,55 @@ constexpr std::array kNames = {
     BrokenName{Broken::kNoBoot, "no-boot", "converges", "poollets switch no machine on"},
     BrokenName{Broken::kTies, "ties", "leaves", "machines are sent away from their disks"},
     BrokenName{Broken::kSpoiltRecord, "spoilt-record", "record", "a record is damaged inside"},
-    BrokenName{Broken::kFence,
-               "fence",
-               "one-leader",
-               "a deposed leader's writes count",
-               BrokenServers::kSeveral},
-    BrokenName{Broken::kSluggish,
-               "sluggish",
-               "failover",
-               "a new leader waits before it begins",
-               BrokenServers::kSeveral},
+    BrokenName{.broken = Broken::kKeptRoom,
+               .name = "kept-room",
+               .checker = "converges",
+               .help = "what is reserved is not counted when it is bound",
+               .scenario = "broken-rooms",
+               .words = "has no pool though"},
+    BrokenName{.broken = Broken::kNamedRoom,
+               .name = "named-room",
+               .checker = "capacity",
+               .help = "machines do not go into the room that is kept for them",
+               .scenario = "broken-rooms",
+               .words = "which keeps no room of reservation"},
+    BrokenName{.broken = Broken::kEarlyFarewell,
+               .name = "early-farewell",
+               .checker = "leaves",
+               .help = "a host may go with machines that could have left it",
+               .scenario = "broken-rooms",
+               .words = "which left drained"},
+    BrokenName{.broken = Broken::kFence,
+               .name = "fence",
+               .checker = "one-leader",
+               .help = "a deposed leader's writes count",
+               .servers = BrokenServers::kSeveral,
+               .scenario = "servers",
+               .words = {}},
+    BrokenName{.broken = Broken::kSluggish,
+               .name = "sluggish",
+               .checker = "failover",
+               .help = "a new leader waits before it begins",
+               .servers = BrokenServers::kSeveral,
+               .scenario = "servers",
+               .words = {}},
 };
 
 constexpr std::string_view kPoolUidMark = "\"poolUID\":\"";
 constexpr size_t kUidLength = 36;
+// The disk that nobody has asked for (kEarlyFarewell).
+constexpr std::string_view kImaginedDisk = "imagined";
+
+void Tie(apis::compute::Machine& machine) {
+  apis::compute::MachineVolume disk;
+  disk.name = std::string(kImaginedDisk);
+  disk.local_disk.emplace();
+  machine.spec.volumes.push_back(std::move(disk));
+}
+
+void Untie(apis::compute::Machine& machine) {
+  std::erase_if(machine.spec.volumes, [](const auto& disk) { return disk.name == kImaginedDisk; });
+}
 
 // The UID of the pool in a machine at rest; npos if it has none.
 size_t FindPoolUid(std::string_view text) {
@@ -113,6 +149,9 @@ rt::Task<Result<meta::Object>> BrokenClient::Get(const meta::KindInfo& kind,
     std::erase_if(found->as<apis::compute::Machine>().spec.volumes,
                   [](const auto& disk) { return disk.local_disk.has_value(); });
   }
+  if (broken_ == Broken::kEarlyFarewell && is_machine && found.ok()) {
+    Tie(found->as<apis::compute::Machine>());
+  }
   co_return found;
 }
 
@@ -121,7 +160,24 @@ rt::Task<Result<meta::Object>> BrokenClient::Update(meta::Object object,
   const bool is_report = options.subresource == client::Subresource::kStatus &&
                          apis::IsPlaceable(object.kind()) && !apis::IsBound(object);
   if (broken_ == Broken::kSilence && is_report) co_return object;
+  const bool is_machine = &object.kind() == &apis::compute::kMachineKind;
+  if (broken_ == Broken::kEarlyFarewell && is_machine) Untie(object.as<apis::compute::Machine>());
   co_return co_await inner_.Update(std::move(object), options);
+}
+
+rt::Task<std::vector<Result<std::vector<meta::Object>>>> BrokenBinder::BindBatch(
+    std::vector<client::BindRequest> requests) {
+  for (client::BindRequest& request : requests) {
+    for (client::BindItem& item : request.items) {
+      const bool is_reservation = item.kind == &apis::core::kReservationKind;
+      if (broken_ == Broken::kKeptRoom && is_reservation) item.resources.clear();
+      if (broken_ == Broken::kNamedRoom) {
+        item.reservation.clear();
+        item.reservation_uid.clear();
+      }
+    }
+  }
+  return inner_.BindBatch(std::move(requests));
 }
 
 }  // namespace berth::sim

@@ -11,7 +11,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "client/binder.h"
 #include "client/client.h"
 #include "store/passing_store.h"
 #include "store/store.h"
@@ -20,17 +23,20 @@ namespace berth::sim {
 
 enum class Broken : uint8_t {
   kNothing,
-  kCapacity,      // runtimes say that they have twice what they have, and take it
-  kRebind,        // the store changes the pool of a binding
-  kLeases,        // poollets give guests more time than the server has granted
-  kLostWrite,     // a crash takes writes back that were acknowledged
-  kWatchGap,      // the store's watch leaves out an event now and then
-  kSilence,       // what says why an object waits is not written
-  kRogue,         // somebody deletes what nobody asked to delete
-  kPurge,         // poollets delete machines that they are to keep
-  kNoBoot,        // poollets do not switch machines on
-  kTies,          // what ties a machine to its host is not seen
-  kSpoiltRecord,  // a crash damages a poollet's record in the middle
+  kCapacity,       // runtimes say that they have twice what they have, and take it
+  kRebind,         // the store changes the pool of a binding
+  kLeases,         // poollets give guests more time than the server has granted
+  kLostWrite,      // a crash takes writes back that were acknowledged
+  kWatchGap,       // the store's watch leaves out an event now and then
+  kSilence,        // what says why an object waits is not written
+  kRogue,          // somebody deletes what nobody asked to delete
+  kPurge,          // poollets delete machines that they are to keep
+  kNoBoot,         // poollets do not switch machines on
+  kTies,           // what ties a machine to its host is not seen
+  kSpoiltRecord,   // a crash damages a poollet's record in the middle
+  kKeptRoom,       // a reservation is bound without the room that it keeps
+  kNamedRoom,      // machines that name a reservation are bound beside it
+  kEarlyFarewell,  // whoever is on a host that leaves is taken for tied to it
   // With several servers.
   kFence,     // what a leader writes is not conditioned on its being the leader
   kSluggish,  // a leader takes its time before it begins
@@ -42,6 +48,8 @@ struct BrokenName {
   std::string_view checker;  // that has to notice
   std::string_view help;
   BrokenServers servers = BrokenServers::kAny;
+  std::string_view scenario = "broken";  // of test/scenarios: where it shows within a few seeds
+  std::string_view words;                // of the violation, if its checker looks at several things
 };
 std::span<const BrokenName> BrokenNames();
 std::optional<Broken> BrokenByName(std::string_view name);
@@ -62,7 +70,7 @@ class BrokenStore final : public store::PassingStore {
   std::map<std::string, std::string> bound_;  // key of a machine: UID of its pool
 };
 
-// kSilence and kTies.
+// kSilence, kTies and kEarlyFarewell.
 class BrokenClient final : public client::Client {
  public:
   BrokenClient(client::Client& inner, Broken broken) : inner_(inner), broken_(broken) {}
@@ -100,6 +108,28 @@ class BrokenClient final : public client::Client {
 
  private:
   client::Client& inner_;
+  const Broken broken_;
+};
+
+// kKeptRoom and kNamedRoom.
+class BrokenBinder final : public client::Binder {
+ public:
+  BrokenBinder(client::Binder& inner, Broken broken) : inner_(inner), broken_(broken) {}
+
+  rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
+      std::vector<client::BindRequest> requests) override;
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<client::BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override {
+    return inner_.CreateBoundBatch(std::move(model), std::move(items), std::move(holder), term);
+  }
+  rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override {
+    return inner_.UnbindBatch(std::move(requests));
+  }
+
+ private:
+  client::Binder& inner_;
   const Broken broken_;
 };
 

@@ -58,13 +58,18 @@ void CapacityChecker::OnChange(const Truth::Change& change) {
 
 // The first time a machine goes into the room that is kept for it, and nowhere else.
 void CapacityChecker::CheckUse(const PlacedFact& machine) {
-  if (machine.reservation.empty() || sight_.WasRewound(machine.uid)) return;
+  if (machine.reservation.empty() && machine.reservation_uid.empty()) return;
+  if (sight_.WasRewound(machine.uid)) return;
   const PlacedFact* reservation = sight_.truth().Find(machine.reservation_uid);
   // It may have gone before anybody was told of either.
   if (reservation == nullptr && !machine.reservation_uid.empty()) return;
   const bool is_named = reservation != nullptr && (reservation->key.name == machine.reservation ||
                                                    reservation->whole == machine.reservation);
   if (is_named && reservation->pool_uid == machine.pool_uid) return;
+  if (machine.reservation.empty()) {
+    return Fail(
+        fmt::format("{} took room of {} and does not name it", Show(machine), Show(*reservation)));
+  }
   Fail(fmt::format("{} is on pool {}, which keeps no room of reservation {}",
                    Show(machine),
                    machine.pool,

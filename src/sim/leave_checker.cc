@@ -36,10 +36,12 @@ void LeaveChecker::OnChange(const Truth::Change& change) {
 }
 
 // The host is away, so nothing can come: what is there was left behind. Somebody may have made the
-// pool schedulable again, and then a binding that was decided before may still arrive.
+// pool schedulable again, and then a binding that was decided before may still arrive. A poollet
+// that has stopped by itself is away, whether or not the world has cleared it away yet.
 void LeaveChecker::CheckDrained(const PoolFact& pool, const PlacedFact& fact) {
   const HostProcess* host = sight_.HostOf(pool.uid);
-  if (!pool.is_drained || !pool.is_cordoned || host == nullptr || host->is_up()) return;
+  if (!pool.is_drained || !pool.is_cordoned || host == nullptr) return;
+  if (host->is_up() && !host->has_left()) return;
   const bool can_leave =
       fact.kind == &apis::core::kReservationKind || (fact.kind == &kMachineKind && !fact.is_tied);
   if (can_leave) Fail(fmt::format("{} is on {}, which left drained", Show(fact), pool.name));

@@ -104,7 +104,8 @@ rt::Task<Status> ServerProcess::StartParts(store::Store* store, apiserver::Loopb
   scope_.Spawn("compactor", compactor_->Run());
   CO_TRY(cluster_, co_await apiserver::CountStart(deps_.loop, *store));
   CO_TRY_STATUS(co_await client::PublishCluster(*client, cluster_));
-  binder_ = std::make_unique<WatchedBinder>(*client, deps_.moments, options_.seed);
+  broken_binder_ = std::make_unique<BrokenBinder>(*client, options_.broken);
+  binder_ = std::make_unique<WatchedBinder>(*broken_binder_, deps_.moments, options_.seed);
   app::FleetPartsOptions parts_options;
   parts_options.servers = {AddressOf(options_.node)};
   parts_options.scheduler_seed = options_.seed;
@@ -236,6 +237,7 @@ rt::Task<Status> ServerProcess::Kill() {
   server_.reset();
   fleet_.reset();
   binder_.reset();
+  broken_binder_.reset();
   compactor_.reset();
   controllers_.reset();
   controllers_client_.reset();

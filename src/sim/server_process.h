@@ -161,6 +161,7 @@ class ServerProcess {
   std::unique_ptr<BrokenClient> parts_client_;
   std::unique_ptr<controller::BuiltinControllers> controllers_;
   std::unique_ptr<apiserver::Compactor> compactor_;
+  std::unique_ptr<BrokenBinder> broken_binder_;
   std::unique_ptr<WatchedBinder> binder_;
   std::unique_ptr<WatchedFleet> fleet_;
   std::unique_ptr<app::FleetParts> parts_;

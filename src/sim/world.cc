@@ -384,7 +384,12 @@ void World::StopHost(HostProcess& host, poollet::LeaveMode mode, std::function<v
   host.Leave(mode, [this, &host, left = std::move(left)] {
     Soon([this, &host, left] {
       // Somebody may have killed it, and started it again, meanwhile.
-      if (!host.has_left() || host.loop().paused()) return;
+      if (!host.has_left()) return;
+      // What has ended cannot sleep.
+      if (host.loop().paused()) {
+        network_.Resume(host.name());
+        host.loop().Resume();
+      }
       KillHost(host, net::CrashStyle::kReset);
       Say(host.name() + " has stopped");
       left();
