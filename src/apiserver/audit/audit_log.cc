@@ -41,10 +41,9 @@ AuditLevel AuditLog::LevelOf(const Identity& identity, const RequestInfo& reques
 void AuditLog::Record(const AuditRecord& record) {
   loop_.Assert();
   if (is_closed_) return;
-  if (policy_.has_value() &&
-      policy_->LevelOf(record.identity, record.request) == AuditLevel::kNone) {
-    return;
-  }
+  const auto stage =
+      record.stage == kAuditStarted ? AuditStage::kResponseStarted : AuditStage::kResponseComplete;
+  if (policy_.has_value() && !policy_->Tells(record.identity, record.request, stage)) return;
   if (!HasRoom()) {
     if (lost_++ == 0) LOG_ERROR("audit log: the queue is full, records are being lost");
     lost_records_.Add();

@@ -18,6 +18,7 @@ constexpr size_t kRulesMax = 1'000;
 
 struct PolicyFile {
   std::vector<AuditRule> rules;
+  std::vector<std::string> omit_stages;
 };
 
 }  // namespace
@@ -37,14 +38,16 @@ BERTH_DESCRIBE(AuditRule,
                BERTH_FIELD(verbs, "verbs", "Verbs."),
                BERTH_FIELD(resources, "resources", "Resources."),
                BERTH_FIELD(namespaces, "namespaces", "Namespaces."),
-               BERTH_FIELD(non_resource_urls, "nonResourceURLs", "Paths that are no resources."))
+               BERTH_FIELD(non_resource_urls, "nonResourceURLs", "Paths that are no resources."),
+               BERTH_FIELD(omit_stages, "omitStages", "Stages at which nothing is told."))
 
 namespace {
 
 BERTH_DESCRIBE(PolicyFile,
                "io.k8s.audit.v1.Policy",
                "How much is told of requests.",
-               BERTH_FIELD(rules, "rules", "The first that fits decides."))
+               BERTH_FIELD(rules, "rules", "The first that fits decides."),
+               BERTH_FIELD(omit_stages, "omitStages", "Stages at which nothing is told at all."))
 
 std::optional<AuditLevel> ParseLevel(std::string_view text) {
   if (text == "None") return AuditLevel::kNone;
@@ -52,6 +55,25 @@ std::optional<AuditLevel> ParseLevel(std::string_view text) {
   if (text == "Request") return AuditLevel::kRequest;
   if (text == "RequestResponse") return AuditLevel::kRequestResponse;
   return std::nullopt;
+}
+
+// Adds those of the list that anything is told at. `field` is for the message.
+Status AddStages(const std::vector<std::string>& names,
+                 const std::string& field,
+                 std::set<AuditStage>& out) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = names[i];
+    if (name == "ResponseStarted") {
+      out.insert(AuditStage::kResponseStarted);
+    } else if (name == "ResponseComplete") {
+      out.insert(AuditStage::kResponseComplete);
+    } else if (name != "RequestReceived" && name != "Panic") {
+      return BadRequest(field + "[" + std::to_string(i) + "]: " + Quote(name) +
+                        ": supported values: \"RequestReceived\", \"ResponseStarted\", "
+                        "\"ResponseComplete\", \"Panic\"");
+    }
+  }
+  return OkStatus();
 }
 
 bool Has(const std::vector<std::string>& list, std::string_view text) {
@@ -131,24 +153,42 @@ Result<AuditPolicy> AuditPolicy::Parse(std::string_view text) {
                       " are too many, the limit is " + std::to_string(kRulesMax));
   }
   AuditPolicy policy;
+  std::set<AuditStage> always_omitted;
+  TRY_STATUS(AddStages(file.omit_stages, "omitStages", always_omitted));
   for (AuditRule& rule : file.rules) {
+    const std::string field = "rules[" + std::to_string(policy.rules_.size()) + "]";
     const std::optional<AuditLevel> level = ParseLevel(rule.level);
     if (!level) {
-      return BadRequest("rules[" + std::to_string(policy.rules_.size()) +
-                        "].level: " + Quote(rule.level) +
+      return BadRequest(field + ".level: " + Quote(rule.level) +
                         ": supported values: \"None\", \"Metadata\", \"Request\", "
                         "\"RequestResponse\"");
     }
-    policy.rules_.push_back({.level = *level, .rule = std::move(rule)});
+    std::set<AuditStage> omitted = always_omitted;
+    TRY_STATUS(AddStages(rule.omit_stages, field + ".omitStages", omitted));
+    policy.rules_.push_back(
+        {.level = *level, .rule = std::move(rule), .omitted = std::move(omitted)});
   }
   return policy;
 }
 
-AuditLevel AuditPolicy::LevelOf(const Identity& identity, const RequestInfo& request) const {
+const AuditPolicy::Rule* AuditPolicy::FindRule(const Identity& identity,
+                                               const RequestInfo& request) const {
   for (const Rule& rule : rules_) {
-    if (FitsWho(rule.rule, identity) && FitsWhat(rule.rule, request)) return rule.level;
+    if (FitsWho(rule.rule, identity) && FitsWhat(rule.rule, request)) return &rule;
   }
-  return AuditLevel::kNone;
+  return nullptr;
+}
+
+AuditLevel AuditPolicy::LevelOf(const Identity& identity, const RequestInfo& request) const {
+  const Rule* rule = FindRule(identity, request);
+  return rule == nullptr ? AuditLevel::kNone : rule->level;
+}
+
+bool AuditPolicy::Tells(const Identity& identity,
+                        const RequestInfo& request,
+                        AuditStage stage) const {
+  const Rule* rule = FindRule(identity, request);
+  return rule != nullptr && rule->level != AuditLevel::kNone && !rule->omitted.contains(stage);
 }
 
 bool MayShowBodies(const RequestInfo& request) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,13 @@ enum class AuditLevel : uint8_t {
   kMetadata,         // who, what, when, with what result
   kRequest,          // and what was sent
   kRequestResponse,  // and the answer
+};
+
+// When something can be told of a request. Kubernetes has RequestReceived and Panic, too, of which
+// nothing is ever told here.
+enum class AuditStage : uint8_t {
+  kResponseStarted,   // a conversation with a guest has begun
+  kResponseComplete,  // everything else: it has ended, or the request was answered
 };
 
 // Of resources, all of a group or some: "machines", "machines/status", "*/status", "*".
@@ -36,6 +44,7 @@ struct AuditRule {
   std::vector<AuditResources> resources;       // with these or namespaces, only of resources
   std::vector<std::string> namespaces;         // "" is cluster-scoped
   std::vector<std::string> non_resource_urls;  // "/metrics", "/openapi/*"
+  std::vector<std::string> omit_stages;        // beside those of the policy; empty: none
 };
 
 class AuditPolicy {
@@ -44,12 +53,18 @@ class AuditPolicy {
   static Result<AuditPolicy> Parse(std::string_view text);
 
   AuditLevel LevelOf(const Identity& identity, const RequestInfo& request) const;
+  // Whether such a request is told of at this stage.
+  bool Tells(const Identity& identity, const RequestInfo& request, AuditStage stage) const;
 
  private:
   struct Rule {
     AuditLevel level = AuditLevel::kNone;
     AuditRule rule;
+    std::set<AuditStage> omitted = {};
   };
+  // Null: none fits.
+  const Rule* FindRule(const Identity& identity, const RequestInfo& request) const;
+
   std::vector<Rule> rules_;
 };
 

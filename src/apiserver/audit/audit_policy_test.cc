@@ -83,6 +83,31 @@ TEST(AuditPolicy, TheFirstRuleThatFitsDecides) {
   EXPECT_EQ(LevelOf(*policy, {.request = {.verb = "get", .path = "/livez"}}), AuditLevel::kNone);
 }
 
+TEST(AuditPolicy, StagesAreLeftOutByThePolicyAndByItsRules) {
+  const std::string head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
+  const Identity ann{.user = "ann", .groups = {}};
+  const Identity bob{.user = "bob", .groups = {}};
+  const RequestInfo exec = Of("create", "compute.ironcore.dev", "machines");
+  const auto rules = AuditPolicy::Parse(
+      head +
+      "rules: [{level: Metadata, users: [ann], omitStages: [ResponseStarted, Panic]}, "
+      "{level: Metadata}]");
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_FALSE(rules->Tells(ann, exec, AuditStage::kResponseStarted));
+  EXPECT_TRUE(rules->Tells(ann, exec, AuditStage::kResponseComplete));
+  EXPECT_TRUE(rules->Tells(bob, exec, AuditStage::kResponseStarted));
+  const auto all =
+      AuditPolicy::Parse(head +
+                         "omitStages: [RequestReceived, ResponseComplete]\n"
+                         "rules: [{level: None, users: [bob]}, "
+                         "{level: Metadata, omitStages: [ResponseStarted]}, {level: Metadata}]");
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_FALSE(all->Tells(ann, exec, AuditStage::kResponseStarted));
+  EXPECT_FALSE(all->Tells(ann, exec, AuditStage::kResponseComplete));
+  EXPECT_FALSE(all->Tells(bob, exec, AuditStage::kResponseStarted));
+  EXPECT_EQ(all->LevelOf(ann, exec), AuditLevel::kMetadata);
+}
+
 TEST(AuditPolicy, MistakesAreNamed) {
   const std::string head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
   for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
@@ -92,6 +117,9 @@ TEST(AuditPolicy, MistakesAreNamed) {
            {head + "rules: [{level: None}, {level: All}]", "rules[1].level: \"All\""},
            {head + "rules: [{level: None, user: [a]}]", "user"},
            {head + "rules: {level: None}", "rules"},
+           {head + "omitStages: [All]\nrules: [{level: None}]", "omitStages[0]: \"All\""},
+           {head + "rules: [{level: None, omitStages: [Panic, x]}]",
+            "rules[0].omitStages[1]: \"x\""},
            {head + "rules: [", ""}}) {
     const auto policy = AuditPolicy::Parse(text);
     ASSERT_FALSE(policy.ok()) << text;

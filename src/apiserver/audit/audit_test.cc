@@ -155,6 +155,27 @@ TEST_F(AuditTest, RecordsReachTheFileWithinTheInterval) {
   EXPECT_TRUE(rt::RunTask(loop_, log->Close()).ok());
 }
 
+TEST_F(AuditTest, StagesThatThePolicyLeavesOutAreNotWritten) {
+  auto policy = AuditPolicy::Parse(
+      "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseStarted]\n"
+      "rules: [{level: Metadata}]");
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  AuditFile::Options options;
+  options.path = path_;
+  auto log = AuditLog::Open(options, loop_, pool_, metrics_, *std::move(policy));
+  ASSERT_TRUE(log.ok()) << log.status();
+  for (const std::string_view stage : {kAuditStarted, kAuditEnded, std::string_view()}) {
+    AuditRecord record = Record();
+    record.stage = stage;
+    (*log)->Record(record);
+  }
+  EXPECT_TRUE(rt::RunTask(loop_, (*log)->Close()).ok());
+  const auto lines = Lines(path_);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].GetString({"stage"}), kAuditEnded);
+  EXPECT_EQ(lines[1].GetString({"stage"}), "");
+}
+
 TEST_F(AuditTest, ManyRecordsDoNotWaitForTheInterval) {
   auto log = Open();
   for (int i = 0; i < 2000; ++i) log->Record(Record());
