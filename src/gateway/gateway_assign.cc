@@ -341,7 +341,9 @@ rt::Task<Result<Parts>> Gateway::CollectParts(const meta::Object* object) {
     }
     if (needs.empty()) break;
     for (const Need& need : needs) {
-      const client::ObjectKey key{.namespace_ = own.namespace_, .name = need.name};
+      const bool is_of_cluster = need.kind->scope == meta::Scope::kCluster;
+      const client::ObjectKey key{.namespace_ = is_of_cluster ? std::string() : own.namespace_,
+                                  .name = need.name};
       auto found = co_await deps_.client.Get(*need.kind, key);
       if (found.ok()) {
         std::optional<meta::Object> part(*std::move(found));

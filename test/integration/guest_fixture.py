@@ -348,7 +348,7 @@ capabilities: {cpu: 1, memory: 96Mi}
 apiVersion: storage.ironcore.dev/v1alpha1
 kind: VolumeClass
 metadata: {name: plain}
-capabilities: {tps: 100Mi, iops: 5k}
+capabilities: {tps: 100Mi, iops: 4k}
 resizePolicy: ExpandOnly
 '''
 

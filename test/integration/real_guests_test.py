@@ -164,10 +164,11 @@ class RealGuests(guest_fixture.RealHostTestCase):
             'volumes']} == {
                 name: 'Attached' for name in ('root', 'data', 'scratch', 'flat')}, 'all volumes are attached')
         (domain,) = self.host.libvirt.virsh('list', '--name').split()
-        for target in ('vda', 'vdb'):  # one that it was started with, and one that came later
+        # One that it was started with, and one that came later: the host's class has more operations than the server's.
+        for target in ('vda', 'vdb'):
             limits = dict(line.split(':') for line in self.host.libvirt.virsh(
                 'blkdeviotune', domain, target).replace(' ', '').splitlines() if line)
-            self.assertEqual((limits['total_bytes_sec'], limits['total_iops_sec']), (str(100 * MI), '5000'), target)
+            self.assertEqual((limits['total_bytes_sec'], limits['total_iops_sec']), (str(100 * MI), '4000'), target)
         for name in ('scratch', 'flat'):
             self.patch('volume', name, {'resources': {'storage': '6Mi'}})
             self.sees('second', f' {6 * MI // 512} {name}')

@@ -20,6 +20,7 @@
 #include "apis/storage/bucket.h"
 #include "base/strings.h"
 #include "gateway/rules/pull_secret.h"
+#include "iri/local_disk.h"
 #include "pki/digest.h"
 
 namespace berth::gateway {
@@ -36,9 +37,11 @@ using apis::networking::kNetworkKind;
 using apis::networking::Network;
 using apis::networking::NetworkInterface;
 using apis::storage::Bucket;
+using apis::storage::kVolumeClassKind;
 using apis::storage::kVolumeKind;
 using apis::storage::kVolumeSnapshotKind;
 using apis::storage::Volume;
+using apis::storage::VolumeClass;
 using apis::storage::VolumePool;
 using apis::storage::VolumeSnapshot;
 using MachineVolume = apis::compute::MachineVolume;
@@ -72,6 +75,20 @@ bool IsOwnedBy(const meta::ObjectMeta& metadata, const std::string& uid) {
                              [&](const auto& owner) { return owner.uid == uid; });
 }
 
+// Limits of a guest's disk, as runtimes tell them and as classes of the API name them.
+struct Limit {
+  std::string_view attribute;
+  std::string_view capability;
+};
+constexpr std::array kLimits = {Limit{iri::kTpsAttribute, core::kTps},
+                                Limit{iri::kIopsAttribute, core::kIops}};
+
+bool HasLimits(const Volume& volume) {
+  return volume.status.access && std::ranges::any_of(kLimits, [&](const Limit& limit) {
+           return volume.status.access->volume_attributes.contains(std::string(limit.attribute));
+         });
+}
+
 // Collects what is not in the parts yet.
 class Wanted {
  public:
@@ -82,6 +99,7 @@ class Wanted {
   void Nic(const std::string& name) { Add(parts_.interfaces, kNetworkInterfaceKind, name); }
   void Network(const std::string& name) { Add(parts_.networks, kNetworkKind, name); }
   void Snapshot(const std::string& name) { Add(parts_.snapshots, kVolumeSnapshotKind, name); }
+  void Class(const std::string& name) { Add(parts_.volume_classes, kVolumeClassKind, name); }
   std::vector<Need> Take() { return {needs_.begin(), needs_.end()}; }
 
  private:
@@ -126,6 +144,9 @@ void AddMachineNeeds(const Machine& machine, const Parts& parts, Wanted& wanted)
       wanted.Secret(volume->status.access->secret_ref->name);
     }
     if (volume->spec.encryption) wanted.Secret(volume->spec.encryption->secret_ref.name);
+    if (volume->spec.volume_class_ref && HasLimits(*volume)) {
+      wanted.Class(volume->spec.volume_class_ref->name);
+    }
   }
   for (const MachineNic& item : machine.spec.network_interfaces) {
     const std::string name = NicNameOf(machine, item);
@@ -266,6 +287,22 @@ std::string FillEncryption(const Volume& volume,
   return {};
 }
 
+// Of what the runtime's class and that of the API allow the lower one counts (ADR 0042).
+void LowerLimits(const Volume& volume, const Parts& parts, agent::VolumeAccess& access) {
+  if (!volume.spec.volume_class_ref) return;
+  const VolumeClass* found = Find(parts.volume_classes, volume.spec.volume_class_ref->name);
+  if (found == nullptr) return;
+  for (const Limit& limit : kLimits) {
+    const auto attribute = access.mutable_attributes()->find(std::string(limit.attribute));
+    const meta::Quantity* allowed = core::FindResource(found->capabilities, limit.capability);
+    if (attribute == access.mutable_attributes()->end() || allowed == nullptr) continue;
+    const auto given = ParseInt(attribute->second);
+    if (!given) continue;  // of a driver that means something else
+    const bool is_lower = *given <= 0 || allowed->Value() < *given;
+    if (is_lower) attribute->second = std::to_string(allowed->Value());
+  }
+}
+
 // What keeps the machine from using the volume, or "".
 std::string FillAccess(const Volume& volume,
                        const Machine& machine,
@@ -284,6 +321,7 @@ std::string FillAccess(const Volume& volume,
   to.set_driver(access.driver);
   to.set_handle(access.handle);
   for (const auto& [key, value] : access.volume_attributes) (*to.mutable_attributes())[key] = value;
+  LowerLimits(volume, parts, to);
   if (!access.secret_ref) return {};
   const Secret* secret = Find(parts.secrets, access.secret_ref->name);
   if (secret == nullptr) return "secret " + access.secret_ref->name + " does not exist";
@@ -518,6 +556,7 @@ void Put(const Need& need, std::optional<meta::Object> found, Parts& parts) {
   if (need.kind == &kNetworkKind) file(parts.networks);
   if (need.kind == &kSecretKind) file(parts.secrets);
   if (need.kind == &kVolumeSnapshotKind) file(parts.snapshots);
+  if (need.kind == &kVolumeClassKind) file(parts.volume_classes);
 }
 
 std::vector<NetworkInterface> InterfacesToClaim(const meta::Object& object, const Parts& parts) {

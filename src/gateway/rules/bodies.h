@@ -14,6 +14,7 @@
 #include "apis/networking/network.h"
 #include "apis/networking/network_interface.h"
 #include "apis/storage/volume.h"
+#include "apis/storage/volume_class.h"
 #include "apis/storage/volume_pool.h"
 #include "apis/storage/volume_snapshot.h"
 #include "gateway/rules/copied_body.h"
@@ -22,7 +23,8 @@
 
 namespace berth::gateway {
 
-// Objects in the namespace of the one that is assembled, by name. nullopt: it does not exist.
+// Objects in the namespace of the one that is assembled, and classes, by name. nullopt: it does not
+// exist.
 struct Parts {
   template <class T>
   using Named = std::map<std::string, std::optional<T>>;
@@ -31,10 +33,11 @@ struct Parts {
   Named<apis::networking::Network> networks;
   Named<apis::k8s::Secret> secrets;
   Named<apis::storage::VolumeSnapshot> snapshots;
+  Named<apis::storage::VolumeClass> volume_classes;  // whose capabilities never change
 
   bool empty() const {
     return volumes.empty() && interfaces.empty() && networks.empty() && secrets.empty() &&
-           snapshots.empty();
+           snapshots.empty() && volume_classes.empty();
   }
 };
 

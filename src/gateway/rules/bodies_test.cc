@@ -91,6 +91,33 @@ TEST_F(BodiesTest, AVolumeComesWithItsAccessAndItsKey) {
   EXPECT_EQ(part.volume_uid(), "v-uid");
 }
 
+TEST_F(BodiesTest, OfTheLimitsOfBothClassesTheLowerCounts) {
+  UseVolume();
+  volume_.spec.volume_class_ref = apis::core::LocalObjectReference{.name = "fast"};
+  volume_.status.access->volume_attributes = {{"tps", "1000"}, {"iops", "50"}, {"path", "/x"}};
+  HaveAll();
+  const auto attribute = [this](const std::string& name) {
+    return Assemble().machine().volumes(0).access().attributes().at(name);
+  };
+  EXPECT_EQ(attribute("tps"), "1000") << "there is no such class in the API";
+  apis::storage::VolumeClass fast;
+  fast.capabilities = {{"tps", meta::Quantity(500)}, {"iops", meta::Quantity(80)}};
+  Have("fast", meta::Object::Of(apis::storage::kVolumeClassKind, fast));
+  EXPECT_EQ(attribute("tps"), "500");
+  EXPECT_EQ(attribute("iops"), "50");
+  EXPECT_EQ(attribute("path"), "/x");
+  // What a runtime of another kind calls so is left alone, and one without limits has none.
+  volume_.status.access->volume_attributes = {{"tps", "much"}, {"iops", "0"}};
+  HaveAll();
+  EXPECT_EQ(attribute("tps"), "much");
+  EXPECT_EQ(attribute("iops"), "80");
+  volume_.status.access->volume_attributes = {{"path", "/x"}};
+  HaveAll();
+  asked_.clear();
+  EXPECT_EQ(Assemble().machine().volumes(0).access().attributes_size(), 1);
+  EXPECT_FALSE(asked_.contains("fast"));
+}
+
 TEST_F(BodiesTest, CopiesOfASetShareWhatTheyRunAndNothingElse) {
   machine_.metadata.owner_references.emplace_back().uid = "set";
   machine_.metadata.labels["app"] = "web";
