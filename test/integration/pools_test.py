@@ -87,6 +87,17 @@ class Pools(berth_fixture.ServerTestCase):
         self.assertEqual((gamma['contact'], gamma['objects'], gamma['host']), ('Connected', 1, 'gamma'))
         self.assertLess(gamma['heartbeatAgeMs'], 30000)
         self.assertTrue(gamma['hardware'], 'the host says what it is')
+        (busy,) = json.loads(self.server.berth('top', 'machines', '-o', 'json').stdout)['items']
+        self.assertEqual((busy['metadata']['name'], busy['pool'], busy['state']), ('busy', 'gamma', 'Running'))
+        # Who may list pools may not see of all what is on them.
+        self.server.kubectl('create', 'clusterrole', 'lister', '--verb=list',
+                            '--resource=machinepools,volumepools,bucketpools')
+        self.server.kubectl('create', 'clusterrolebinding', 'lister', '--clusterrole=lister', '--user=lister')
+        berth_fixture.eventually(60, lambda: self.server.berth('get', 'machinepools', '--as', 'lister', check=False)
+                                 .returncode == 0, 'they are listed')
+        refused = self.server.berth('top', 'pools', '--as', 'lister', check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('machinepools/usage', refused.stderr)
         rows = [line.split() for line in self.server.berth('top', 'pools', '--sort-by', 'cpu').stdout.splitlines()]
         self.assertEqual(rows[0][:3], ['NAME', 'KIND', 'CONTACT'])
         self.assertEqual(rows[1][0], 'gamma', 'the fullest comes first')

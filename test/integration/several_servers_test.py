@@ -212,6 +212,10 @@ class SeveralServersTest(SeveralServersTestCase):
                                  .get('state') == 'Running', 'that it runs')
         usage = '/apis/compute.ironcore.dev/v1alpha1/machinepools/alpha/usage'
         self.assertEqual(waiting.client().get(usage).json()['objects'], leader.client().get(usage).json()['objects'])
+        tops = [sorted(line.split()[:3] for line in server.berth('top', 'pools', '--no-headers').stdout.splitlines())
+                for server in (leader, waiting)]
+        self.assertIn(['alpha', 'MachinePool', 'Connected'], tops[0])
+        self.assertEqual(tops[0], tops[1])
         self.assertEqual(waiting.berth('exec', 'one', '--', 'uname', '-a').stdout, 'ran uname -a\n')
         self.assertEqual(waiting.berth('exec', '-i', 'one', '--', 'cat', input='hello').stdout, 'ran cat\nhello')
         self.assertEqual(waiting.berth('exec', 'one', '--', 'false', check=False).returncode, 1)

@@ -20,6 +20,9 @@ namespace berth::apis::meta_v1 {
 
 inline constexpr std::string_view kUsageApiVersion = "berth.dev/v1alpha1";
 inline constexpr std::string_view kUsageKind = "Usage";
+// A list of machines or pools is one of their usages for whoever accepts
+// application/json;as=UsageList;g=berth.dev;v=v1alpha1.
+inline constexpr std::string_view kUsageListKind = "UsageList";
 
 // How a host was last heard of.
 inline constexpr std::string_view kContactConnected = "Connected";
@@ -71,6 +74,7 @@ struct Usage {
   std::string kind;
   meta::ObjectMeta metadata;
   std::string pool;
+  std::string state;
   std::string host;
   std::string contact;
   std::optional<int64_t> heartbeat_age_ms;
@@ -90,6 +94,7 @@ BERTH_DESCRIBE(
     BERTH_FIELD(kind, "kind", "Usage."),
     BERTH_FIELD(metadata, "metadata", "Name, namespace and UID of the object."),
     BERTH_FIELD(pool, "pool", "Of a machine: the pool that it is on."),
+    BERTH_FIELD(state, "state", "Of a machine: its state."),
     BERTH_FIELD(host, "host", "Of a pool: the host that runs it."),
     BERTH_FIELD(contact,
                 "contact",

@@ -129,7 +129,10 @@ ApiServer::ApiServer(Deps deps)
                           .registry = deps.registry,
                           .authorizer = deps.authorizer,
                           .hosts = hosts_}),
-      usage_reads_({.loop = deps.loop, .registry = deps.registry, .hosts = hosts_}),
+      usage_reads_({.loop = deps.loop,
+                    .registry = deps.registry,
+                    .authorizer = deps.authorizer,
+                    .hosts = hosts_}),
       handlers_({.loop = deps.loop,
                  .scheme = deps.scheme,
                  .registry = deps.registry,
@@ -242,6 +245,7 @@ rt::Task<Result<net::HttpResponse>> ApiServer::DispatchResource(CallPtr call) {
     if (info.verb != "create" && info.verb != "get") co_return MethodNotAllowed(*call);
     co_return co_await guest_streams_.Answer(call);
   }
+  if (UsageReads::IsList(*call)) co_return co_await usage_reads_.AnswerList(call);
   const bool on_main = info.subresource.empty();
   const bool is_of_object = info.verb == "update" || info.verb == "patch";
   if (is_of_object && info.name.empty()) co_return MethodNotAllowed(*call);

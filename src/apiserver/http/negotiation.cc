@@ -85,6 +85,12 @@ std::string AcceptedDiscovery(std::string_view accept) {
   return "";
 }
 
+bool AsksForUsages(std::string_view accept) {
+  const std::string_view first = accept.substr(0, accept.find(','));
+  return MediaType(first) == "application/json" && Parameter(first, "as") == "UsageList" &&
+         Parameter(first, "g") == "berth.dev" && Parameter(first, "v") == "v1alpha1";
+}
+
 Result<BodyForm> NegotiateBody(std::string_view content_type) {
   const std::string type = MediaType(content_type);
   // Clients that send no type (curl -d aside) mean JSON, as Kubernetes assumes too.

@@ -27,6 +27,9 @@ Result<AcceptedForm> NegotiateAccept(std::string_view accept);
 // "v2beta1", or "" for discovery document by document.
 std::string AcceptedDiscovery(std::string_view accept);
 
+// Whether a list is asked for as one of usages (apis/meta_v1/usage.h), in front of everything else.
+bool AsksForUsages(std::string_view accept);
+
 // kProtobuf is Kubernetes' own, which only the kinds of Kubernetes have.
 enum class BodyForm : uint8_t { kJson, kYaml, kProtobuf };
 // UnsupportedMediaType names what was sent and what is served.

@@ -70,5 +70,18 @@ TEST(NegotiatePatch, KnowsFourKindsOfPatch) {
   EXPECT_FALSE(NegotiatePatch("").ok());
 }
 
+TEST(Negotiation, UsagesAreAskedForByTheirWholeName) {
+  EXPECT_TRUE(AsksForUsages("application/json;as=UsageList;g=berth.dev;v=v1alpha1"));
+  EXPECT_TRUE(AsksForUsages("application/json; v=v1alpha1; g=berth.dev; as=UsageList, */*"));
+  for (const char* other : {"",
+                            "application/json",
+                            "application/json;as=UsageList;g=berth.dev;v=v1",
+                            "application/json;as=UsageList;g=meta.k8s.io;v=v1alpha1",
+                            "application/yaml;as=UsageList;g=berth.dev;v=v1alpha1",
+                            "*/*,application/json;as=UsageList;g=berth.dev;v=v1alpha1"}) {
+    EXPECT_FALSE(AsksForUsages(other)) << other;
+  }
+}
+
 }  // namespace
 }  // namespace berth::apiserver

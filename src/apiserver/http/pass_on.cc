@@ -11,6 +11,7 @@
 #include "apis/berth/placement_review.h"
 #include "apis/placement.h"
 #include "apiserver/http/guest_streams.h"
+#include "apiserver/http/usage_reads.h"
 #include "base/strings.h"
 #include "fleet/channels/guest_channels.h"
 #include "meta/json.h"
@@ -48,8 +49,8 @@ bool IsTrial(const Call& call) {
 bool IsAboutHosts(const Call& call) {
   if (!call.info.is_resource || call.info.kind == nullptr) return false;
   return GuestStreams::Serves(call.info) || call.info.subresource == "usage" ||
-         call.info.kind == &apis::berth_dev::kPlacementReviewKind || IsAdoption(call) ||
-         IsTrial(call);
+         UsageReads::IsList(call) || call.info.kind == &apis::berth_dev::kPlacementReviewKind ||
+         IsAdoption(call) || IsTrial(call);
 }
 
 // A value arrives as it was sent: no end of the line in it, and no space that is taken off.

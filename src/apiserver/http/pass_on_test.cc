@@ -95,6 +95,9 @@ TEST_F(PassOnTest, TakesWhatHostsAreNeededFor) {
       Request("POST", kMachines, "dryRun=All"),
   };
   for (const CallPtr& call : taken) EXPECT_TRUE(pass_on_.Takes(*call)) << call->http.target;
+  const CallPtr usages = Request("GET", kMachines);
+  usages->http.headers.Set("Accept", "application/json;as=UsageList;g=berth.dev;v=v1alpha1");
+  EXPECT_TRUE(pass_on_.Takes(*usages));
   const CallPtr adopts = Request("POST", kMachines);
   EXPECT_FALSE(pass_on_.Takes(*adopts));
   adopts->http.body = R"({"metadata":{"annotations":{"berth.dev/adopt":"x"}}})";

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/http/usage_reads.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume_pool.h"
+#include "apiserver/cache/keys.h"
 #include "apiserver/http/answers.h"
+#include "apiserver/http/negotiation.h"
 #include "apiserver/registry/write_parts.h"
+#include "base/strings.h"
 #include "meta/json.h"
+#include "meta/value.h"
+#include "rt/sleep.h"
 
 namespace berth::apiserver {
 namespace {
@@ -61,17 +68,11 @@ void ReadPool(const meta::Object& object, v1::Usage& usage) {
   usage.hardware = pool.status.facts;
 }
 
-void ReadHealth(const fleet::Fleet& fleet,
-                const std::string& pool_uid,
-                Time now,
-                v1::Usage& usage) {
-  for (const fleet::PoolHealth& health : fleet.Health()) {
-    if (health.pool_uid != pool_uid) continue;
-    usage.contact = ContactName(health.contact);
-    const bool is_connected = health.contact == fleet::PoolHealth::Contact::kConnected;
-    usage.heartbeat_age_ms =
-        (now - (is_connected ? health.last_grant : health.silent_since)).millis();
-  }
+void ShowHealth(const fleet::PoolHealth& health, Time now, v1::Usage& usage) {
+  usage.contact = ContactName(health.contact);
+  const bool is_connected = health.contact == fleet::PoolHealth::Contact::kConnected;
+  usage.heartbeat_age_ms =
+      (now - (is_connected ? health.last_grant : health.silent_since)).millis();
 }
 
 // The figures of one UID, "" for the host, that the pool's host has sent.
@@ -84,9 +85,38 @@ void ReadMeasured(const fleet::Fleet& fleet,
   }
 }
 
+bool IsElsewhere(const Hosts& hosts) { return hosts.fleet == nullptr && !hosts.leader.empty(); }
+
+// A list has at most this many in one answer, whatever was asked for.
+constexpr size_t kPageMax = 500;
+constexpr size_t kPerTurn = 64;
+
+std::string ListHead(const ListPage& page) {
+  meta::Value metadata = meta::Value::Object();
+  metadata.Set("resourceVersion", FormatResourceVersion(page.revision));
+  if (!page.continue_token.empty()) metadata.Set("continue", page.continue_token);
+  return R"({"apiVersion":")" + std::string(v1::kUsageApiVersion) + R"(","kind":")" +
+         std::string(v1::kUsageListKind) + R"(","metadata":)" + meta::WriteJson(metadata) +
+         R"(,"items":[)";
+}
+
 }  // namespace
 
-v1::Usage UsageReads::OfPool(const meta::Object& pool) const {
+UsageReads::Healths UsageReads::ReadHealths() const {
+  Healths healths;
+  if (deps_.hosts.fleet == nullptr) return healths;
+  for (fleet::PoolHealth& health : deps_.hosts.fleet->Health()) {
+    std::string uid = health.pool_uid;
+    healths.insert_or_assign(std::move(uid), std::move(health));
+  }
+  return healths;
+}
+
+v1::Usage UsageReads::Of(const meta::Object& object, const Healths& healths) const {
+  return apis::IsPool(object.kind()) ? OfPool(object, healths) : OfMachine(object);
+}
+
+v1::Usage UsageReads::OfPool(const meta::Object& pool, const Healths& healths) const {
   v1::Usage usage = UsageOf(pool);
   if (&pool.kind() == &apis::compute::kMachinePoolKind) {
     ReadPool<apis::compute::MachinePool>(pool, usage);
@@ -104,8 +134,10 @@ v1::Usage UsageReads::OfPool(const meta::Object& pool) const {
       usage.free = std::move(room->free);
     }
   }
+  if (const auto health = healths.find(metadata.uid); health != healths.end()) {
+    ShowHealth(health->second, deps_.loop.Now(), usage);
+  }
   if (deps_.hosts.fleet != nullptr) {
-    ReadHealth(*deps_.hosts.fleet, metadata.uid, deps_.loop.Now(), usage);
     ReadMeasured(*deps_.hosts.fleet, metadata.uid, "", usage);
     for (fleet::Orphan& orphan : deps_.hosts.fleet->OrphansOf(metadata.uid)) {
       usage.orphans.push_back({.kind = std::move(orphan.kind),
@@ -120,6 +152,7 @@ v1::Usage UsageReads::OfPool(const meta::Object& pool) const {
 
 v1::Usage UsageReads::OfMachine(const meta::Object& object) const {
   v1::Usage usage = UsageOf(object);
+  usage.state = object.as<apis::compute::Machine>().status.state;
   const auto& placement = apis::PlacementOf(object);
   if (!placement || placement->pool_uid.empty()) return usage;
   usage.pool = placement->pool;
@@ -130,15 +163,59 @@ v1::Usage UsageReads::OfMachine(const meta::Object& object) const {
 }
 
 rt::Task<Result<net::HttpResponse>> UsageReads::Answer(CallPtr call) const {
-  const bool is_elsewhere = deps_.hosts.fleet == nullptr && !deps_.hosts.leader.empty();
-  if (is_elsewhere) co_return deps_.hosts.Missing();
+  if (IsElsewhere(deps_.hosts)) co_return deps_.hosts.Missing();
   const meta::KindInfo& kind = *call->info.kind;
   ObjectKey key{.namespace_ = call->info.namespace_, .name = call->info.name};
   if (kind.scope == meta::Scope::kCluster) key.namespace_.clear();
   CO_TRY(const auto stored, co_await deps_.registry.Get(kind, std::move(key), std::string()));
   CO_TRY(const meta::Object object, Decode(kind, stored));
-  const v1::Usage usage = apis::IsPool(kind) ? OfPool(object) : OfMachine(object);
-  co_return JsonTextAnswer(200, meta::EncodeJsonOf(usage));
+  co_return JsonTextAnswer(200, meta::EncodeJsonOf(Of(object, ReadHealths())));
+}
+
+bool UsageReads::IsList(const Call& call) {
+  return call.info.kind != nullptr && call.info.verb == "list" && call.info.subresource.empty() &&
+         std::ranges::find(call.info.kind->subresources, "usage") !=
+             call.info.kind->subresources.end() &&
+         AsksForUsages(call.http.headers.Get("Accept"));
+}
+
+rt::Task<Result<net::HttpResponse>> UsageReads::AnswerList(CallPtr call) const {
+  if (IsElsewhere(deps_.hosts)) co_return deps_.hosts.Missing();
+  RequestInfo each = call->info;
+  each.verb = "get";
+  each.subresource = "usage";
+  CO_TRY_STATUS(deps_.authorizer.Check(call->identity, each));
+  CO_TRY(const auto limit, QueryCount(call->query, "limit"));
+  ListRequest request;
+  CO_TRY(request.selection, ReadSelection(*call));
+  const size_t wanted = static_cast<size_t>(limit.value_or(0));
+  request.limit = wanted == 0 ? kPageMax : std::min(wanted, kPageMax);
+  request.continue_token = call->query.Get("continue");
+  request.wants_remaining = false;
+  const meta::KindInfo& kind = *call->info.kind;
+  CO_TRY(const ListPage page, co_await deps_.registry.List(kind, std::move(request)));
+
+  std::vector<std::string> unreadable = page.passed_over;
+  const Healths healths = ReadHealths();
+  std::string text = ListHead(page);
+  bool is_first = true;
+  for (size_t i = 0; i < page.items.size(); ++i) {
+    // Others have their turns in between: each is decoded.
+    if (i % kPerTurn == kPerTurn - 1) CO_TRY_STATUS(co_await rt::Yield());
+    const Result<meta::Object> object = Decode(kind, page.items[i]);
+    if (!object.ok()) {
+      unreadable.push_back("number " + std::to_string(i + 1) + " of the page");
+      continue;
+    }
+    if (!std::exchange(is_first, false)) text += ',';
+    text += meta::EncodeJsonOf(Of(*object, healths));
+  }
+  text += "]}";
+  for (const std::string& name : unreadable) {
+    call->warnings.push_back(std::string(kind.plural) + " " + Quote(name) +
+                             " cannot be read and is left out");
+  }
+  co_return JsonTextAnswer(200, text);
 }
 
 }  // namespace berth::apiserver

@@ -4,11 +4,16 @@
 // heartbeat costs no write.
 #pragma once
 
+#include <string>
+#include <unordered_map>
+
 #include "apis/meta_v1/usage.h"
+#include "apiserver/authz/authorizer.h"
 #include "apiserver/http/call.h"
 #include "apiserver/http/hosts.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
+#include "fleet/fleet.h"
 #include "meta/object.h"
 #include "net/http.h"
 #include "rt/loop.h"
@@ -21,6 +26,7 @@ class UsageReads {
   struct Deps {
     rt::Loop& loop;
     Registry& registry;
+    const Authorizer& authorizer;
     const Hosts& hosts;
   };
   explicit UsageReads(Deps deps) : deps_(deps) {}
@@ -28,8 +34,17 @@ class UsageReads {
   // Answers a get of the subresource.
   rt::Task<Result<net::HttpResponse>> Answer(CallPtr call) const;
 
+  // Whether it is a list of objects that is to be one of their usages.
+  static bool IsList(const Call& call);
+  // Answers such a list, a page at a time, to who may get the subresource of all of them.
+  rt::Task<Result<net::HttpResponse>> AnswerList(CallPtr call) const;
+
  private:
-  apis::meta_v1::Usage OfPool(const meta::Object& pool) const;
+  using Healths = std::unordered_map<std::string, fleet::PoolHealth>;  // by the pool's UID
+
+  Healths ReadHealths() const;
+  apis::meta_v1::Usage Of(const meta::Object& object, const Healths& healths) const;
+  apis::meta_v1::Usage OfPool(const meta::Object& pool, const Healths& healths) const;
   apis::meta_v1::Usage OfMachine(const meta::Object& machine) const;
 
   const Deps deps_;

@@ -21,6 +21,9 @@ inline constexpr std::string_view kMergePatch = "application/merge-patch+json";
 // What `get` asks for: a table, or JSON from a server that makes none.
 inline constexpr std::string_view kAcceptTable =
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+// What `top` asks for: what objects use, instead of the objects.
+inline constexpr std::string_view kAcceptUsages =
+    "application/json;as=UsageList;g=berth.dev;v=v1alpha1";
 
 // How much `-v` shows on standard error.
 enum class Verbosity : uint8_t { kQuiet, kRequests, kBodies };

@@ -27,57 +27,33 @@ using meta::Value;
 
 constexpr std::string_view kNothing = "-";
 
-// An object with its usage.
+// The usage of an object.
 struct Row {
   std::string kind;
-  std::string state;
   Value usage;
 };
 
-// What could not be shown; the rest is.
-struct Missing {
-  size_t count = 0;
-  Status first;
-};
-
-// Of all objects, or only of this one: whether asking for the next one makes sense.
-bool ConcernsAll(const Status& status) {
-  return status.Is(Reason::kUnavailable) || status.Is(Reason::kTimeout) ||
-         status.Is(Reason::kUnauthorized) || status.Is(Reason::kCancelled);
-}
-
-// The usage of every object of a kind, as its own subresource tells it.
+// The usages of all objects of a kind.
 Status AddRows(Api& api,
                const Resource& resource,
                const ListSelection& selection,
-               std::vector<Row>& rows,
-               Missing& missing) {
-  TRY(const FetchedList list, FetchList(api, resource, selection));
-  for (const Value& object : list.items) {
-    const std::string path = PathOf(resource,
-                                    object.GetString({"metadata", "namespace"}),
-                                    object.GetString({"metadata", "name"}),
-                                    "usage");
-    Result<Value> usage = api.Get(path);
-    if (usage.status().Is(Reason::kNotFound)) continue;  // gone meanwhile
-    if (!usage.ok()) {
-      if (ConcernsAll(usage.status())) return usage.status();
-      const std::string_view name = object.GetString({"metadata", "name"});
-      if (missing.count++ == 0)
-        missing.first = usage.status().Wrap(resource.singular + " " + std::string(name));
-      continue;
+               std::vector<Row>& rows) {
+  const size_t before = rows.size();
+  const auto take = [&](Value page) -> Status {
+    Value* items = page.Find("items");
+    if (items == nullptr || !items->is_array()) return OkStatus();
+    for (Value& usage : items->items()) {
+      rows.push_back({.kind = resource.kind, .usage = std::move(usage)});
     }
-    rows.push_back({.kind = resource.kind,
-                    .state = std::string(object.GetString({"status", "state"})),
-                    .usage = *std::move(usage)});
-  }
-  return OkStatus();
-}
-
-// What the command ends with when it has shown all that it could.
-Status Conclude(const Missing& missing) {
-  if (missing.count <= 1) return missing.first;
-  return missing.first.Wrap(fmt::format("{} are not shown; the first", missing.count));
+    return OkStatus();
+  };
+  const auto restart = [&] { rows.resize(before); };
+  return FetchPages(api,
+                    PathOf(resource, selection.namespace_),
+                    QueryOf(selection),
+                    kAcceptUsages,
+                    take,
+                    restart);
 }
 
 // Absent or unreadable: zero.
@@ -174,14 +150,10 @@ void SortMachines(std::vector<Row>& machines, const std::string& by) {
   });
 }
 
-Status PrintRows(Session& session,
-                 const OutputFormat& format,
-                 std::vector<Row> rows,
-                 const Missing& missing) {
+Status PrintRows(Session& session, const OutputFormat& format, std::vector<Row> rows) {
   std::vector<Value> usages;
   for (Row& row : rows) usages.push_back(std::move(row.usage));
-  TRY_STATUS(PrintValue(session.environment(), format, ListOf(std::move(usages))));
-  return Conclude(missing);
+  return PrintValue(session.environment(), format, ListOf(std::move(usages)));
 }
 
 TableHeader HeaderOf(const Arguments& arguments) {
@@ -197,7 +169,7 @@ std::string PoolTable(const std::vector<Row>& pools, bool is_wide, TableHeader h
   }
   headers.insert(headers.end(), {"Used CPU", "Used memory"});
   TextTable table(std::move(headers), header);
-  for (const auto& [kind, state, usage] : pools) {
+  for (const auto& [kind, usage] : pools) {
     std::vector<std::string> cells = {std::string(usage.GetString({"metadata", "name"})),
                                       kind,
                                       OrNothing(usage.GetString({"contact"})),
@@ -219,18 +191,17 @@ Status RunTopPools(Session& session, const Arguments& arguments) {
   TRY(Discovery * discovery, session.GetDiscovery());
   const ListSelection selection{.namespace_ = "", .label_selector = arguments.Text("selector")};
   std::vector<Row> rows;
-  Missing missing;
   for (const std::string_view word : {"machinepool", "volumepool", "bucketpool"}) {
     const Result<Resource> resource = discovery->FindByWord(word);
     if (resource.status().Is(Reason::kNotFound)) continue;  // a server without that kind
     TRY_STATUS(resource);
-    TRY_STATUS(AddRows(*api, *resource, selection, rows, missing));
+    TRY_STATUS(AddRows(*api, *resource, selection, rows));
   }
   SortPools(rows, arguments.Text("sort-by"));
-  if (!format.is_table()) return PrintRows(session, format, std::move(rows), missing);
-  if (rows.empty() && missing.count == 0) session.err() << "No pools found.\n";
+  if (!format.is_table()) return PrintRows(session, format, std::move(rows));
+  if (rows.empty()) session.err() << "No pools found.\n";
   session.out() << PoolTable(rows, format.kind == OutputKind::kWide, HeaderOf(arguments));
-  return Conclude(missing);
+  return OkStatus();
 }
 
 std::string MachineTable(const std::vector<Row>& machines,
@@ -240,12 +211,12 @@ std::string MachineTable(const std::vector<Row>& machines,
       "Name", "Pool", "State", "CPU", "Memory", "Disk", "Received", "Sent"};
   if (with_namespace) headers.insert(headers.begin(), "Namespace");
   TextTable table(std::move(headers), header);
-  for (const auto& [kind, state, usage] : machines) {
+  for (const auto& [kind, usage] : machines) {
     std::vector<std::string> cells;
     if (with_namespace) cells.emplace_back(usage.GetString({"metadata", "namespace"}));
     for (std::string cell : {std::string(usage.GetString({"metadata", "name"})),
                              OrNothing(usage.GetString({"pool"})),
-                             OrNothing(state),
+                             OrNothing(usage.GetString({"state"})),
                              UsedCell(usage, "cpu"),
                              UsedCell(usage, "memory"),
                              UsedCell(usage, "disk"),
@@ -269,13 +240,12 @@ Status RunTopMachines(Session& session, const Arguments& arguments) {
     TRY(selection.namespace_, session.Namespace());
   }
   std::vector<Row> rows;
-  Missing missing;
-  TRY_STATUS(AddRows(*api, resource, selection, rows, missing));
+  TRY_STATUS(AddRows(*api, resource, selection, rows));
   SortMachines(rows, arguments.Text("sort-by"));
-  if (!format.is_table()) return PrintRows(session, format, std::move(rows), missing);
-  if (rows.empty() && missing.count == 0) session.err() << "No machines found.\n";
+  if (!format.is_table()) return PrintRows(session, format, std::move(rows));
+  if (rows.empty()) session.err() << "No machines found.\n";
   session.out() << MachineTable(rows, everywhere, HeaderOf(arguments));
-  return Conclude(missing);
+  return OkStatus();
 }
 
 constexpr std::array<std::string_view, 5> kPoolOrders = {

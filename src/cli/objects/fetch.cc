@@ -25,15 +25,17 @@ Status FetchPages(Api& api,
                   const std::function<Status(Value page)>& take,
                   const std::function<void()>& restart) {
   std::string token;
+  bool in_one_piece = false;
   while (true) {
     Api::Query page_query = query;
-    page_query.emplace_back("limit", std::to_string(kPageSize));
+    if (!in_one_piece) page_query.emplace_back("limit", std::to_string(kPageSize));
     if (!token.empty()) page_query.emplace_back("continue", token);
     auto page = api.Get(path, std::move(page_query), accept);
-    if (!page.ok() && page.status().Is(Reason::kExpired) && !token.empty()) {
+    if (!page.ok() && page.status().Is(Reason::kExpired) && !token.empty() && !in_one_piece) {
       restart();
-      TRY(Value whole, api.Get(path, query, accept));
-      return take(std::move(whole));
+      token.clear();
+      in_one_piece = true;  // if the server gives more than a page at a time
+      continue;
     }
     if (!page.ok()) return page.status();
     token = page->GetString({"metadata", "continue"});
