@@ -45,6 +45,22 @@ size_t Weight(const Value& value) {
   }
 }
 
+// yaml-cpp makes one byte each of the escapes \N and \_, which stand for U+0085 and U+00A0. In a
+// document that is UTF-8 nothing else puts such a byte where a character begins.
+std::string WithWholeEscapes(std::string_view text) {
+  constexpr unsigned char kNextLine = 0x85;
+  constexpr unsigned char kHardSpace = 0xa0;
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    if (first == kNextLine || first == kHardSpace) out += '\xc2';
+    const size_t size = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    out += text.substr(at, size);
+    at += size;
+  }
+  return out;
+}
+
 class Builder : public YAML::EventHandler {
  public:
   explicit Builder(size_t documents_max) : documents_max_(documents_max) {}
@@ -80,8 +96,10 @@ class Builder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark,
                 const std::string& tag,
                 YAML::anchor_t anchor,
-                const std::string& text) override {
+                const std::string& parsed) override {
     if (!error_.ok()) return;
+    const std::string text = IsValidUtf8(parsed) ? parsed : WithWholeEscapes(parsed);
+    if (!IsValidUtf8(text)) return Fail(mark, "a text that is not UTF-8");
     Value value = tag == "?" ? internal::ResolvePlain(text) : Value(text);
     const auto name = std::string_view(tag).starts_with(kTagPrefix)
                           ? std::string_view(tag).substr(kTagPrefix.size())
