@@ -18,11 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the folder pki: not what is made anew, or of the moment.
+// Of the folder pki: not what is made anew, of the moment, or hidden there by somebody else.
 bool BelongsIntoBackup(const fs::path& file) {
   const std::string name = file.filename().string();
-  return name != "server.pem" && !name.ends_with(".tmp") && !name.ends_with(".lock") &&
-         !name.ends_with(".done");
+  return name != "server.pem" && !name.starts_with('.') && !name.ends_with(".tmp") &&
+         !name.ends_with(".lock") && !name.ends_with(".done");
 }
 
 Status AddFiles(const DataPlace& place, BackupWriter& writer, BackupMade& made) {

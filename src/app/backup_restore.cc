@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "apiserver/registry/cluster_identity.h"
+#include "app/backup/backup_contents.h"
 #include "app/backup/backup_file.h"
 #include "app/backup/restored_access.h"
 #include "app/backup/state_copy.h"
@@ -29,51 +29,18 @@ namespace fs = std::filesystem;
 constexpr std::string_view kAuthorityFile = "pki/ca.pem";
 constexpr std::string_view kKeysFile = "pki/encryption-keys";
 
-struct Contents {
-  BackupHead head;
-  std::map<std::string, std::string, std::less<>> files;
-};
-
-bool IsSafeName(std::string_view name) {
-  return name.starts_with("pki/") && name.size() > 4 &&
-         name.find('/', 4) == std::string_view::npos && !name.substr(4).starts_with('.');
-}
-
-// Everything but the values, which are only checked.
-Result<Contents> Check(const std::string& path, const std::string& passphrase) {
+Result<BackupContents> CheckBackupFile(const std::string& path, const std::string& passphrase) {
   TRY(const auto reader, BackupReader::Open(path, passphrase));
-  Contents contents;
-  bool has_head = false;
-  while (true) {
-    TRY(std::optional<BackupEntry> entry, reader->Next());
-    if (!entry.has_value()) break;
-    if (entry->type == BackupEntry::Type::kHead) {
-      contents.head = entry->head;
-      has_head = true;
-    } else if (entry->type == BackupEntry::Type::kFile) {
-      if (!IsSafeName(entry->name)) {
-        return BadRequest("backup " + path + " holds a file " + Quote(entry->name));
-      }
-      contents.files.insert_or_assign(std::move(entry->name), std::move(entry->content));
-    }
-  }
-  if (!has_head) return BadRequest("backup " + path + ": its head is missing");
-  return contents;
+  return CheckBackup(*reader);
 }
 
+// Reads it a second time, into the store.
 rt::Task<Status> Fill(store::Store* store, std::string path, std::string passphrase) {
   CO_TRY(const auto reader, BackupReader::Open(path, passphrase));
-  StateWriter writer(*store);
-  while (true) {
-    CO_TRY(std::optional<BackupEntry> entry, reader->Next());
-    if (!entry.has_value()) break;
-    if (entry->type != BackupEntry::Type::kValue || IsToken(entry->name)) continue;
-    CO_TRY_STATUS(co_await writer.Add(std::move(entry->name), Bytes(entry->content)));
-  }
-  co_return co_await writer.Flush();
+  co_return co_await FillFromBackup(*store, *reader);
 }
 
-Status CheckAuthority(const DataPlace& place, const Contents& contents, KeepAuthority keep) {
+Status CheckAuthority(const DataPlace& place, const BackupContents& contents, KeepAuthority keep) {
   const std::string path = place.data_dir + "/" + std::string(kAuthorityFile);
   const auto backup = contents.files.find(kAuthorityFile);
   if (backup == contents.files.end() || keep == KeepAuthority::kYes || !fs::exists(path)) {
@@ -92,7 +59,7 @@ Status CheckAuthority(const DataPlace& place, const Contents& contents, KeepAuth
 }
 
 // What is there stays: it is the same, or newer. Keys of both are needed.
-Status WriteFiles(const DataPlace& place, const Contents& contents) {
+Status WriteFiles(const DataPlace& place, const BackupContents& contents) {
   TRY_STATUS(pki::EnsurePrivateFolder(place.data_dir + "/pki"));
   for (const auto& [name, content] : contents.files) {
     if (name == kKeysFile) {
@@ -147,7 +114,7 @@ struct Job {
   rt::AsioLoop& loop;
   const DataPlace place;
   const BackupRestoreOptions options;
-  const Contents contents;
+  const BackupContents contents;
 };
 
 // Fills `handle`, which shows revisions from `restored->revision` on.
@@ -212,7 +179,7 @@ rt::Task<Result<Restored>> RestoreBackup(rt::AsioLoop& loop,
   if (IsServerRunning(place.data_dir)) {
     co_return Conflict("restore: a server runs on " + place.data_dir + ": stop it first");
   }
-  CO_TRY(Contents contents, Check(options.path, options.passphrase));
+  CO_TRY(BackupContents contents, CheckBackupFile(options.path, options.passphrase));
   CO_TRY_STATUS(CheckAuthority(place, contents, options.keep));
   CO_TRY_STATUS(pki::EnsurePrivateFolder(place.data_dir));
   Job job{.loop = loop,

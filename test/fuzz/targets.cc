@@ -19,6 +19,7 @@ constexpr Target kTargets[] = {
     {"websocket", &WebSocket},
     {"at_rest", &AtRest},
 #ifndef BERTH_FUZZ_WITHOUT_SESSION
+    {"backup", &Backup},
     {"continue", &Continue},
     {"session", &Session},
 #endif

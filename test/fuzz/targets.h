@@ -20,6 +20,7 @@ void Http(std::string_view bytes);
 void Frames(std::string_view bytes);
 void WebSocket(std::string_view bytes);
 void AtRest(std::string_view bytes);
+void Backup(std::string_view bytes);
 void Continue(std::string_view bytes);
 void Session(std::string_view bytes);
 

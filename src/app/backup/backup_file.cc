@@ -13,53 +13,19 @@
 #include <optional>
 #include <utility>
 
+#include "app/backup/entry_rules.h"
+#include "app/backup/internal/backup_format.h"
 #include "base/strings.h"
 #include "net/owned_fd.h"
-#include "pki/aes_gcm.h"
 #include "pki/digest_stream.h"
 #include "pki/entropy.h"
-#include "store/mvcc/record.h"
-#include "store/store.h"
 
 namespace berth::app {
 namespace {
 
-constexpr std::string_view kMagic = "BERTHBAK";
-constexpr uint32_t kVersion = 1;
-constexpr size_t kSaltBytes = 16;
-constexpr size_t kFrontBytes = kMagic.size() + 4 + kSaltBytes;
-// A private file is at most 1 MiB, a value a little more.
-constexpr size_t kEntryBytesMax = store::kMaxValueBytes + store::kMaxKeyBytes + 64;
-
-constexpr char kHeadEntry = 'H';
-constexpr char kFileEntry = 'F';
-constexpr char kValueEntry = 'K';
-constexpr char kEndEntry = 'E';
-
 Status Failed(const std::string& doing, const std::string& path) {
   const int error = errno;
   return Unavailable(fmt::format("backup: {} {}: {}", doing, path, std::strerror(error)));
-}
-
-std::string NonceOf(uint64_t number) {
-  std::string nonce(pki::kAesNonceBytes, '\0');
-  for (size_t i = 0; i < 8; ++i) {
-    nonce[nonce.size() - 1 - i] = static_cast<char>((number >> (8 * i)) & 0xff);
-  }
-  return nonce;
-}
-
-void PutText(std::string& out, std::string_view text) {
-  store::PutVarint(out, text.size());
-  out += text;
-}
-
-bool TakeText(std::string_view& in, std::string_view& text) {
-  uint64_t size = 0;
-  if (!store::TakeVarint(in, size) || size > in.size()) return false;
-  text = in.substr(0, size);
-  in.remove_prefix(size);
-  return true;
 }
 
 Status CheckPassphrase(std::string_view passphrase) {
@@ -79,24 +45,28 @@ class FileWriter final : public BackupWriter {
 
   Status WriteFront() { return Write(front_); }
   Status AddHead(const BackupHead& head) override {
+    TRY_STATUS(Named(rules_.CheckHead(head.revision, head.created)));
     std::string entry;
     store::PutVarint(entry, static_cast<uint64_t>(head.revision));
     store::PutVarint(entry, static_cast<uint64_t>(head.created));
     return Add(kHeadEntry, entry);
   }
   Status AddFile(std::string_view name, std::string_view content) override {
+    TRY_STATUS(Named(rules_.CheckFile(name, content.size())));
     std::string entry;
     PutText(entry, name);
     PutText(entry, content);
     return Add(kFileEntry, entry);
   }
   Status AddValue(std::string_view key, std::string_view value) override {
+    TRY_STATUS(Named(rules_.CheckValue(key, value.size())));
     std::string entry;
     PutText(entry, key);
     PutText(entry, value);
     return Add(kValueEntry, entry);
   }
   Status Finish() override {
+    TRY_STATUS(Named(rules_.CheckEnd()));
     std::string entry;
     store::PutVarint(entry, entries_);
     entry += digest_.Hex();
@@ -114,10 +84,11 @@ class FileWriter final : public BackupWriter {
   }
 
  private:
+  Status Named(const Status& status) const { return status.Wrap("backup " + path_); }
   Status Add(char type, std::string_view entry) {
-    if (entry.size() > kEntryBytesMax) {
+    if (entry.size() > kBackupEntryBytesMax) {
       return BadRequest(fmt::format(
-          "backup: an entry of {} bytes, the limit is {}", entry.size(), kEntryBytesMax));
+          "backup: an entry of {} bytes, the limit is {}", entry.size(), kBackupEntryBytesMax));
     }
     ++entries_;
     digest_.Add(std::string_view(&type, 1));
@@ -132,7 +103,7 @@ class FileWriter final : public BackupWriter {
   }
   Status WriteChunk(size_t size, char last) {
     const std::string sealed = pki::AesGcmSeal(
-        key_, NonceOf(chunks_++), front_ + last, std::string_view(pending_).substr(0, size));
+        key_, BackupNonce(chunks_++), front_ + last, std::string_view(pending_).substr(0, size));
     std::string chunk(1, last);
     store::PutFixed32(chunk, static_cast<uint32_t>(sealed.size()));
     chunk += sealed;
@@ -164,135 +135,8 @@ class FileWriter final : public BackupWriter {
   uint64_t chunks_ = 0;
   uint64_t entries_ = 0;
   pki::Sha256Stream digest_;
+  EntryRules rules_;
   bool finished_ = false;
-};
-
-class FileReader final : public BackupReader {
- public:
-  explicit FileReader(std::string path)
-      : path_(std::move(path)), fd_(open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {}
-
-  Result<std::optional<BackupEntry>> Next() override {
-    while (true) {
-      std::string_view rest = std::string_view(plain_).substr(taken_);
-      std::string_view entry;
-      if (!rest.empty()) {
-        const char type = rest.front();
-        rest.remove_prefix(1);
-        if (TakeText(rest, entry)) {
-          taken_ = plain_.size() - rest.size();
-          if (type == kEndEntry) return TakeEnd(entry);
-          return Take(type, entry);
-        }
-      }
-      if (is_last_) return Bad("its last entry is missing");
-      plain_.erase(0, taken_);
-      taken_ = 0;
-      if (plain_.size() > kEntryBytesMax + 16) return Bad("an entry is too long");
-      TRY(is_last_, ReadChunk());
-    }
-  }
-
-  Status ReadFront(std::string_view passphrase) {
-    if (fd_.get() < 0) return Failed("open", path_);
-    TRY(front_, ReadSome(kFrontBytes));
-    if (!front_.starts_with(kMagic)) return Bad("this is not a backup of a server");
-    if (front_.size() < kFrontBytes) return Bad("its end is missing");
-    const uint32_t version = store::GetFixed32(std::string_view(front_).substr(kMagic.size()));
-    if (version != kVersion) {
-      return Bad(fmt::format("it has version {}, this program reads {}", version, kVersion));
-    }
-    const std::string_view salt = std::string_view(front_).substr(kMagic.size() + 4);
-    TRY(key_, pki::KeyFromPassphrase(passphrase, salt));
-    return OkStatus();
-  }
-
- private:
-  Status Bad(std::string_view why) const {
-    return BadRequest(fmt::format("backup {}: {}", path_, why));
-  }
-  // Up to `size` bytes; fewer at the end of the file.
-  Result<std::string> ReadSome(size_t size) {
-    std::string bytes(size, '\0');
-    size_t have = 0;
-    while (have < size) {
-      const ssize_t count = read(fd_.get(), bytes.data() + have, size - have);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return Failed("read", path_);
-      if (count == 0) break;
-      have += static_cast<size_t>(count);
-    }
-    bytes.resize(have);
-    return bytes;
-  }
-  Result<bool> ReadChunk() {
-    TRY(const std::string head, ReadSome(5));
-    if (head.size() < 5) return Bad("its end is missing");
-    const uint32_t size = store::GetFixed32(std::string_view(head).substr(1));
-    if (size < pki::kAesTagBytes || size > kChunkBytes + pki::kAesTagBytes) {
-      return Bad(fmt::format("chunk {} is damaged", chunks_));
-    }
-    TRY(const std::string sealed, ReadSome(size));
-    if (sealed.size() < size) return Bad("its end is missing");
-    const std::optional<std::string> plain =
-        pki::AesGcmOpen(key_, NonceOf(chunks_), front_ + head[0], sealed);
-    if (!plain && chunks_ == 0) return Bad("the passphrase is wrong, or the file is damaged");
-    if (!plain) return Bad(fmt::format("chunk {} is damaged", chunks_));
-    ++chunks_;
-    plain_ += *plain;
-    return head[0] != '\0';
-  }
-  Result<std::optional<BackupEntry>> Take(char type, std::string_view entry) {
-    ++entries_;
-    digest_.Add(std::string_view(&type, 1));
-    digest_.Add(entry);
-    BackupEntry taken;
-    if (type == kHeadEntry) {
-      TRY_STATUS(TakeHead(entry, taken.head));
-      return std::optional(std::move(taken));
-    }
-    if (type != kFileEntry && type != kValueEntry) return Bad("it has an entry of an unknown type");
-    std::string_view name;
-    std::string_view content;
-    if (!TakeText(entry, name) || !TakeText(entry, content)) return Bad("an entry is damaged");
-    taken.type = type == kFileEntry ? BackupEntry::Type::kFile : BackupEntry::Type::kValue;
-    taken.name = name;
-    taken.content = content;
-    return std::optional(std::move(taken));
-  }
-  Status TakeHead(std::string_view entry, BackupHead& head) const {
-    uint64_t revision = 0;
-    uint64_t created = 0;
-    if (!store::TakeVarint(entry, revision) || !store::TakeVarint(entry, created)) {
-      return Bad("its head is damaged");
-    }
-    head.revision = static_cast<int64_t>(revision);
-    head.created = static_cast<int64_t>(created);
-    return OkStatus();
-  }
-  Result<std::optional<BackupEntry>> TakeEnd(std::string_view entry) {
-    uint64_t entries = 0;
-    const std::string digest = digest_.Hex();
-    if (!store::TakeVarint(entry, entries) || entries != entries_ || entry != digest) {
-      return Bad("its entries are not those that were written");
-    }
-    TRY(const std::string behind, ReadSome(1));
-    if (!is_last_ || taken_ != plain_.size() || !behind.empty()) {
-      return Bad("there is something behind its end");
-    }
-    return std::optional<BackupEntry>();
-  }
-
-  const std::string path_;
-  const net::OwnedFd fd_;
-  std::string front_;
-  std::string key_;
-  std::string plain_;  // of the chunks read so far, less what was given out
-  size_t taken_ = 0;   // of plain_
-  uint64_t chunks_ = 0;
-  uint64_t entries_ = 0;
-  pki::Sha256Stream digest_;
-  bool is_last_ = false;
 };
 
 }  // namespace
@@ -304,10 +148,10 @@ Result<std::unique_ptr<BackupWriter>> BackupWriter::Begin(const std::string& pat
   if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
     return Conflict("backup: " + path + " is there already");
   }
-  std::string front(kMagic);
-  store::PutFixed32(front, kVersion);
-  front += pki::SystemEntropy().Draw(kSaltBytes);
-  TRY(std::string key, pki::KeyFromPassphrase(passphrase, front.substr(kMagic.size() + 4)));
+  std::string front(kBackupMagic);
+  store::PutFixed32(front, kBackupVersion);
+  front += pki::SystemEntropy().Draw(kBackupSaltBytes);
+  TRY(std::string key, pki::KeyFromPassphrase(passphrase, front.substr(kBackupMagic.size() + 4)));
   const std::string temporary = FileWriter::Temporary(path);
   unlink(temporary.c_str());
   const int fd = open(
@@ -320,9 +164,22 @@ Result<std::unique_ptr<BackupWriter>> BackupWriter::Begin(const std::string& pat
 
 Result<std::unique_ptr<BackupReader>> BackupReader::Open(const std::string& path,
                                                          std::string_view passphrase) {
-  auto reader = std::make_unique<FileReader>(path);
-  TRY_STATUS(reader->ReadFront(passphrase));
-  return std::unique_ptr<BackupReader>(std::move(reader));
+  // Not waiting for somebody who writes into a pipe: a restore reads twice.
+  const auto fd =
+      std::make_shared<net::OwnedFd>(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status{};
+  if (fd->get() < 0 || fstat(fd->get(), &status) != 0) return Failed("open", path);
+  if (!S_ISREG(status.st_mode)) return BadRequest("backup " + path + ": it is not a plain file");
+  return Open({.name = path,
+               .read = [fd, path](char* to, size_t size) -> Result<size_t> {
+                 while (true) {
+                   const ssize_t count = read(fd->get(), to, size);
+                   if (count >= 0) return static_cast<size_t>(count);
+                   if (errno != EINTR) return Failed("read", path);
+                 }
+               },
+               .key = [phrase = std::string(passphrase)](
+                          std::string_view salt) { return pki::KeyFromPassphrase(phrase, salt); }});
 }
 
 }  // namespace berth::app

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,9 +36,11 @@ class BackupWriter {
   // What is not finished is removed.
   virtual ~BackupWriter() = default;
 
+  // What a reader would not take (app/backup/entry_rules.h) is a BadRequest here already.
   virtual Status AddHead(const BackupHead& head) = 0;
   // A file of the data folder: "pki/ca.pem".
   virtual Status AddFile(std::string_view name, std::string_view content) = 0;
+  // In the order of their keys.
   virtual Status AddValue(std::string_view key, std::string_view value) = 0;
   // The file is at `path`, durable and whole.
   virtual Status Finish() = 0;
@@ -51,16 +54,26 @@ struct BackupEntry {
   std::string content;  // of the file; the value
 };
 
+// Where the bytes of a backup come from, and the key that they are sealed with.
+struct BackupSource {
+  std::string name;  // for errors
+  // Puts up to `size` bytes at `to` and says how many; 0 at the end.
+  std::function<Result<size_t>(char* to, size_t size)> read;
+  std::function<Result<std::string>(std::string_view salt)> key;
+};
+
 class BackupReader {
  public:
-  // Errors name the file: no backup, another version, not readable.
+  // Errors name the file: no backup, another version, not readable, no plain file.
   static Result<std::unique_ptr<BackupReader>> Open(const std::string& path,
                                                     std::string_view passphrase);
+  static Result<std::unique_ptr<BackupReader>> Open(BackupSource source);
   virtual ~BackupReader() = default;
 
   // The next entry, in the order in which they were written; nullopt behind the last one, when the
-  // file has proven to be whole. BadRequest: a wrong passphrase, damage, an end that is missing.
-  // What was given out before is genuine.
+  // file has proven to be whole. BadRequest: a wrong passphrase, damage, an end that is missing,
+  // what EntryRules refuse. What was given out before is genuine. Has at most some chunks and one
+  // entry in memory. After an error the same error again.
   virtual Result<std::optional<BackupEntry>> Next() = 0;
 };
 

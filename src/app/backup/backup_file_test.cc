@@ -27,11 +27,13 @@ class BackupFileTest : public testing::Test {
   }
   ~BackupFileTest() override { std::filesystem::remove_all(folder_); }
 
+  // In the order of the numbers.
+  static std::string Key(size_t number) { return "/key/" + std::to_string(100 + number); }
   void Write(size_t values, size_t bytes) {
     auto writer = BackupWriter::Begin(path(), kPassphrase);
     ASSERT_TRUE(writer.ok()) << writer.status();
     for (size_t i = 0; i < values; ++i) {
-      ASSERT_TRUE((*writer)->AddValue("/key/" + std::to_string(i), std::string(bytes, 'v')).ok());
+      ASSERT_TRUE((*writer)->AddValue(Key(i), std::string(bytes, 'v')).ok());
     }
     ASSERT_TRUE((*writer)->AddFile("pki/ca.pem", "an authority").ok());
     ASSERT_TRUE((*writer)->AddHead({.revision = 17, .created = 1'700'000'000}).ok());
@@ -44,7 +46,7 @@ class BackupFileTest : public testing::Test {
       TRY(const std::optional<BackupEntry> entry, reader->Next());
       if (!entry.has_value()) return values;
       if (entry->type == BackupEntry::Type::kValue) {
-        EXPECT_EQ(entry->name, "/key/" + std::to_string(values));
+        EXPECT_EQ(entry->name, Key(values));
         ++values;
       } else if (entry->type == BackupEntry::Type::kFile) {
         EXPECT_EQ(entry->name, "pki/ca.pem");
@@ -119,6 +121,25 @@ TEST_F(BackupFileTest, ChunksCannotBeLeftOutOrExchanged) {
   EXPECT_FALSE(Read().ok());
   SetContent(front + one + two + rest);
   EXPECT_TRUE(Read().ok());
+}
+
+TEST_F(BackupFileTest, AReaderIsNeverGivenWhatAWriterRefuses) {
+  auto writer = BackupWriter::Begin(path(), kPassphrase);
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->AddValue("/b", "value").ok());
+  const Status behind = (*writer)->AddValue("/a", "value");
+  EXPECT_TRUE(behind.Is(Reason::kBadRequest)) << behind;
+  EXPECT_NE(behind.message().find(path()), std::string::npos) << behind;
+  EXPECT_TRUE((*writer)->AddFile("../ca.pem", "x").Is(Reason::kBadRequest));
+  EXPECT_TRUE((*writer)->Finish().Is(Reason::kBadRequest)) << "without a head";
+}
+
+TEST_F(BackupFileTest, IsAPlainFile) {
+  const Status folder = BackupReader::Open(folder_, kPassphrase).status();
+  EXPECT_TRUE(folder.Is(Reason::kBadRequest)) << folder;
+  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+  const Status pipe = BackupReader::Open(path(), kPassphrase).status();
+  EXPECT_TRUE(pipe.Is(Reason::kBadRequest)) << pipe;
 }
 
 TEST_F(BackupFileTest, LeavesNothingBehindUnlessItIsFinished) {
