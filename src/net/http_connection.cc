@@ -155,43 +155,54 @@ rt::Task<Result<bool>> HttpConnection::ReadBody(Http1Parser* parser, std::string
   }
   if (!has_body) co_return true;
   stream_.SetReadDeadline(Soon(shared_.options.body_timeout));
-  Result<bool> read = true;
-  if (head.chunked) {
-    read = co_await ReadChunkedBody(parser, body);
-  } else {
-    const size_t size = *head.content_length;
-    const size_t have = std::min(size, inbox_.size());
-    body->reserve(size + kBodyPadding);
-    body->resize_and_overwrite(size, [](char*, size_t n) { return n; });
-    std::memcpy(body->data(), inbox_.data(), have);
-    inbox_.erase(0, have);
-    // The rest goes from TLS to its place, without a copy in between.
-    for (size_t at = have; at < size && read.ok();) {
-      const std::span<char> rest(body->data() + at, size - at);
-      const Result<size_t> n = co_await stream_.Read(rest);
-      if (!n.ok()) {
-        read = n.status();
-      } else if (*n == 0) {
-        co_return false;
-      } else {
-        at += *n;
-      }
-    }
+  BodyBudget::Body counted(shared_.bodies, [this] { stream_.SetReadDeadline(Soon(Duration())); });
+  rt::Task<Result<bool>> reading = head.chunked
+                                       ? ReadChunkedBody(parser, body, &counted)
+                                       : ReadSizedBody(*head.content_length, body, &counted);
+  const Result<bool> read = co_await std::move(reading);
+  if (!read.status().Is(Reason::kTimeout)) co_return read;
+  *body = std::string();
+  if (counted.is_given_up()) {
+    co_return co_await Refuse(503,
+                              "too many bytes of requests are on their way, and this one took "
+                              "longest: send it again");
   }
-  if (read.status().Is(Reason::kTimeout)) {
-    co_return co_await Refuse(
-        408, fmt::format("no whole body within {}", FormatDuration(shared_.options.body_timeout)));
-  }
-  co_return read;
+  co_return co_await Refuse(
+      408, fmt::format("no whole body within {}", FormatDuration(shared_.options.body_timeout)));
 }
 
-rt::Task<Result<bool>> HttpConnection::ReadChunkedBody(Http1Parser* parser, std::string* body) {
+rt::Task<Result<bool>> HttpConnection::ReadSizedBody(size_t size,
+                                                     std::string* body,
+                                                     BodyBudget::Body* counted) {
+  const size_t have = std::min(size, inbox_.size());
+  body->reserve(size + kBodyPadding);
+  body->resize_and_overwrite(size, [](char*, size_t n) { return n; });
+  std::memcpy(body->data(), inbox_.data(), have);
+  inbox_.erase(0, have);
+  // The rest goes from TLS to its place, without a copy in between. Memory that nothing has come
+  // for is not touched, so it takes none.
+  for (size_t at = have; at < size;) {
+    if (counted->is_given_up()) co_return Timeout("given up");
+    const std::span<char> rest(body->data() + at, size - at);
+    CO_TRY(const size_t n, co_await stream_.Read(rest));
+    if (n == 0) co_return false;
+    at += n;
+    counted->Grow(at);
+  }
+  co_return true;
+}
+
+rt::Task<Result<bool>> HttpConnection::ReadChunkedBody(Http1Parser* parser,
+                                                       std::string* body,
+                                                       BodyBudget::Body* counted) {
   while (!parser->done()) {
+    if (counted->is_given_up()) co_return Timeout("given up");
     const Result<size_t> taken = parser->Feed(inbox_);
     if (!taken.ok()) {
       co_return co_await Refuse(parser->error_status(), std::string(taken.status().message()));
     }
     inbox_.erase(0, *taken);
+    counted->Grow(parser->body().size());
     if (*taken > 0 || parser->done()) continue;
     CO_TRY(const bool more, co_await ReadMore());
     if (!more) co_return false;
@@ -308,6 +319,7 @@ rt::Task<Result<bool>> HttpConnection::Refuse(int status, std::string message) {
   HttpResponse response;
   response.status = status;
   response.headers.Set("Content-Type", "text/plain; charset=utf-8");
+  if (status == 503) response.headers.Set("Retry-After", "1");
   const std::string body = Printable(message) + "\n";
   const std::string head = FormatResponseHead({.status = status,
                                                .headers = &response.headers,

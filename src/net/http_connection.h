@@ -3,7 +3,7 @@
 //
 //   idle ──first byte──► reading ──whole request──► handling ──answer──► writing ──► idle
 //     │                     │                          │ peer gone: the handler is cancelled
-//     └── drain, timeout ───┴── 400, 408, 413, 431 ────┴──────────────► closed
+//     └── drain, timeout ───┴── 400, 408, 413, 503 ────┴──────────────► closed
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/body_budget.h"
 #include "net/http.h"
 #include "net/http1_parser.h"
 #include "net/http_server.h"
@@ -26,6 +27,7 @@ namespace berth::net {
 struct HttpShared {
   const HttpServerOptions& options;
   const HttpHandler& handler;
+  BodyBudget& bodies;
   // The Date of now.
   std::function<std::string_view()> date;
   bool draining = false;
@@ -61,7 +63,12 @@ class HttpConnection {
   [[gnu::noinline]] rt::Task<Result<bool>> ServeOne();
   [[gnu::noinline]] rt::Task<Result<bool>> ReadHead(Http1Parser* parser);
   [[gnu::noinline]] rt::Task<Result<bool>> ReadBody(Http1Parser* parser, std::string* body);
-  [[gnu::noinline]] rt::Task<Result<bool>> ReadChunkedBody(Http1Parser* parser, std::string* body);
+  [[gnu::noinline]] rt::Task<Result<bool>> ReadChunkedBody(Http1Parser* parser,
+                                                           std::string* body,
+                                                           BodyBudget::Body* counted);
+  [[gnu::noinline]] rt::Task<Result<bool>> ReadSizedBody(size_t size,
+                                                         std::string* body,
+                                                         BodyBudget::Body* counted);
   rt::Task<Result<bool>> ReadMore();
   [[gnu::noinline]] rt::Task<Result<bool>> Answer(Asked asked, HttpRequest request);
   [[gnu::noinline]] rt::Task<Result<bool>> WriteWhole(const Asked* asked,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/acceptor.h"
+#include "net/body_budget.h"
 #include "net/census.h"
 #include "net/handshake_lane.h"
 #include "net/http_connection.h"
@@ -35,7 +36,11 @@ class HttpServer::Body {
       : loop_(loop),
         options_(std::move(options)),
         handler_(std::move(handler)),
-        shared_{.options = options_, .handler = handler_, .date = [this] { return Date(); }},
+        bodies_(options_.body_bytes_max),
+        shared_{.options = options_,
+                .handler = handler_,
+                .bodies = bodies_,
+                .date = [this] { return Date(); }},
         lane_(loop),
         connections_(loop),
         acceptor_(loop, listener, [this](int fd) { Take(fd); }) {}
@@ -163,6 +168,7 @@ class HttpServer::Body {
   rt::AsioLoop& loop_;
   HttpServerOptions options_;
   const HttpHandler handler_;
+  BodyBudget bodies_;
   HttpShared shared_;
   std::string date_;
   int64_t date_second_ = -1;

@@ -49,6 +49,8 @@ struct HttpServerOptions {
   Duration handshake_timeout = Duration::Seconds(10);
   Duration header_timeout = Duration::Seconds(10);  // from the first byte to the end of the head
   Duration body_timeout = Duration::Seconds(60);
+  // Of bodies that are being read (BodyBudget): 85 of the largest.
+  size_t body_bytes_max = size_t{256} * 1024 * 1024;
   Duration idle_timeout = Duration::Minutes(3);    // between two requests
   Duration write_timeout = Duration::Seconds(30);  // a peer that takes nothing
   Duration drain_timeout = Duration::Seconds(5);   // how long Stop() waits for requests in progress

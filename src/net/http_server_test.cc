@@ -3,6 +3,7 @@
 // what happens when a peer goes away.
 #include "net/http_server.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -311,6 +312,33 @@ rt::Task<Status> SendSlowBody(World* world) {
 }
 TEST(HttpServer, CutsASlowSenderOfABody) {
   Serve(SendSlowBody, {.body_timeout = Duration::Millis(30)});
+}
+
+// Others may send meanwhile; the limit is that of one body and a half.
+constexpr size_t kCrowdBytes = 90'000;
+rt::Task<Status> SendTwoLargeBodies(World* world) {
+  const std::string head = fmt::format(
+      "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", kCrowdBytes);
+  const std::string body(kCrowdBytes, 'x');
+  CO_TRY(auto slow, co_await RawClient::Connect(&world->loop, world->server->port()));
+  CO_TRY_STATUS(co_await slow->Write(head + body.substr(1)));
+  CO_TRY(auto chunked, co_await RawClient::Connect(&world->loop, world->server->port()));
+  CO_TRY_STATUS(co_await chunked->Write(
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n20000\r\n" + body));
+  // The newest makes the oldest go, whichever way they come.
+  CO_TRY(const std::string refused, co_await slow->ReadAll());
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 503 ")) << refused;
+  EXPECT_NE(refused.find("Retry-After: 1"), std::string::npos) << refused;
+  CO_TRY(auto newest, co_await RawClient::Connect(&world->loop, world->server->port()));
+  CO_TRY_STATUS(co_await newest->Write(head + body));
+  CO_TRY(const std::string answer, co_await newest->ReadAll());
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer.substr(0, 200);
+  CO_TRY(const std::string other, co_await chunked->ReadAll());
+  EXPECT_TRUE(other.starts_with("HTTP/1.1 503 ")) << other.substr(0, 200);
+  co_return OkStatus();
+}
+TEST(HttpServer, GivesUpTheSlowestOfTooManyBodies) {
+  Serve(SendTwoLargeBodies, {.body_bytes_max = 100'000});
 }
 
 rt::Task<Status> StayIdle(World* world) {
