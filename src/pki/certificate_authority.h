@@ -49,9 +49,13 @@ ServerNames ServerNamesFor(std::string_view listen_host,
 // Addresses of this host's interfaces, without loopback and link-local ones.
 std::vector<std::string> HostAddresses();
 
+// Of users and groups in certificates. X.520 says 64, but a pool that speaks the API is called
+// compute.DOMAIN:system:machinepool:NAME, with a name of up to 253.
+inline constexpr size_t kNamePartBytesMax = 512;
+
 struct ClientSubject {
-  std::string user;                 // at most 64 bytes
-  std::vector<std::string> groups;  // each at most 64 bytes
+  std::string user;                 // at most kNamePartBytesMax
+  std::vector<std::string> groups;  // each at most that
   Duration lifetime = kClientLifetime;
 };
 

@@ -143,13 +143,28 @@ TEST(CertificateAuthority, ClientCertificatesNameUserAndGroups) {
 TEST(CertificateAuthority, RefusesNamesThatDoNotFitACertificate) {
   TempFolder folder;
   auto authority = CertificateAuthority::LoadOrCreate(folder / "pki", kNow);
-  for (const std::string& user :
-       {std::string(), std::string(65, 'a'), std::string("a\0b", 3), std::string("\xff")}) {
+  for (const std::string& user : {std::string(),
+                                  std::string(kNamePartBytesMax + 1, 'a'),
+                                  std::string("a\0b", 3),
+                                  std::string("\xff")}) {
     auto credentials = authority->IssueClient({.user = user}, kNow);
     ASSERT_FALSE(credentials.ok());
     EXPECT_TRUE(credentials.status().Is(Reason::kBadRequest));
   }
-  EXPECT_TRUE(authority->IssueClient({.user = std::string(64, 'a')}, kNow).ok());
+}
+
+TEST(CertificateAuthority, SignsNamesThatAreLongerThanCustomaryOnes) {
+  TempFolder folder;
+  auto authority = CertificateAuthority::LoadOrCreate(folder / "pki", kNow);
+  const std::string pool = "compute.ironcore.dev:system:machinepool:" + std::string(253, 'p');
+  auto credentials = authority->IssueClient({.user = pool, .groups = {pool}}, kNow);
+  ASSERT_TRUE(credentials.ok()) << credentials.status();
+  const auto certificate = ParseCertificatePem(credentials->certificate_pem);
+  ASSERT_TRUE(certificate.ok()) << certificate.status();
+  EXPECT_EQ(certificate->common_name, pool);
+  EXPECT_EQ(certificate->organizations, std::vector<std::string>{pool});
+  EXPECT_TRUE(authority->HasSigned(credentials->certificate_pem));
+  EXPECT_TRUE(authority->IssueClient({.user = std::string(kNamePartBytesMax, 'a')}, kNow).ok());
 }
 
 TEST(CertificateAuthority, NothingOutlivesTheAuthority) {

@@ -42,9 +42,10 @@ Status CheckNames(const meta::Scheme& scheme, const pki::ClientSubject& subject)
       return BadRequest(Quote(word) + " is reserved: no request gets a name that begins with " +
                         Quote(reserved));
     }
-    if (word.empty() || word.size() > 64) {
+    if (word.empty() || word.size() > pki::kNamePartBytesMax) {
       return BadRequest("a name of " + std::to_string(word.size()) +
-                        " bytes: names and groups have 1 to 64");
+                        " bytes: names and groups have 1 to " +
+                        std::to_string(pki::kNamePartBytesMax));
     }
   }
   const bool is_pool = std::ranges::any_of(words, IsPoolWord);
