@@ -23,6 +23,8 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess() { Kill(); }
 
+  // Zero once it was waited for.
+  pid_t pid() const { return pid_; }
   // Whether it ended by itself; it is then waited for.
   bool HasEnded();
   // SIGTERM and wait; how it ended.

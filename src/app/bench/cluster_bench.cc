@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "app/bench/bench_world.h"
-#include "app/bench/child_process.h"
-#include "app/bench/poollet_process.h"
+#include "app/bench/real_host.h"
 #include "app/process/start_pages.h"
 #include "rt/sleep.h"
 #include "store/bench/fsync_probe.h"
@@ -74,7 +73,10 @@ double Rate(const CreateRun& made, const MachineWatch& watch) {
 }
 
 rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
-  CO_TRY(const double rss, co_await MeasurePoolletRss(&world));
+  CO_TRY(const std::unique_ptr<RealHost> host, co_await RealHost::Start(&world, "real"));
+  CO_TRY_STATUS(co_await rt::Sleep(kStartRest));
+  CO_TRY(const double rss, host->PoolletRssMb());
+  CO_TRY_STATUS(host->Stop());
   run.AddPlain("rss_poollet_mb",
                rss,
                "MB",

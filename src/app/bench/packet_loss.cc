@@ -4,19 +4,33 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "base/strings.h"
+#include "net/owned_fd.h"
 
 namespace berth::app {
 namespace {
+
+Status Failed(std::string_view call) {
+  const int error = errno;
+  return Unavailable("drop packets (" + std::string(call) + "): " + std::strerror(error));
+}
+
+// glibc 2.36 declares these calls without the linkage of C.
+template <class... Arguments>
+int Call(long number, Arguments... arguments) {
+  return static_cast<int>(::syscall(number, arguments...));
+}
 
 bool IsTcp(int fd) {
   int protocol = 0;
@@ -33,19 +47,28 @@ Status DropPacketsTo(int socket) {
   if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0) {
     return OkStatus();
   }
-  return Unavailable(std::string("drop packets (SO_ATTACH_FILTER): ") + std::strerror(errno));
+  return Failed("SO_ATTACH_FILTER");
 }
 
-Status DropAllPackets() {
+Status DropAllPacketsOf(pid_t pid) {
+  const net::OwnedFd process(Call(SYS_pidfd_open, pid, 0));
+  if (process.get() < 0) return Failed("pidfd_open");
+  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
   std::error_code error;
-  std::vector<int> sockets;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    const std::optional<int64_t> fd = ParseInt(entry.path().filename().string());
-    if (fd && IsTcp(static_cast<int>(*fd))) sockets.push_back(static_cast<int>(*fd));
+  size_t sockets = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::optional<int64_t> number = ParseInt(entry.path().filename().string());
+    if (!number) continue;
+    // The same socket as the process has: a filter is the socket's. Some are gone meanwhile.
+    const net::OwnedFd copy(Call(SYS_pidfd_getfd, process.get(), *number, 0));
+    if (copy.get() < 0 && errno == EBADF) continue;
+    if (copy.get() < 0) return Failed("pidfd_getfd");
+    if (!IsTcp(copy.get())) continue;
+    TRY_STATUS(DropPacketsTo(copy.get()));
+    ++sockets;
   }
-  if (error) return Unavailable("/proc/self/fd: " + error.message());
-  if (sockets.empty()) return NotFound("drop packets: the process has no TCP socket");
-  for (const int socket : sockets) TRY_STATUS(DropPacketsTo(socket));
+  if (error) return Unavailable(folder + ": " + error.message());
+  if (sockets == 0) return NotFound("drop packets: the process has no TCP socket");
   return OkStatus();
 }
 

@@ -4,13 +4,15 @@
 // nothing; it sends again and again. What this end sends is not held back.
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/result.h"
 
 namespace berth::app {
 
 // From now on. Needs no privileges.
 Status DropPacketsTo(int socket);
-// The same for every TCP socket that this process has. NotFound: it has none.
-Status DropAllPackets();
+// The same for every TCP socket that a process has: this one, or a child. NotFound: it has none.
+Status DropAllPacketsOf(pid_t pid);
 
 }  // namespace berth::app

@@ -10,8 +10,10 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string_view>
 
 namespace berth::app {
@@ -78,11 +80,25 @@ TEST_F(PacketLoss, WhatIsSentNeitherArrivesNorIsAcknowledged) {
 
 TEST_F(PacketLoss, AllSocketsOfTheProcessLoseThem) {
   constexpr int kRetransmission = 250;
-  ASSERT_EQ(DropAllPackets(), OkStatus());
+  ASSERT_EQ(DropAllPacketsOf(::getpid()), OkStatus());
   Send(server_, "hello");
   Send(host_, "hello");
   EXPECT_FALSE(HasNews(host_, kRetransmission));
   EXPECT_FALSE(HasNews(server_, 0));
+}
+
+TEST_F(PacketLoss, ThoseOfAChildLoseThem) {
+  constexpr int kRetransmission = 250;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  ASSERT_EQ(DropAllPacketsOf(child), OkStatus());
+  Send(server_, "hello");
+  EXPECT_FALSE(HasNews(host_, kRetransmission)) << "the child's socket is this one";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_F(PacketLoss, WhatIsNoSocketIsRefused) { EXPECT_FALSE(DropPacketsTo(-1).ok()); }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/bench/bench_world.h"
+#include "app/bench/real_host.h"
 #include "rt/sleep.h"
 #include "store/bench/fsync_probe.h"
 
@@ -20,6 +21,7 @@ constexpr Duration kPoll = Duration::Millis(1);
 constexpr Duration kBackLimit = Duration::Minutes(2);
 constexpr Duration kLossLimit = Duration::Minutes(2);
 constexpr Duration kSetLimit = Duration::Minutes(2);
+constexpr Duration kGuestsLimit = Duration::Minutes(1);
 constexpr Duration kRest = Duration::Seconds(1);
 constexpr char kMachines[] = "machines";
 constexpr char kFirst[] = "first";
@@ -31,8 +33,7 @@ struct Run {
   rt::AsioLoop& loop;
   const RecoveryBenchOptions& options;
   HostProcess& hosts;
-  HostProcess& lost_by_set;  // one host each
-  HostProcess& lost_by_move;
+  HostProcess& lost_by_set;  // one host
   double fsync_per_s = 0;
   std::vector<Figure> figures;
 
@@ -148,9 +149,55 @@ rt::Task<Status> MeasureReplace(Run& run, BenchWorld& world) {
   co_return OkStatus();
 }
 
+rt::Task<Status> WaitForGuests(Run& run, RealHost* host, size_t count) {
+  const Time end = run.loop.Now() + kGuestsLimit;
+  size_t running = 0;
+  while (running < count) {
+    if (run.loop.Now() > end) {
+      co_return Timeout(fmt::format("{} of {} guests ran after {} on the host that is to be lost",
+                                    running,
+                                    count,
+                                    FormatDuration(kGuestsLimit)));
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
+    CO_TRY(running, co_await host->CountRunning());
+  }
+  co_return OkStatus();
+}
+
+// Until all of `lost` are bound elsewhere; when the last guest was seen running. No machine may be
+// bound while guests of its old host still run: for that its runtime is asked all the time.
+rt::Task<Result<Time>> WaitForMoves(Run& run,
+                                    BenchWorld& world,
+                                    RealHost* host,
+                                    std::set<std::string> lost) {
+  const Time start = run.loop.Now();
+  const size_t count = lost.size();
+  Time seen_running = start;
+  size_t running = 1;
+  while (!lost.empty() || running > 0) {
+    std::erase_if(lost, [&world](const std::string& name) {
+      return world.watch().Find(name)->moved != Time();
+    });
+    CO_TRY(running, co_await host->CountRunning());
+    if (running > 0) seen_running = run.loop.Now();
+    if (running > 0 && lost.size() < count) {
+      co_return Internal(fmt::format(
+          "{} machines were bound elsewhere while {} guests of their lost host still ran",
+          count - lost.size(),
+          running));
+    }
+    if (run.loop.Now() - start > kLossLimit) {
+      co_return Timeout(std::to_string(lost.size()) + " machines were not moved within " +
+                        FormatDuration(kLossLimit));
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
+  }
+  co_return seen_running;
+}
+
 rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
-  const int index = run.options.hosts + 1;
-  CO_TRY_STATUS(co_await world.Join(&run.lost_by_move, index, 1));
+  CO_TRY(const std::unique_ptr<RealHost> host, co_await RealHost::Start(&world, kMove));
   CO_TRY_STATUS(co_await world.Watch(kMove));
   CreateRun movable;
   movable.prefix = "move";
@@ -159,25 +206,20 @@ rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
   movable.limit = run.options.movable;
   CO_TRY_STATUS(co_await world.Create(&movable));
   CO_TRY_STATUS(co_await rt::Sleep(kRest));
-  std::set<std::string> lost = NamesOn(world.watch(), BenchHostName(index));
+  const std::set<std::string> lost = NamesOn(world.watch(), kMove);
   if (lost.empty()) co_return Internal("no machine is on the host that is to be lost");
-  const size_t count = lost.size();
-  CO_TRY_STATUS(co_await run.lost_by_move.Lose());
+  CO_TRY_STATUS(co_await WaitForGuests(run, host.get(), lost.size()));
+  CO_TRY_STATUS(host->Lose());
   const Time start = run.loop.Now();
-  while (!lost.empty()) {
-    std::erase_if(lost, [&world](const std::string& name) {
-      return world.watch().Find(name)->moved != Time();
-    });
-    if (run.loop.Now() - start > kLossLimit) {
-      co_return Timeout(std::to_string(lost.size()) + " machines were not moved within " +
-                        FormatDuration(kLossLimit));
-    }
-    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
-  }
+  CO_TRY(const Time seen_running, co_await WaitForMoves(run, world, host.get(), lost));
+  Time moved;
+  for (const std::string& name : lost) moved = std::max(moved, world.watch().Find(name)->moved);
   run.Add("loss_to_move_s",
-          (run.loop.Now() - start).to_seconds(),
+          (moved - start).to_seconds(),
           "s",
-          {{"lost", std::to_string(count)}, {"on_pool_loss", "Move"}});
+          {{"lost", std::to_string(lost.size())},
+           {"on_pool_loss", "Move"},
+           {"guests_end_s", fmt::format("{:.1f}", (seen_running - start).to_seconds())}});
   co_return OkStatus();
 }
 
@@ -188,7 +230,7 @@ rt::Task<Status> MeasureIn(Run& run, BenchWorld& world) {
   CO_TRY_STATUS(co_await MeasureRestarts(run, world));
   run.options.progress("a host with machines of a set falls silent");
   CO_TRY_STATUS(co_await MeasureReplace(run, world));
-  run.options.progress("a host with machines that move falls silent");
+  run.options.progress("a real host with guests that move falls silent");
   co_return co_await MeasureMove(run, world);
 }
 
@@ -204,7 +246,6 @@ rt::Task<Status> MeasureAll(Run& run) {
 Result<std::vector<Figure>> RunRecoveryBench(const RecoveryBenchOptions& options) {
   TRY(const auto hosts, HostProcess::Fork());
   TRY(const auto lost_by_set, HostProcess::Fork());
-  TRY(const auto lost_by_move, HostProcess::Fork());
   options.progress("measuring the disk");
   TRY(const double fsyncs, store::MeasureFsyncPerSecond(options.dir, Duration::Seconds(1)));
   rt::AsioLoop loop("bench");
@@ -212,7 +253,6 @@ Result<std::vector<Figure>> RunRecoveryBench(const RecoveryBenchOptions& options
           .options = options,
           .hosts = *hosts,
           .lost_by_set = *lost_by_set,
-          .lost_by_move = *lost_by_move,
           .fsync_per_s = fsyncs,
           .figures = {}};
   run.Add("fsync_per_s", fsyncs, "1/s", {{"policy", "none"}, {"creators", "0"}, {"pools", "0"}});

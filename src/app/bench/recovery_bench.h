@@ -27,7 +27,8 @@ struct RecoveryBenchOptions {
 
 // Figures: fsync_per_s, recovery_ms (from the restart to the first new placement), recovery_all_s
 // (until every host is back), loss_to_replacement_s and loss_to_move_s (from the last packet of a
-// host until all that it had is bound elsewhere). Blocks; makes its own loop and processes.
+// host until all that it had is bound elsewhere; of the latter with guests, none of which may run
+// any more when the first is bound). Blocks; makes its own loop and processes.
 // REQUIRES: no threads.
 Result<std::vector<Figure>> RunRecoveryBench(const RecoveryBenchOptions& options);
 
