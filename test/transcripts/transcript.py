@@ -64,14 +64,23 @@ def line_pattern(line):
     return re.compile('.*'.join(re.escape(part) for part in line.split(WILD)))
 
 
+def exit_code(lines):
+    """The line [n] at the end, as a list of that line or of none."""
+    return [line for line in lines[-1:] if re.fullmatch(r'\[\d+\]', line)]
+
+
 def matches(expected, actual):
-    """Do the lines fit? A line that is only … stands for any number of lines."""
+    """Do the lines fit? A line that is only … stands for any number of lines, but for no failure: that is written."""
+    return exit_code(expected) == exit_code(actual) and lines_match(expected, actual)
+
+
+def lines_match(expected, actual):
     if not expected:
         return not actual
     if expected[0].strip() == WILD:
-        return any(matches(expected[1:], actual[i:]) for i in range(len(actual) + 1))
+        return any(lines_match(expected[1:], actual[i:]) for i in range(len(actual) + 1))
     return bool(actual) and line_pattern(expected[0]).fullmatch(actual[0]) is not None and \
-        matches(expected[1:], actual[1:])
+        lines_match(expected[1:], actual[1:])
 
 
 class Shell:

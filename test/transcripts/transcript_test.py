@@ -39,6 +39,12 @@ class Matching(unittest.TestCase):
             self.assertTrue(transcript.matches(['a', '…', 'z'], actual))
         self.assertFalse(transcript.matches(['a', '…', 'z'], ['a', 'b']))
 
+    def test_an_ellipsis_stands_for_no_failure(self):
+        self.assertFalse(transcript.matches(['…'], ['gone wrong', '[1]']))
+        self.assertFalse(transcript.matches(['…', '[2]'], ['gone wrong', '[1]']))
+        self.assertFalse(transcript.matches(['…', '[1]'], ['gone well']))
+        self.assertTrue(transcript.matches(['…', '[1]'], ['gone wrong', '[1]']))
+
     def test_slashes_are_a_regular_expression(self):
         self.assertTrue(transcript.matches([r'/age +\d+s/'], ['age   12s']))
         self.assertFalse(transcript.matches([r'/age +\d+s/'], ['age   xs']))
