@@ -21,6 +21,8 @@ constexpr std::string_view kMachineClasses = R"(# The machine classes of this ho
 classes:
 - name: tiny
   capabilities: {cpu: 1, memory: 128Mi}
+- name: little  # known to the cluster once examples/class.yaml is applied
+  capabilities: {cpu: 1, memory: 160Mi}
 - name: small
   capabilities: {cpu: 1, memory: 1Gi}
 - name: medium
@@ -35,7 +37,7 @@ classes:
   capabilities: {tps: 1Gi, iops: 20k}
 )";
 
-constexpr std::string_view kApiClasses = R"(# The same classes for the server; applied at start.
+constexpr std::string_view kApiClasses = R"(# Classes of this host for the server; applied at start.
 apiVersion: compute.ironcore.dev/v1alpha1
 kind: MachineClass
 metadata: {name: tiny}
