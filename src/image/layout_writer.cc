@@ -105,7 +105,8 @@ Result<int64_t> RemoveFiles(const std::string& folder, const IsKept& is_kept) {
 }  // namespace
 
 Result<LayoutWriter> LayoutWriter::Open(const std::string& folder) {
-  for (const std::string_view inner : {"", "/blobs", "/blobs/sha256", "/parts", "/unpacked"}) {
+  for (const std::string_view inner :
+       {"", "/blobs", "/blobs/sha256", "/parts", "/unpacked", "/origins"}) {
     TRY_STATUS(MakeFolder(folder + std::string(inner)));
   }
   TRY(LayoutHold hold, LayoutHold::Take(folder, LayoutHold::Kind::kShared));
@@ -214,7 +215,8 @@ Result<int64_t> Sweep(const Layout& layout, WallTime now) {
     return reached.contains(name.substr(0, name.find('.')));
   };
   TRY(const int64_t unpacked, RemoveFiles(layout.folder() + "/unpacked", is_of_reached));
-  return blobs + parts + unpacked;
+  TRY(const int64_t origins, RemoveFiles(layout.folder() + "/origins", is_of_reached));
+  return blobs + parts + unpacked + origins;
 }
 
 }  // namespace berth::image

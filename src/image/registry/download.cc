@@ -13,6 +13,8 @@
 #include "base/strings.h"
 #include "image/file_writer.h"
 #include "image/layout_writer.h"
+#include "image/registry/blob_origins.h"
+#include "rt/loop.h"
 #include "rt/sleep.h"
 
 namespace berth::image {
@@ -21,28 +23,27 @@ namespace {
 // What is handed to the pool at once: few hops, little memory.
 constexpr size_t kWriteBytes = 1 << 20;
 constexpr Duration kOtherWriterPause = Duration::Millis(200);
+// 17 KB/s: what is slower lets others go first, and goes on behind what came.
+constexpr Duration kPaceWindow = Duration::Minutes(1);
+constexpr int64_t kPaceBytes = 1 << 20;
 // Each has to bring something; a registry that always stops at the same byte is given up at once.
 constexpr int kAttemptsMax = 8;
 
-bool IsThere(const Layout& layout, const Descriptor& blob) {
-  struct stat status = {};
-  return lstat(layout.FileOf(blob).c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         int64_t{status.st_size} == blob.size;
-}
-
-std::string PartOf(const Layout& layout, const Descriptor& blob) {
-  return PartFile(layout, blob.digest + ".blob");
+// What another registry sends under this digest is none of this one's business.
+std::string PartName(const Descriptor& blob, std::string_view registry) {
+  return blob.digest + "." + RegistryWord(registry) + ".blob";
 }
 
 // Null: the blob is there. Conflict: somebody else fetches it right now.
 Result<std::unique_ptr<FileWriter>> OpenPart(const Layout& layout,
                                              const Descriptor& blob,
+                                             std::string_view registry,
                                              FileWriter::Begin begin) {
-  if (IsThere(layout, blob)) return std::unique_ptr<FileWriter>();
-  const std::string part = PartOf(layout, blob);
+  if (IsFrom(layout, blob, registry)) return std::unique_ptr<FileWriter>();
+  const std::string part = PartFile(layout, PartName(blob, registry));
   TRY(auto writer, FileWriter::Open(part, begin));
   // It may have become the blob between the two looks, and the lock is that of the blob then.
-  if (IsThere(layout, blob)) {
+  if (IsFrom(layout, blob, registry)) {
     unlink(part.c_str());
     return std::unique_ptr<FileWriter>();
   }
@@ -63,13 +64,23 @@ Result<std::unique_ptr<FileWriter>> OpenPart(const Layout& layout,
   return writer;
 }
 
-Status Settle(const Layout& layout, const Descriptor& blob, std::unique_ptr<FileWriter> writer) {
-  const std::string part = PartOf(layout, blob);
+Status Settle(const Layout& layout,
+              const Descriptor& blob,
+              std::string_view registry,
+              std::unique_ptr<FileWriter> writer) {
+  const std::string part = PartFile(layout, PartName(blob, registry));
   TRY(const std::string digest, writer->Finish());
-  if (digest == blob.digest) return SettlePart(layout, part, digest);
-  unlink(part.c_str());
-  return BadRequest(
-      fmt::format("what came has digest sha256:{}, expected sha256:{}", digest, blob.digest));
+  if (digest != blob.digest) {
+    unlink(part.c_str());
+    return BadRequest(
+        fmt::format("what came has digest sha256:{}, expected sha256:{}", digest, blob.digest));
+  }
+  if (IsThere(layout, blob)) {
+    unlink(part.c_str());
+  } else {
+    TRY_STATUS(SettlePart(layout, part, digest));
+  }
+  return NoteOrigin(layout, blob, registry);
 }
 
 // "bytes 7-9/10" begins at 7.
@@ -91,17 +102,18 @@ struct Transfer {
   const Layout* layout;
   Descriptor blob;
   Progress progress;
+
+  std::string part() const { return PartFile(*layout, PartName(blob, session->registry())); }
 };
 
 rt::Task<Result<std::unique_ptr<FileWriter>>> OpenWhenFree(const Transfer* transfer,
                                                            FileWriter::Begin begin) {
   const auto open = [transfer, begin] {
-    return OpenPart(*transfer->layout, transfer->blob, begin);
+    return OpenPart(*transfer->layout, transfer->blob, transfer->session->registry(), begin);
   };
   const auto look = [transfer]() -> Result<int64_t> {
     struct stat status = {};
-    const std::string part = PartOf(*transfer->layout, transfer->blob);
-    return lstat(part.c_str(), &status) == 0 ? int64_t{status.st_size} : 0;
+    return lstat(transfer->part().c_str(), &status) == 0 ? int64_t{status.st_size} : 0;
   };
   for (;;) {
     auto writer = co_await transfer->files->Run("image.open_part", open);
@@ -113,14 +125,37 @@ rt::Task<Result<std::unique_ptr<FileWriter>>> OpenWhenFree(const Transfer* trans
   }
 }
 
+// Whether enough comes: a registry that drips would keep others from being asked.
+class Pace {
+ public:
+  Pace(Time now, int64_t bytes) : since_(now), then_(bytes) {}
+  Status Look(Time now, int64_t bytes) {
+    if (now - since_ < kPaceWindow) return OkStatus();
+    const int64_t came = bytes - then_;
+    since_ = now;
+    then_ = bytes;
+    if (came >= kPaceBytes) return OkStatus();
+    return Unavailable(
+        fmt::format("only {} bytes came within {}", came, FormatDuration(kPaceWindow)));
+  }
+
+ private:
+  Time since_;
+  int64_t then_;
+};
+
 // From what the registry sends to what is written, until its end or ours.
 rt::Task<Status> Pour(const Transfer* transfer, net::HttpStream* stream, FileWriter* writer) {
   std::string waiting;
+  rt::Loop& loop = transfer->session->loop();
+  Pace pace(loop.Now(), writer->bytes());
   for (bool at_end = false; !at_end;) {
-    const Result<std::string> part = co_await transfer->session->ReadSome(stream);
-    at_end = !part.ok() || part->empty();
+    Result<std::string> part = co_await transfer->session->ReadSome(stream);
     if (part.ok()) waiting += *part;
     const int64_t so_far = writer->bytes() + static_cast<int64_t>(waiting.size());
+    const bool is_over = !part.ok() || part->empty();
+    if (const Status paced = pace.Look(loop.Now(), so_far); !is_over && !paced.ok()) part = paced;
+    at_end = !part.ok() || part->empty();
     if (so_far > transfer->blob.size) {
       co_return BadRequest(
           fmt::format("more than the {} bytes that its manifest says", transfer->blob.size));
@@ -137,10 +172,22 @@ rt::Task<Status> Pour(const Transfer* transfer, net::HttpStream* stream, FileWri
   co_return EndedAt(writer->bytes(), transfer->blob);
 }
 
+// Whether the registry would give it to whoever asks now: its last byte is enough to know.
+rt::Task<Status> AskFor(const Transfer* transfer) {
+  if (transfer->blob.size == 0) co_return OkStatus();
+  net::Headers headers;
+  headers.Set("Range", fmt::format("bytes={}-", transfer->blob.size - 1));
+  const Result<RegistrySession::Answer> answer =
+      co_await transfer->session->Get("blobs/sha256:" + transfer->blob.digest, headers);
+  // It has fewer bytes under this digest, so it has not this blob.
+  if (answer.status().Is(Reason::kExpired)) co_return NotFound("the registry has another blob");
+  co_return answer.status();
+}
+
 // One attempt; says how far it came in `reached`.
 rt::Task<Status> Attempt(const Transfer* transfer, int64_t* reached) {
   CO_TRY(auto writer, co_await OpenWhenFree(transfer, FileWriter::Begin::kResume));
-  if (writer == nullptr) co_return OkStatus();
+  if (writer == nullptr) co_return co_await AskFor(transfer);
   if (writer->bytes() < transfer->blob.size) {
     net::Headers headers;
     const int64_t at = writer->bytes();
@@ -164,7 +211,8 @@ rt::Task<Status> Attempt(const Transfer* transfer, int64_t* reached) {
     if (!poured.ok()) co_return poured;
   }
   const auto settle = [transfer, &writer] {
-    return Settle(*transfer->layout, transfer->blob, std::move(writer));
+    return Settle(
+        *transfer->layout, transfer->blob, transfer->session->registry(), std::move(writer));
   };
   co_return co_await transfer->files->Run("image.settle", settle);
 }
@@ -172,15 +220,17 @@ rt::Task<Status> Attempt(const Transfer* transfer, int64_t* reached) {
 }  // namespace
 
 std::map<std::string, int64_t> MissingBytes(const Layout& layout,
-                                            const std::vector<Descriptor>& blobs) {
+                                            const std::vector<Descriptor>& blobs,
+                                            std::string_view registry) {
   std::map<std::string, int64_t> missing;
   for (const Descriptor& blob : blobs) {
-    if (IsThere(layout, blob)) continue;
+    if (IsFrom(layout, blob, registry)) continue;
     struct stat status = {};
-    const bool is_begun = lstat(PartOf(layout, blob).c_str(), &status) == 0;
+    const std::string name = PartName(blob, registry);
+    const bool is_begun = lstat(PartFile(layout, name).c_str(), &status) == 0;
     const int64_t there = is_begun ? int64_t{status.st_size} : 0;
     // One that is longer than it may be is begun anew.
-    missing[blob.digest] = there > blob.size ? blob.size : blob.size - there;
+    missing[name] = there > blob.size ? blob.size : blob.size - there;
   }
   return missing;
 }
@@ -203,7 +253,7 @@ rt::Task<Status> DownloadBlob(RegistrySession* session,
     if (done.ok() || done.Is(Reason::kCancelled)) co_return done;
     if (done.Is(Reason::kBadRequest)) {
       const auto forget = [&transfer]() -> Status {
-        unlink(PartOf(*transfer.layout, transfer.blob).c_str());
+        unlink(transfer.part().c_str());
         return OkStatus();
       };
       CO_TRY_STATUS(co_await files->Run("image.forget", forget));

@@ -137,7 +137,9 @@ rt::Task<Status> Puller::FetchParts(RegistrySession* session,
 
 rt::Task<Status> Puller::Admit(const Manifest* manifest, const PullRequest* request) {
   if (request->claim == nullptr) co_return OkStatus();
-  const auto look = [this, manifest] { return MissingBytes(layout_, manifest->parts()); };
+  const auto look = [this, manifest, request] {
+    return MissingBytes(layout_, manifest->parts(), request->reference.registry);
+  };
   CO_TRY(auto pieces, co_await files_.Run("image.missing", look));
   std::erase_if(pieces, [](const auto& piece) { return piece.second == 0; });
   if (pieces.empty()) co_return OkStatus();

@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "image/file_writer.h"
 #include "image/layout_writer.h"
+#include "image/registry/blob_origins.h"
 #include "image/registry/cache_trim.h"
 #include "image/testing/packed.h"
 #include "image/testing/temporary_folder.h"
@@ -160,9 +161,12 @@ class PullerTest : public testing::Test {
     return digest;
   }
   Result<ImageFiles> Pull(const std::string& tag, Credentials credentials = {}) {
+    return PullFrom(host_ + "/os/demo" + tag, std::move(credentials));
+  }
+  Result<ImageFiles> PullFrom(const std::string& image, Credentials credentials = {}) {
     Puller puller(loop_, files_, layout(), options_);
     PullRequest request;
-    request.reference = *ParseReference(host_ + "/os/demo" + tag);
+    request.reference = *ParseReference(image);
     request.architecture = "amd64";
     request.credentials = std::move(credentials);
     request.progress = progress_;
@@ -220,8 +224,9 @@ TEST_F(PullerTest, AnImageIsFetchedOnceAndVerified) {
   }
   EXPECT_EQ(Count("parts"), 0U);
   EXPECT_TRUE(Pull(":1").ok());
-  EXPECT_EQ(Asked("/blobs/"), 2U) << "what is there is not fetched again";
-  EXPECT_EQ(Asked("/manifests/"), 2U) << "but the registry is asked";
+  EXPECT_EQ(Asked("/blobs/"), 4U) << "for the last byte, which tells whether it may be had";
+  EXPECT_EQ(Asked("bytes=9- ") + Asked("bytes=299999- "), 2U);
+  EXPECT_EQ(Asked("/manifests/"), 2U);
 }
 
 TEST_F(PullerTest, AnIndexIsFollowedByArchitecture) {
@@ -298,7 +303,8 @@ TEST_F(PullerTest, ADownloadThatIsCutGoesOnByItself) {
 
 TEST_F(PullerTest, WhoWaitsForTheDownloadOfAnotherSeesHowFarItIs) {
   ASSERT_TRUE(LayoutWriter::Open(layout().folder()).ok());  // its folders are there
-  const std::string part = PartFile(layout(), manifest_.root_disk->digest + ".blob");
+  const std::string part =
+      PartFile(layout(), manifest_.root_disk->digest + "." + RegistryWord(host_) + ".blob");
   auto other = FileWriter::Open(part, FileWriter::Begin::kEmpty);
   ASSERT_TRUE(other.ok()) << other.status();
   ASSERT_EQ((*other)->Append(std::string(200'000, 'd')), OkStatus());
@@ -348,6 +354,41 @@ TEST_F(PullerTest, ATokenIsFetchedWithTheCredentialsOfTheRegistry) {
   EXPECT_TRUE(Pull(":1", {.user = "anna", .password = "secret"}).ok());
   EXPECT_EQ(Pull(":1").status().reason(), Reason::kUnauthorized)
       << "that it is here is no permission";
+}
+
+TEST_F(PullerTest, P9_WhoKnowsADigestHasNotTheBlob) {
+  ASSERT_TRUE(Pull(":1").ok());
+  const std::string manifest = ManifestText(manifest_);
+  // In a repository of his own, which does not have it.
+  registry_.items["/v2/his/demo/manifests/1"] = {std::string(kManifestType), manifest};
+  EXPECT_EQ(PullFrom(host_ + "/his/demo:1").status().reason(), Reason::kNotFound);
+  // At a registry of his own, which says that it has everything.
+  const std::string his = "localhost:" + std::to_string(server_->port());
+  for (const Descriptor& part : manifest_.parts()) {
+    registry_.items["/v2/his/demo/blobs/sha256:" + part.digest] = {
+        "application/octet-stream", std::string(static_cast<size_t>(part.size), 'x')};
+  }
+  const Status refused = PullFrom(his + "/his/demo:1").status();
+  EXPECT_EQ(refused.reason(), Reason::kBadRequest) << refused;
+  EXPECT_EQ(Count("parts"), 0U);
+  // Who brings it has it.
+  for (const Descriptor& part : manifest_.parts()) {
+    registry_.items["/v2/his/demo/blobs/sha256:" + part.digest] = registry_.items[BlobPath(part)];
+  }
+  ASSERT_TRUE(PullFrom(his + "/his/demo:1").ok());
+  EXPECT_EQ(Count("origins"), 4U);
+  EXPECT_EQ(Count("parts"), 0U);
+}
+
+TEST_F(PullerTest, P9_WhatARegistryBeganToSendIsNotContinuedForAnother) {
+  const std::string his = "localhost:" + std::to_string(server_->port());
+  std::string& body = registry_.items[BlobPath(*manifest_.kernel)].body;
+  body = "not ";
+  EXPECT_EQ(PullFrom(his + "/os/demo:1").status().reason(), Reason::kUnavailable);
+  body = "the kernel";
+  const size_t before = Asked("bytes=4- ");
+  EXPECT_TRUE(Pull(":1").ok());
+  EXPECT_EQ(Asked("bytes=4- "), before);
 }
 
 TEST_F(PullerTest, P9_CredentialsDoNotFollowARedirect) {
@@ -511,7 +552,7 @@ TEST_F(PullerTest, P6_6_APackedDiskHasRoomBeforeItIsUnpackedAndIsNotFetchedAgain
   EXPECT_EQ(Count("unpacked") + Count("parts"), 0U);
   room_ = 3'000'000;
   ASSERT_TRUE(Pull(":packed").ok());
-  EXPECT_EQ(Asked("/blobs/"), 1U);
+  EXPECT_EQ(Asked("/blobs/") - Asked("bytes="), 1U);
   EXPECT_EQ(claims_, (std::vector<int64_t>{packed.root_disk->size, 2'000'000}));
 }
 

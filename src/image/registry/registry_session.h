@@ -41,6 +41,9 @@ class RegistrySession {
                   Reference reference,
                   Credentials credentials);
 
+  const std::string& registry() const { return reference_.registry; }
+  rt::Loop& loop() { return loop_; }
+
   // "manifests/12", "blobs/sha256:...". NotFound; Unauthorized, Forbidden; Unavailable: later,
   // perhaps; Expired: it has less than the range begins at; BadRequest: it does not talk as a
   // registry does. Errors name the registry.

@@ -40,6 +40,14 @@ bool HostImages::SetPullSecret(const std::string& uid, std::string docker_config
   return true;
 }
 
+std::shared_ptr<rt::Gate> HostImages::PullsOf(const std::string& namespace_) {
+  std::erase_if(pulls_of_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<rt::Gate>& known = pulls_of_[namespace_];
+  std::shared_ptr<rt::Gate> gate = known.lock();
+  if (gate == nullptr) known = gate = std::make_shared<rt::Gate>(kPullsOfNamespaceMax);
+  return gate;
+}
+
 rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
   CO_TRY(const image::Reference reference, image::ParseReference(request.reference));
   request.disk_bytes_max = std::min(request.disk_bytes_max, image_bytes_max_);
@@ -64,6 +72,8 @@ rt::Task<Result<image::ImageFiles>> HostImages::Fetch(ImageRequest request) {
     };
     CO_TRY(pull.credentials, co_await files_.Run("images.credentials", look));
   }
+  const std::shared_ptr<rt::Gate> own = PullsOf(request.namespace_);
+  CO_TRY(const rt::Gate::Permit own_permit, co_await own->Enter());
   CO_TRY(const rt::Gate::Permit permit, co_await pulls_.Enter());
   co_return co_await puller_.Pull(std::move(pull));
 }

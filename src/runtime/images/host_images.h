@@ -35,10 +35,15 @@ class HostImages final : public ImageSource {
   rt::Task<Result<int64_t>> TakenBytes() override { return local_.TakenBytes(); }
 
  private:
-  // More at once would only share the same line.
+  // More at once would only share the same line. A namespace has some of them: its registries may
+  // be slow.
   static constexpr size_t kPullsMax = 4;
+  static constexpr size_t kPullsOfNamespaceMax = 2;
   // Of at most 64 KiB each, and only while images are fetched: 64 MiB.
   static constexpr size_t kPullSecretsMax = 1000;
+
+  // Lives as long as somebody pulls, or waits for it.
+  std::shared_ptr<rt::Gate> PullsOf(const std::string& namespace_);
 
   rt::BlockingPool& files_;
   const bool has_folder_;
@@ -47,7 +52,8 @@ class HostImages final : public ImageSource {
   const NamespaceCredentials credentials_;
   image::Puller puller_;
   rt::Gate pulls_{kPullsMax};
-  std::map<std::string, std::string> pull_secrets_;  // by uid; never on disk
+  std::map<std::string, std::weak_ptr<rt::Gate>> pulls_of_;  // by namespace
+  std::map<std::string, std::string> pull_secrets_;          // by uid; never on disk
 };
 
 }  // namespace berth::runtime
