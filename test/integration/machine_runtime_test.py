@@ -10,6 +10,7 @@ import pwd
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -329,6 +330,29 @@ class SystemLibvirtTest(RuntimeTest):
         self.says(second, 'hello from the guest')
         self.ask(second, 'get', 'read something-to-keep end')
         self.delete('u-2')
+
+
+class HungLibvirtTest(unittest.TestCase):
+    def test_a_runtime_whose_libvirt_says_nothing_ends_and_says_so(self):
+        """Who keeps it running starts it again; a runtime that waited for ever would say nothing to anybody, not even to
+        SIGTERM."""
+        home = tempfile.mkdtemp(prefix='berth-vm-')
+        self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        with open(os.path.join(home, 'classes.yaml'), 'w', encoding='utf-8') as file:
+            file.write(CLASSES)
+        # As a libvirtd that was stopped: the kernel takes connections for it.
+        silent = socket.socket(socket.AF_UNIX)
+        self.addCleanup(silent.close)
+        silent.bind(os.path.join(home, 'libvirt-sock'))
+        silent.listen(8)
+        ended = subprocess.run(
+            [berth_fixture.binary(), 'runtime', 'machine', '--socket', os.path.join(home, 'machine.sock'),
+             '--libvirt', f'qemu+unix:///session?socket={home}/libvirt-sock', '--dir', os.path.join(home, 'machines'),
+             '--run-dir', os.path.join(home, 'guests'), '--classes', os.path.join(home, 'classes.yaml'),
+             '--networks', 'none', '--acceleration', 'tcg'],
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(ended.returncode, 1, ended)
+        self.assertIn('took the connection and says nothing for 20s', ended.stderr)
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <ostream>
 #include <thread>
@@ -310,6 +311,13 @@ rt::Task<Status> ServeAndStop(rt::Event* stop, MachineProcess* process) {
   co_return served;
 }
 
+// A thread waits for an answer that may never come. Whoever keeps this process running starts it
+// again; meanwhile nothing else of the host waits for it.
+[[noreturn]] void EndWithoutLibvirt(Session& session, const Status& why) {
+  session.err() << "error: " << why.message() << std::endl;
+  std::_Exit(EXIT_FAILURE);
+}
+
 Status RunMachine(Session& session, const Arguments& arguments) {
   net::InitGrpcProcess();
   umask(0077);  // sockets, secrets and disks are for their owner only
@@ -336,6 +344,8 @@ Status RunMachine(Session& session, const Arguments& arguments) {
     TRY(process.spans, SpanLog::Open(loop, trace));
   }
   const Status started = rt::RunTask(loop, StartHost(&process, &loop, std::move(options)));
+  if (started.Is(Reason::kTimeout) && process.hypervisor == nullptr)
+    EndWithoutLibvirt(session, started);
   if (!started.ok()) {
     TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
     return started;

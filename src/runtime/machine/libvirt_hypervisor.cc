@@ -109,7 +109,11 @@ rt::Task<Result<std::unique_ptr<LibvirtHypervisor>>> LibvirtHypervisor::Start(rt
   auto made = std::unique_ptr<LibvirtHypervisor>(new LibvirtHypervisor(loop, std::move(options)));
   made->waker_ = Libvirt().virEventAddTimeout(-1, &IgnoreTimer, nullptr, nullptr);
   made->work_.Spawn("libvirt.events", made->RunEvents());
-  const Status connected = co_await made->Connect();
+  const Status connected = co_await made->ConnectInTime();
+  if (connected.Is(Reason::kTimeout)) {
+    made.release();  // what hangs refers to it
+    co_return connected;
+  }
   if (!connected.ok()) {
     CO_TRY_STATUS(co_await made->Stop());
     co_return connected;
@@ -199,6 +203,30 @@ rt::Task<Status> LibvirtHypervisor::Connect() {
   }
   connection_ = *std::move(opened);
   co_return OkStatus();
+}
+
+rt::Task<Status> LibvirtHypervisor::TellWhenConnected(std::shared_ptr<rt::Leaf<Status>*> waiter) {
+  const Status connected = co_await Connect();
+  if (*waiter != nullptr) (*waiter)->Complete(connected);
+  co_return OkStatus();
+}
+
+// A libvirtd that was stopped takes the connection and says nothing; keepalive begins only behind
+// its first words.
+rt::Task<Status> LibvirtHypervisor::ConnectInTime() {
+  rt::Leaf<Status> done;
+  const auto waiter = std::make_shared<rt::Leaf<Status>*>(&done);
+  const rt::TimerId timer = loop_.After("libvirt.limit", options_.call_limit, [this, waiter] {
+    if (*waiter == nullptr) return;
+    (*waiter)->Complete(Timeout("libvirt at " + options_.uri +
+                                " took the connection and says nothing for " +
+                                FormatDuration(options_.call_limit)));
+  });
+  work_.Spawn("libvirt.connect", TellWhenConnected(waiter));
+  const Status connected = co_await done;
+  *waiter = nullptr;
+  loop_.CancelTimer(timer);
+  co_return connected;
 }
 
 rt::Task<Status> LibvirtHypervisor::KeepConnected() {

@@ -41,7 +41,9 @@ class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
     rt::BackoffOptions reconnect = {.initial = Duration::Millis(100), .max = Duration::Seconds(5)};
   };
 
-  // Connects. Unavailable names the URI. One at a time in a process: libvirt's events are global.
+  // Connects. Unavailable names the URI. Timeout: nobody answers there, and the thread that waits
+  // for an answer cannot be ended; the process has to end without it (std::_Exit).
+  // One at a time in a process: libvirt's events are global.
   static rt::Task<Result<std::unique_ptr<LibvirtHypervisor>>> Start(rt::Loop& loop,
                                                                     Options options);
   // REQUIRES: Stop() was awaited.
@@ -85,6 +87,9 @@ class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
   LibvirtHypervisor(rt::Loop& loop, Options options);
   rt::Task<Status> RunEvents();
   rt::Task<Status> Connect();
+  // The same, for as long as a call may take.
+  rt::Task<Status> ConnectInTime();
+  rt::Task<Status> TellWhenConnected(std::shared_ptr<rt::Leaf<Status>*> waiter);
   rt::Task<Status> KeepConnected();
   Result<Connection> Open();
   void Deliver(const DomainEvent& event);
