@@ -8,22 +8,60 @@
 #include "apis/core/reservation.h"
 #include "apis/placement.h"
 #include "apiserver/cache/keys.h"
+#include "meta/at_rest.h"
 
 namespace berth::sim {
 namespace {
 
 constexpr std::array kNames = {
     BrokenName{Broken::kCapacity, "capacity", "capacity", "runtimes say and take twice their room"},
+    BrokenName{.broken = Broken::kOverPromise,
+               .name = "over-promise",
+               .checker = "capacity",
+               .help = "poollets promise twice the room of their runtimes",
+               .words = "the server promised"},
+    BrokenName{.broken = Broken::kOversize,
+               .name = "oversize",
+               .checker = "capacity",
+               .help = "poollets make machines larger than they are",
+               .words = "on it"},
     BrokenName{Broken::kRebind, "rebind", "bound-once", "the store changes the pool of a binding"},
+    BrokenName{.broken = Broken::kKeptNumber,
+               .name = "kept-number",
+               .checker = "bound-once",
+               .help = "an unbinding keeps the placement number",
+               .words = "is bound to pool"},
+    BrokenName{.broken = Broken::kLostNumber,
+               .name = "lost-number",
+               .checker = "bound-once",
+               .help = "an unbinding forgets the placement number",
+               .words = "went back from placement"},
     BrokenName{Broken::kLeases, "leases", "one-copy", "poollets stretch leases"},
     BrokenName{Broken::kLostWrite, "lost-write", "durable", "a crash takes back the last writes"},
+    BrokenName{.broken = Broken::kLostEdit,
+               .name = "lost-edit",
+               .checker = "durable",
+               .help = "machines are written over what has changed meanwhile",
+               .scenario = "broken-edits",
+               .words = "was overwritten"},
     BrokenName{Broken::kWatchGap, "watch-gap", "watch", "the store's watch leaves out events"},
+    BrokenName{.broken = Broken::kWatchHole,
+               .name = "watch-hole",
+               .checker = "watch",
+               .help = "a watch through the API leaves out events",
+               .words = "left out"},
+    BrokenName{.broken = Broken::kWatchEcho,
+               .name = "watch-echo",
+               .checker = "watch",
+               .help = "a watch through the API shows events twice",
+               .words = "twice"},
     BrokenName{Broken::kSilence, "silence", "reason", "why an object waits is not written"},
     BrokenName{Broken::kRogue, "rogue", "asked", "somebody deletes a machine unasked"},
     BrokenName{Broken::kPurge, "purge", "asked", "poollets delete what they are to keep"},
     BrokenName{Broken::kNoBoot, "no-boot", "converges", "poollets switch no machine on"},
     BrokenName{Broken::kTies, "ties", "leaves", "machines are sent away from their disks"},
     BrokenName{Broken::kSpoiltRecord, "spoilt-record", "record", "a record is damaged inside"},
+    BrokenName{Broken::kCutRecord, "cut-record", "record", "poollets write half of a change"},
     BrokenName{.broken = Broken::kKeptRoom,
                .name = "kept-room",
                .checker = "converges",
@@ -58,6 +96,17 @@ constexpr std::array kNames = {
                .words = {}},
 };
 
+// What the keys of all machines begin with.
+std::string_view MachinePrefix() {
+  static const auto* const kPrefix =
+      new std::string(apiserver::KeyPrefix(apis::compute::kMachineKind));
+  return *kPrefix;
+}
+
+bool PutsMachine(const store::Op& op) {
+  return op.type == store::Op::Type::kPut && op.key.starts_with(MachinePrefix());
+}
+
 constexpr std::string_view kPoolUidMark = "\"poolUID\":\"";
 constexpr size_t kUidLength = 36;
 // The disk that nobody has asked for (kEarlyFarewell).
@@ -83,18 +132,41 @@ size_t FindPoolUid(std::string_view text) {
                                                                        : std::string_view::npos;
 }
 
-// Leaves out the whole of every fiftieth batch that has events.
+// Of the batches of a watch that have events: every how many is not as it should be.
+constexpr int kWrongBatch = 50;
+
+// Leaves out the whole of a batch now and then.
 class GapWatch final : public store::Watch {
  public:
   explicit GapWatch(std::unique_ptr<store::Watch> inner) : inner_(std::move(inner)) {}
   rt::Task<Result<store::WatchBatch>> Next() override {
     CO_TRY(store::WatchBatch batch, co_await inner_->Next());
-    if (!batch.events.empty() && ++batches_ % 50 == 0) batch.events.clear();
+    if (!batch.events.empty() && ++batches_ % kWrongBatch == 0) batch.events.clear();
     co_return batch;
   }
 
  private:
   std::unique_ptr<store::Watch> inner_;
+  int batches_ = 0;
+};
+
+// Leaves out the whole of a batch now and then (kWatchHole), or shows it twice (kWatchEcho).
+class BrokenWatch final : public client::ObjectWatch {
+ public:
+  BrokenWatch(std::unique_ptr<client::ObjectWatch> inner, Broken broken)
+      : inner_(std::move(inner)), broken_(broken) {}
+  rt::Task<Result<std::vector<client::WatchEvent>>> Next() override {
+    CO_TRY(std::vector<client::WatchEvent> events, co_await inner_->Next());
+    if (++batches_ % kWrongBatch != 0) co_return events;
+    if (broken_ == Broken::kWatchHole) co_return co_await inner_->Next();
+    const std::vector<client::WatchEvent> again = events;
+    events.insert(events.end(), again.begin(), again.end());
+    co_return events;
+  }
+
+ private:
+  std::unique_ptr<client::ObjectWatch> inner_;
+  const Broken broken_;
   int batches_ = 0;
 };
 
@@ -110,9 +182,7 @@ std::optional<Broken> BrokenByName(std::string_view name) {
 }
 
 void BrokenStore::Rebind(store::Op& op) {
-  static const auto* const kPrefix =
-      new std::string(apiserver::KeyPrefix(apis::compute::kMachineKind));
-  if (op.type != store::Op::Type::kPut || !op.key.starts_with(*kPrefix)) return;
+  if (!PutsMachine(op)) return;
   std::string text(op.value.view());
   const size_t at = FindPoolUid(text);
   if (at == std::string::npos) return;
@@ -127,10 +197,32 @@ void BrokenStore::Rebind(store::Op& op) {
   known = pool;
 }
 
-rt::Task<Result<store::TxnResult>> BrokenStore::Commit(store::Txn txn) {
-  if (broken_ == Broken::kRebind) {
-    for (store::Op& op : txn.ops) Rebind(op);
+// Two writes of one machine are an unbinding if only the first of them has a pool.
+void BrokenStore::Renumber(store::Op& op) {
+  if (!PutsMachine(op)) return;
+  auto machine = meta::DecodeAtRest(apis::compute::kMachineKind, op.value.view(), "");
+  if (!machine.ok()) return;
+  auto& placement = apis::PlacementOf(*machine);
+  const std::string before =
+      std::exchange(bound_[op.key], placement ? placement->pool_uid : std::string());
+  if (before.empty() || !placement || !placement->pool_uid.empty()) return;
+  placement->epoch = broken_ == Broken::kKeptNumber ? placement->epoch - 1 : 0;
+  op.value = meta::EncodeAtRest(*machine);
+}
+
+void BrokenStore::Spoil(store::Txn& txn) {
+  for (store::Op& op : txn.ops) {
+    if (broken_ == Broken::kRebind) Rebind(op);
+    if (broken_ == Broken::kKeptNumber || broken_ == Broken::kLostNumber) Renumber(op);
   }
+  if (broken_ != Broken::kLostEdit) return;
+  std::erase_if(txn.conditions, [](const store::Condition& condition) {
+    return condition.mod_revision.value != 0 && condition.key.starts_with(MachinePrefix());
+  });
+}
+
+rt::Task<Result<store::TxnResult>> BrokenStore::Commit(store::Txn txn) {
+  Spoil(txn);
   co_return co_await inner().Commit(std::move(txn));
 }
 
@@ -153,6 +245,15 @@ rt::Task<Result<meta::Object>> BrokenClient::Get(const meta::KindInfo& kind,
     Tie(found->as<apis::compute::Machine>());
   }
   co_return found;
+}
+
+rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> BrokenClient::Watch(
+    const meta::KindInfo& kind, client::WatchOptions options) {
+  CO_TRY(std::unique_ptr<client::ObjectWatch> watch,
+         co_await inner_.Watch(kind, std::move(options)));
+  if (broken_ != Broken::kWatchHole && broken_ != Broken::kWatchEcho) co_return watch;
+  co_return std::unique_ptr<client::ObjectWatch>(
+      std::make_unique<BrokenWatch>(std::move(watch), broken_));
 }
 
 rt::Task<Result<meta::Object>> BrokenClient::Update(meta::Object object,

@@ -24,16 +24,24 @@ namespace berth::sim {
 enum class Broken : uint8_t {
   kNothing,
   kCapacity,       // runtimes say that they have twice what they have, and take it
+  kOverPromise,    // poollets take their runtimes for twice as large as these say
+  kOversize,       // poollets make machines larger than they are; runtimes refuse nothing
   kRebind,         // the store changes the pool of a binding
+  kKeptNumber,     // an unbinding does not count: the placement number stays
+  kLostNumber,     // an unbinding forgets how far it was counted
   kLeases,         // poollets give guests more time than the server has granted
   kLostWrite,      // a crash takes writes back that were acknowledged
+  kLostEdit,       // who writes a machine does not look whether it has changed meanwhile
   kWatchGap,       // the store's watch leaves out an event now and then
+  kWatchHole,      // so does a watch through the API
+  kWatchEcho,      // a watch through the API shows an event again now and then
   kSilence,        // what says why an object waits is not written
   kRogue,          // somebody deletes what nobody asked to delete
   kPurge,          // poollets delete machines that they are to keep
   kNoBoot,         // poollets do not switch machines on
   kTies,           // what ties a machine to its host is not seen
   kSpoiltRecord,   // a crash damages a poollet's record in the middle
+  kCutRecord,      // poollets write a part of a change into their record now and then
   kKeptRoom,       // a reservation is bound without the room that it keeps
   kNamedRoom,      // machines that name a reservation are bound beside it
   kEarlyFarewell,  // whoever is on a host that leaves is taken for tied to it
@@ -54,7 +62,8 @@ struct BrokenName {
 std::span<const BrokenName> BrokenNames();
 std::optional<Broken> BrokenByName(std::string_view name);
 
-// kRebind and kWatchGap.
+// kRebind and kWatchGap; kLostEdit, kKeptNumber and kLostNumber do to what the registry commits
+// what a wrong registry would.
 class BrokenStore final : public store::PassingStore {
  public:
   BrokenStore(store::Store& inner, Broken broken) : PassingStore(inner), broken_(broken) {}
@@ -63,14 +72,16 @@ class BrokenStore final : public store::PassingStore {
   rt::Task<Result<std::unique_ptr<store::Watch>>> StartWatch(store::WatchRequest request) override;
 
  private:
+  void Spoil(store::Txn& txn);
   void Rebind(store::Op& op);
+  void Renumber(store::Op& op);
 
   const Broken broken_;
   std::string other_pool_;                    // whose UID is put into bindings of others
   std::map<std::string, std::string> bound_;  // key of a machine: UID of its pool
 };
 
-// kSilence, kTies and kEarlyFarewell.
+// kSilence, kTies, kEarlyFarewell, kWatchHole and kWatchEcho.
 class BrokenClient final : public client::Client {
  public:
   BrokenClient(client::Client& inner, Broken broken) : inner_(inner), broken_(broken) {}
@@ -81,9 +92,7 @@ class BrokenClient final : public client::Client {
     return inner_.List(kind, std::move(options));
   }
   rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> Watch(
-      const meta::KindInfo& kind, client::WatchOptions options) override {
-    return inner_.Watch(kind, std::move(options));
-  }
+      const meta::KindInfo& kind, client::WatchOptions options) override;
   rt::Task<Result<meta::Object>> Create(meta::Object object,
                                         client::WriteOptions options) override {
     return inner_.Create(std::move(object), options);

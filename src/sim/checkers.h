@@ -121,6 +121,7 @@ class WatchChecker final : public Checker {
   int64_t listed_ = 0;    // where the last list was
   std::map<int64_t, Keys> expected_;
   std::map<int64_t, Keys> early_;  // seen before the store's own watch told of it
+  Keys shown_;                     // of the revision at position_
 };
 
 // Whatever waits for a place says why.

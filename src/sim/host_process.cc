@@ -45,6 +45,10 @@ HostProcess::HostProcess(rt::SimLoop& world,
   if (options_.broken == Broken::kLeases && !options_.shape.is_foreign) {
     broken_fencer_ = std::make_unique<BrokenFencer>(*fake_.runtimes().host);
   }
+  if (options_.broken == Broken::kOverPromise && !options_.shape.is_foreign) {
+    broken_runtime_ = std::make_unique<BrokenHostRuntime>(*fake_.runtimes().host);
+  }
+  if (options_.broken == Broken::kCutRecord) broken_disk_ = std::make_unique<BrokenDisk>(disk_);
   network.AddNode(options_.name, loop_);
   dialer_ = network.NewDialer(options_.name);
   fake_.state().on_touch = std::move(hooks.touched);
@@ -60,7 +64,10 @@ rt::Task<Status> HostProcess::Start() {
   deps.dialer = dialer_.get();
   deps.credentials = &credentials_;
   deps.disk = &disk_;
-  deps.runtimes = poollet::ToHostRuntimes(fake_.runtimes());
+  if (broken_disk_ != nullptr) deps.disk = broken_disk_.get();
+  iri::Runtimes runtimes = fake_.runtimes();
+  if (broken_runtime_ != nullptr) runtimes.host = broken_runtime_.get();
+  deps.runtimes = poollet::ToHostRuntimes(runtimes);
   if (broken_machines_ != nullptr) deps.runtimes.machine = broken_machines_.get();
   deps.fencer = broken_fencer_.get();
   poollet::Poollet::Options poollet_options;

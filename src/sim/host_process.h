@@ -91,6 +91,8 @@ class HostProcess {
   poollet::FixedCredentials credentials_;
   std::unique_ptr<BrokenMachines> broken_machines_;
   std::unique_ptr<BrokenFencer> broken_fencer_;
+  std::unique_ptr<BrokenHostRuntime> broken_runtime_;
+  std::unique_ptr<BrokenDisk> broken_disk_;
   std::unique_ptr<poollet::Poollet> poollet_;
   std::unique_ptr<rt::TaskScope> leaving_;
   std::optional<Status> left_;  // how the poollet stopped by itself

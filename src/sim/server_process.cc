@@ -196,6 +196,7 @@ rt::Task<Status> ServerProcess::Start() {
       std::make_unique<apiserver::StoreRegistry>(deps_.loop, *faulty_, *cache_, deps_.scheme);
   CO_TRY_STATUS(co_await apiserver::EnsureDefaults(*registry_, deps_.scheme));
   client_ = std::make_unique<apiserver::LoopbackClient>(*registry_, deps_.scheme, Own());
+  users_client_ = std::make_unique<BrokenClient>(*client_, options_.broken);
   if (deps_.shared == nullptr) {
     CO_TRY_STATUS(co_await StartParts(faulty_.get(), client_.get()));
   } else {
@@ -248,6 +249,7 @@ rt::Task<Status> ServerProcess::Kill() {
   reign_store_.reset();
   candidacy_.reset();
   list_.reset();
+  users_client_.reset();
   client_.reset();
   registry_.reset();
   cache_.reset();

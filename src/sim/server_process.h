@@ -108,7 +108,7 @@ class ServerProcess {
   ProcessLoop& loop() { return deps_.loop; }
   const std::string& node() const { return options_.node; }
 
-  apiserver::LoopbackClient& client() { return *client_; }
+  client::Client& client() { return *users_client_; }
   WatchedBinder& binder() { return *binder_; }
   WatchedFleet& fleet() { return *fleet_; }
   app::FleetParts& parts() { return *parts_; }
@@ -149,6 +149,7 @@ class ServerProcess {
   std::unique_ptr<apiserver::WatchCache> cache_;
   std::unique_ptr<apiserver::StoreRegistry> registry_;
   std::unique_ptr<apiserver::LoopbackClient> client_;
+  std::unique_ptr<BrokenClient> users_client_;
   // If the store is shared.
   std::unique_ptr<app::ServerList> list_;
   std::unique_ptr<app::Candidacy> candidacy_;

@@ -47,6 +47,7 @@ void WatchChecker::OnRestore() {
   listed_ = 0;
   expected_.clear();
   early_.clear();
+  shown_.clear();
 }
 
 bool WatchChecker::MayBeMissing(const std::string& key, int64_t revision) const {
@@ -83,15 +84,17 @@ void WatchChecker::OnEvent(const client::WatchEvent& event) {
   const std::string key =
       apiserver::StoreKey(apis::compute::kMachineKind,
                           {event.object.metadata().namespace_, event.object.metadata().name});
+  if (revision > position_) shown_.clear();
   position_ = revision;
+  if (!shown_.insert(key).second) {
+    Fail(fmt::format("the watch showed {} of revision {} twice", key, revision));
+  }
   const auto expected = expected_.find(revision);
   if (expected != expected_.end() && expected->second.erase(key) > 0) {
     if (expected->second.empty()) expected_.erase(expected);
     return;
   }
-  if (!early_[revision].insert(key).second) {
-    Fail(fmt::format("the watch showed {} of revision {} twice", key, revision));
-  }
+  early_[revision].insert(key);
   // Those of commits whose outcome nobody heard stay: not for ever.
   constexpr size_t kEarlyMax = 1000;
   if (early_.size() > kEarlyMax) early_.erase(early_.begin());
@@ -104,6 +107,7 @@ rt::Task<Status> WatchChecker::ListAll(client::Client* client) {
   std::erase_if(expected_, [this](const auto& entry) { return entry.first <= position_; });
   listed_ = position_;
   early_.clear();
+  shown_.clear();
   co_return OkStatus();
 }
 

@@ -344,6 +344,7 @@ void World::AddHost(const std::string& name, const std::string& pools, HostShape
     options.fake.lies.capacity_factor = 2;
     options.fake.lies.accepts_everything = true;
   }
+  if (broken_ == Broken::kOversize) options.fake.lies.accepts_everything = true;
   options.broken = broken_;
   HostProcess::Hooks hooks = host_hooks_(options.index);
   hooks.touched = [this, index = options.index, then = std::move(hooks.touched)](
