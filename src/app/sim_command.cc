@@ -54,10 +54,11 @@ constexpr std::array kFlags = {
     Flag{.name = "broken",
          .kind = FlagKind::kText,
          .value_name = "NAME",
-         .help =
-             "Put a deliberately broken part in: capacity, rebind, leases, lost-write, watch-gap, "
-             "silence, rogue, purge, no-boot, ties, spoilt-record, kept-room, named-room, "
-             "early-farewell; with several servers: fence, sluggish. A checker has to notice."},
+         .help = "Put a deliberately broken part in: capacity, over-promise, oversize, rebind, "
+                 "kept-number, lost-number, leases, lost-write, lost-edit, watch-gap, watch-hole, "
+                 "watch-echo, silence, rogue, purge, no-boot, ties, spoilt-record, cut-record, "
+                 "kept-room, named-room, early-farewell, no-replace; with several servers: fence, "
+                 "sluggish. A checker has to notice."},
     Flag{.name = "events",
          .kind = FlagKind::kNumber,
          .value_name = "N",

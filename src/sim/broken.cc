@@ -80,6 +80,12 @@ constexpr std::array kNames = {
                .help = "a host may go with machines that could have left it",
                .scenario = "broken-rooms",
                .words = "which left drained"},
+    BrokenName{.broken = Broken::kNoReplace,
+               .name = "no-replace",
+               .checker = "converges",
+               .help = "machines of sets stay on hosts that are lost",
+               .scenario = "broken-losses",
+               .words = "is not replaced on"},
     BrokenName{.broken = Broken::kFence,
                .name = "fence",
                .checker = "one-leader",
@@ -264,6 +270,13 @@ rt::Task<Result<meta::Object>> BrokenClient::Update(meta::Object object,
   const bool is_machine = &object.kind() == &apis::compute::kMachineKind;
   if (broken_ == Broken::kEarlyFarewell && is_machine) Untie(object.as<apis::compute::Machine>());
   co_return co_await inner_.Update(std::move(object), options);
+}
+
+rt::Task<Status> BrokenClient::Delete(const meta::KindInfo& kind,
+                                      client::ObjectKey key,
+                                      client::DeleteOptions options) {
+  if (broken_ == Broken::kNoReplace && &kind == &apis::compute::kMachineKind) co_return OkStatus();
+  co_return co_await inner_.Delete(kind, std::move(key), std::move(options));
 }
 
 rt::Task<std::vector<Result<std::vector<meta::Object>>>> BrokenBinder::BindBatch(

@@ -45,6 +45,7 @@ enum class Broken : uint8_t {
   kKeptRoom,       // a reservation is bound without the room that it keeps
   kNamedRoom,      // machines that name a reservation are bound beside it
   kEarlyFarewell,  // whoever is on a host that leaves is taken for tied to it
+  kNoReplace,      // what a set is to replace on a lost host is not removed
   // With several servers.
   kFence,     // what a leader writes is not conditioned on its being the leader
   kSluggish,  // a leader takes its time before it begins
@@ -81,7 +82,7 @@ class BrokenStore final : public store::PassingStore {
   std::map<std::string, std::string> bound_;  // key of a machine: UID of its pool
 };
 
-// kSilence, kTies, kEarlyFarewell, kWatchHole and kWatchEcho.
+// kSilence, kTies, kEarlyFarewell, kNoReplace, kWatchHole and kWatchEcho.
 class BrokenClient final : public client::Client {
  public:
   BrokenClient(client::Client& inner, Broken broken) : inner_(inner), broken_(broken) {}
@@ -111,9 +112,7 @@ class BrokenClient final : public client::Client {
   }
   rt::Task<Status> Delete(const meta::KindInfo& kind,
                           client::ObjectKey key,
-                          client::DeleteOptions options) override {
-    return inner_.Delete(kind, std::move(key), std::move(options));
-  }
+                          client::DeleteOptions options) override;
 
  private:
   client::Client& inner_;

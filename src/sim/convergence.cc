@@ -11,6 +11,7 @@
 #include "apis/storage/bucket.h"
 #include "apis/storage/volume.h"
 #include "iri/labels.h"
+#include "sim/rooms.h"
 
 namespace berth::sim {
 namespace {
@@ -18,35 +19,8 @@ namespace {
 using apis::compute::kMachineKind;
 using apis::core::kReservationKind;
 
-// Whether it could go there if there was room.
-bool IsUsable(const World& world,
-              const Troubles& troubles,
-              const PoolFact& pool,
-              const PlacedFact& wanted) {
-  const HostProcess* host = world.HostOf(pool.uid);
-  const bool is_there = host != nullptr && !troubles.IsGone(*host) && !host->is_foreign();
-  if (!is_there || pool.is_cordoned || pool.is_deleting) return false;
-  return &apis::PoolKindOf(*wanted.kind) == pool.kind &&
-         (wanted.pools.empty() ||
-          std::ranges::find(wanted.pools, pool.name) != wanted.pools.end()) &&
-         apis::core::TolerateTaints(wanted.tolerations, pool.taints);
-}
-
-// The name of a pool that has room for it; "" if none has.
-std::string RoomFor(const World& world, const Troubles& troubles, const PlacedFact& wanted) {
-  for (const auto& [pool_uid, pool] : world.truth().pools()) {
-    if (!IsUsable(world, troubles, pool, wanted)) continue;
-    HostProcess* host = world.HostOf(pool_uid);
-    apis::Amounts used = host->poollet().host().ledger().AllocatedOf(pool_uid);
-    bool fits = true;
-    for (const auto& [dimension, amount] : wanted.needs) {
-      const auto room = host->capacity().find(dimension);
-      if (room == host->capacity().end() || used[dimension] + amount > room->second) fits = false;
-    }
-    if (fits) return pool.name;
-  }
-  return "";
-}
+// The reason of who waits while others are being stopped for it.
+constexpr std::string_view kPreempting = "Preempting";
 
 // The store may have refused its volume, its user has deleted it, or its host is gone for good:
 // then it is kept there (PROTOCOL 4.3), and what names it cannot start.
@@ -100,36 +74,112 @@ std::string ReservedFor(const World& world, const Troubles& troubles, const Plac
   return "";
 }
 
-std::string WhyNotPlaced(const World& world, const Troubles& troubles, const PlacedFact& fact) {
-  // A group needs room for all of it at once.
-  const bool may_wait = fact.is_picky || !fact.group.empty() ||
+// The group that the machine is in: what is known of it, those with a place, and those that wait.
+struct Members {
+  const GroupFact* group = nullptr;  // null: it does not exist
+  int64_t placed = 0;
+  std::vector<const PlacedFact*> waiting;
+  // How many more need a place before any gets one.
+  size_t needed() const {
+    return static_cast<size_t>(std::max<int64_t>(0, group->min_members - placed));
+  }
+};
+
+Members MembersOf(const World& world, const client::ObjectKey& key) {
+  Members members;
+  for (const auto& [uid, group] : world.truth().groups()) {
+    if (group.key == key) members.group = &group;
+  }
+  for (const auto& [uid, fact] : world.truth().placed()) {
+    const bool is_member = fact.group == key.name && fact.key.namespace_ == key.namespace_;
+    if (!is_member || fact.is_deleting) continue;
+    if (fact.pool_uid.empty()) {
+      members.waiting.push_back(&fact);
+    } else {
+      ++members.placed;
+    }
+  }
+  return members;
+}
+
+// A group needs room for as many as it asks for at once, and is judged as one. Once so many have a
+// place each of the others goes alone.
+bool WaitsForItsGroup(const World& world, const PlacedFact& machine) {
+  if (machine.group.empty()) return false;
+  const Members members =
+      MembersOf(world, {.namespace_ = machine.key.namespace_, .name = machine.group});
+  return members.group == nullptr || members.needed() > 0;
+}
+
+std::string WhyNotTogether(const World& world,
+                           const Troubles& troubles,
+                           const Rooms& rooms,
+                           const GroupFact& group) {
+  Members members = MembersOf(world, group.key);
+  if (members.needed() == 0 || members.waiting.size() < members.needed()) return "";
+  members.waiting.resize(members.needed());
+  const bool may_wait = std::ranges::any_of(members.waiting, [&](const PlacedFact* member) {
+    return member->is_picky || !member->reservation.empty() ||
+           !HasItsVolumes(world, troubles, *member);
+  });
+  if (may_wait || !rooms.ForAll(members.waiting)) return "";
+  return fmt::format("{} members of {} have no pool though there is room for them at once: {}",
+                     members.waiting.size(),
+                     group.key.name,
+                     members.waiting.front()->message);
+}
+
+// Whether it would be placed alone and anywhere, and nobody is being stopped for it already.
+bool MayStopOthers(const PlacedFact& fact) {
+  return fact.kind == &kMachineKind && fact.reservation.empty() && fact.group.empty() &&
+         fact.volumes.empty() && fact.reason != kPreempting;
+}
+
+std::string WhyNotPlaced(const World& world,
+                         const Troubles& troubles,
+                         const Rooms& rooms,
+                         const PlacedFact& fact) {
+  const bool may_wait = fact.is_picky || WaitsForItsGroup(world, fact) ||
                         !HasItsVolumes(world, troubles, fact) || WaitsWithItsMachine(world, fact);
   if (may_wait || !fact.wants_place) return "";
   // The first time there is no other room for it than that.
   const bool is_reserved = !fact.reservation.empty() && fact.epoch == 0;
-  const std::string room =
-      is_reserved ? ReservedFor(world, troubles, fact) : RoomFor(world, troubles, fact);
-  if (room.empty()) return "";
-  return fmt::format("{} {} has no pool though {} has room: {} {}",
-                     fact.kind->kind,
+  const std::string room = is_reserved ? ReservedFor(world, troubles, fact) : rooms.For(fact);
+  if (!room.empty()) {
+    return fmt::format("{} {} has no pool though {} has room: {} {}",
+                       fact.kind->kind,
+                       fact.key.name,
+                       room,
+                       fact.reason,
+                       fact.message);
+  }
+  const std::string urgent_room = MayStopOthers(fact) ? rooms.IfOthersLeft(fact) : "";
+  if (urgent_room.empty()) return "";
+  return fmt::format("{} has no pool though {} would have room without what is less important: {}",
                      fact.key.name,
-                     room,
-                     fact.reason,
+                     urgent_room,
                      fact.message);
 }
 
-std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const PlacedFact& fact) {
+std::string WhyNotAsWanted(const World& world,
+                           const Troubles& troubles,
+                           const Rooms& rooms,
+                           const PlacedFact& fact) {
   if (WaitsForItsMachine(world, fact)) return "";
   if (fact.pool_uid.empty() && fact.is_deleting) return fact.key.name + " is still being deleted";
-  if (fact.pool_uid.empty()) return WhyNotPlaced(world, troubles, fact);
+  if (fact.pool_uid.empty()) return WhyNotPlaced(world, troubles, rooms, fact);
   HostProcess* host = world.HostOf(fact.pool_uid);
   if (host == nullptr) return fact.key.name + " is on a pool that is nobody's";
   if (troubles.IsGone(*host)) {
     // What is kept waits for its host; everything else must have left it.
     const bool may_move = fact.on_loss == PlacedFact::OnLoss::kMove ||
                           (fact.kind == &kReservationKind && fact.left > 0);
-    if (may_move && !fact.is_deleting) {
-      return fmt::format("{} is still on {}, which is gone", fact.key.name, fact.pool);
+    const bool is_replaced = fact.on_loss == PlacedFact::OnLoss::kReplace;
+    if ((may_move || is_replaced) && !fact.is_deleting) {
+      return fmt::format("{} is {} {}, which is gone",
+                         fact.key.name,
+                         is_replaced ? "not replaced on" : "still on",
+                         fact.pool);
     }
     return "";
   }
@@ -160,15 +210,15 @@ std::string WhyNotAsWanted(const World& world, const Troubles& troubles, const P
   return "";
 }
 
-// What is on the host and does not belong there. After a restore there are orphans, which nobody
-// may touch.
+// What is on the host and does not belong there. What a restore has taken out of the history may be
+// an orphan, which nobody may touch.
 std::string WhyNotClean(const World& world, HostProcess& host) {
   if (!host.is_synced()) return host.name() + " has no session";
   if (host.poollet().host().ledger().holds() > 0) return host.name() + " still holds something";
-  if (host.poollet().host().orphans() > 0 || world.incarnation() > 1) return "";
   for (const auto& [id, machine] : host.state().machines()) {
     const std::string uid(iri::LabelOf(machine.object.metadata, iri::kMachineUidLabel));
     const PlacedFact* fact = world.truth().Find(uid);
+    if (world.WasRewound(uid)) continue;
     if (fact == nullptr || world.HostOf(fact->pool_uid) != &host) {
       return fmt::format("{} still has {}, which is not its own", host.name(), uid);
     }
@@ -190,6 +240,18 @@ std::string WhyNotInParts(const World& world, const PlacedFact& whole) {
   return "";
 }
 
+// How many machines of the set are there. One that replaces what is lost has none on a host that is
+// gone, whatever its machines say themselves of what is to become of them.
+int64_t MembersThere(const World& world, const Troubles& troubles, const SetFact& set) {
+  if (!set.replaces) return world.truth().MembersOf(set.uid);
+  return std::ranges::count_if(world.truth().placed(), [&](const auto& entry) {
+    const PlacedFact& fact = entry.second;
+    if (fact.set_uid != set.uid || fact.is_deleting) return false;
+    const HostProcess* host = world.HostOf(fact.pool_uid);
+    return host == nullptr || !troubles.IsGone(*host);
+  });
+}
+
 }  // namespace
 
 std::string WhyNotConverged(const World& world, const Troubles& troubles) {
@@ -198,9 +260,14 @@ std::string WhyNotConverged(const World& world, const Troubles& troubles) {
     std::string why = WhyNotClean(world, *host);
     if (!why.empty()) return why;
   }
+  const Rooms rooms(world, troubles);
   for (const auto& [uid, fact] : world.truth().placed()) {
-    std::string why = WhyNotAsWanted(world, troubles, fact);
+    std::string why = WhyNotAsWanted(world, troubles, rooms, fact);
     if (why.empty()) why = WhyNotInParts(world, fact);
+    if (!why.empty()) return why;
+  }
+  for (const auto& [uid, group] : world.truth().groups()) {
+    std::string why = WhyNotTogether(world, troubles, rooms, group);
     if (!why.empty()) return why;
   }
   for (const auto& [uid, pool] : world.truth().pools()) {
@@ -210,7 +277,7 @@ std::string WhyNotConverged(const World& world, const Troubles& troubles) {
     }
   }
   for (const auto& [uid, set] : world.truth().sets()) {
-    const int64_t members = world.truth().MembersOf(uid);
+    const int64_t members = MembersThere(world, troubles, set);
     if (members != set.replicas) {
       return fmt::format("{} has {} machines of {}", set.key.name, members, set.replicas);
     }

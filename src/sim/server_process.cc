@@ -96,7 +96,9 @@ rt::Task<Status> ServerProcess::Follow() {
 }
 
 rt::Task<Status> ServerProcess::StartParts(store::Store* store, apiserver::LoopbackClient* client) {
-  controllers_client_ = std::make_unique<BrokenClient>(*client, options_.broken);
+  // Sets go on to remove what is too many: only the loss of a host is not noticed.
+  const Broken broken = options_.broken == Broken::kNoReplace ? Broken::kNothing : options_.broken;
+  controllers_client_ = std::make_unique<BrokenClient>(*client, broken);
   controllers_ = std::make_unique<controller::BuiltinControllers>(
       deps_.loop, *controllers_client_, deps_.scheme);
   scope_.Spawn("controllers", controllers_->Run());

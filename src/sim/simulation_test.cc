@@ -157,7 +157,7 @@ TEST(Simulation, SeveralServersComeOverTheLossOfTheirLeader) {
 }
 
 TEST(Simulation, TheScenariosOfTheBrokenVariantsAreFineWhenNothingIsBroken) {
-  for (const char* name : {"broken", "broken-rooms", "broken-edits"}) {
+  for (const char* name : {"broken", "broken-rooms", "broken-edits", "broken-losses"}) {
     const Outcome outcome = RunSimulation(Load(name), 1, Broken::kNothing);
     EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "apis/berth/machine_group.h"
 #include "apis/berth/machine_set.h"
 #include "apis/compute/host_tie.h"
 #include "apis/compute/machine.h"
@@ -55,6 +56,7 @@ void FillCommon(const meta::Object& object, PlacedFact& fact) {
     fact.epoch = placement->epoch;
     fact.release = placement->release;
     fact.reservation_uid = placement->reservation_uid;
+    if (placement->nominated) fact.nominated_uid = placement->nominated->pool_uid;
   }
 }
 
@@ -85,9 +87,14 @@ PlacedFact MachineFact(const meta::Object& object) {
   if (machine.spec.placement && machine.spec.placement->group_ref) {
     fact.group = machine.spec.placement->group_ref->name;
   }
+  if (machine.spec.placement) {
+    fact.priority = machine.spec.placement->priority.value_or(0);
+    fact.is_spare = machine.spec.placement->priority_class_name == kSpare;
+  }
   if (machine.spec.placement && machine.spec.placement->reservation_ref) {
     fact.reservation = machine.spec.placement->reservation_ref->name;
   }
+  fact.needs_fence = apis::compute::DiesWithContact(machine);
   if (apis::compute::MovesOnPoolLoss(machine)) fact.on_loss = PlacedFact::OnLoss::kMove;
   const auto replaces =
       machine.metadata.annotations.find(std::string(apis::core::kOnPoolLossAnnotation));
@@ -182,7 +189,14 @@ SetFact FactOfSet(const meta::Object& object) {
   return {.key = {set.metadata.namespace_, set.metadata.name},
           .uid = set.metadata.uid,
           .replicas = set.spec.replicas.value_or(1),
+          .replaces = apis::berth_dev::OnPoolLossOf(set.spec) == apis::core::kOnPoolLossReplace,
           .is_deleting = set.metadata.deletion_timestamp.has_value()};
+}
+
+GroupFact FactOfGroup(const meta::Object& object) {
+  const auto& group = object.as<apis::berth_dev::MachineGroup>();
+  return {.key = {group.metadata.namespace_, group.metadata.name},
+          .min_members = group.spec.min_members};
 }
 
 // The kind that lies at the key, of those that are decoded; null for others.
@@ -195,7 +209,9 @@ const meta::KindInfo* KindAt(std::string_view key) {
       {apiserver::KeyPrefix(apis::compute::kMachinePoolKind), &apis::compute::kMachinePoolKind},
       {apiserver::KeyPrefix(apis::storage::kVolumePoolKind), &apis::storage::kVolumePoolKind},
       {apiserver::KeyPrefix(apis::storage::kBucketPoolKind), &apis::storage::kBucketPoolKind},
-      {apiserver::KeyPrefix(apis::berth_dev::kMachineSetKind), &apis::berth_dev::kMachineSetKind}};
+      {apiserver::KeyPrefix(apis::berth_dev::kMachineSetKind), &apis::berth_dev::kMachineSetKind},
+      {apiserver::KeyPrefix(apis::berth_dev::kMachineGroupKind),
+       &apis::berth_dev::kMachineGroupKind}};
   for (const auto& [prefix, kind] : *kPrefixes) {
     if (key.starts_with(prefix)) return kind;
   }
@@ -243,6 +259,10 @@ const PoolFact* Truth::FindPool(const meta::KindInfo& kind, std::string_view nam
   return nullptr;
 }
 
+bool Truth::WasNominated(const std::string& uid, const std::string& pool_uid) const {
+  return nominated_.contains({uid, pool_uid});
+}
+
 int64_t Truth::MembersOf(const std::string& set_uid) const {
   int64_t count = 0;
   for (const auto& [uid, fact] : placed_) {
@@ -265,6 +285,7 @@ std::optional<Truth::Change> Truth::Apply(const std::string& key,
   }
   pools_.erase(uid);
   sets_.erase(uid);
+  groups_.erase(uid);
   if (!value) {
     keys_.erase(key);
     uid_of_.erase(key);
@@ -278,8 +299,11 @@ std::optional<Truth::Change> Truth::Apply(const std::string& key,
   if (apis::IsPlaceable(*kind)) {
     change.now = FactOf(object);
     placed_[uid] = *change.now;
+    if (!change.now->nominated_uid.empty()) nominated_.emplace(uid, change.now->nominated_uid);
   } else if (apis::IsPool(*kind)) {
     pools_[uid] = FactOfPool(object);
+  } else if (kind == &apis::berth_dev::kMachineGroupKind) {
+    groups_[uid] = FactOfGroup(object);
   } else {
     sets_[uid] = FactOfSet(object);
   }

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apis/core/taints.h"
@@ -22,6 +23,9 @@ namespace berth::sim {
 
 // Counts what a user has changed of an object: never goes back.
 inline constexpr std::string_view kEditAnnotation = "sim.berth.dev/edit";
+
+// The priority class of machines that may be stopped for others.
+inline constexpr std::string_view kSpare = "spare";
 
 // A Machine, a Volume, a Bucket or a Reservation.
 struct PlacedFact {
@@ -38,8 +42,12 @@ struct PlacedFact {
   bool is_deleting = false;
   bool is_used = false;  // it is deleted and has to wait for its machine
   bool is_on = true;
-  bool is_picky = false;             // it asks for labels of a pool
-  bool is_tied = false;              // it has a disk of its host
+  bool is_picky = false;     // it asks for labels of a pool
+  bool is_tied = false;      // it has a disk of its host
+  bool needs_fence = false;  // its host has to kill it when contact is lost
+  int32_t priority = 0;
+  bool is_spare = false;             // it may be stopped for what is more important
+  std::string nominated_uid;         // of the pool where room was last made for it
   bool wants_place = true;           // a reservation that is over, used up or of parts wants none
   std::vector<std::string> pools;    // that will do; empty: any
   std::string group;                 // that it is placed with
@@ -77,8 +85,15 @@ struct SetFact {
   client::ObjectKey key;
   std::string uid;
   int64_t replicas = 0;
+  bool replaces = false;  // what is on a host that is lost
   bool is_deleting = false;
   bool operator==(const SetFact&) const = default;
+};
+
+struct GroupFact {
+  client::ObjectKey key;
+  int64_t min_members = 0;
+  bool operator==(const GroupFact&) const = default;
 };
 
 struct StoredFact {
@@ -108,6 +123,7 @@ class Truth {
   const std::map<std::string, PlacedFact>& placed() const { return placed_; }  // by UID
   const std::map<std::string, PoolFact>& pools() const { return pools_; }      // by UID
   const std::map<std::string, SetFact>& sets() const { return sets_; }         // by UID
+  const std::map<std::string, GroupFact>& groups() const { return groups_; }   // by UID
   const PlacedFact* Find(const std::string& uid) const;
   // The one of that kind and name.
   const PlacedFact* FindPlaced(const meta::KindInfo& kind, const client::ObjectKey& key) const;
@@ -116,6 +132,8 @@ class Truth {
   // Whether the machine took room of a reservation that still has it in its own amounts: the store
   // tells of the two one after the other.
   bool IsInside(const PlacedFact& machine) const;
+  // Whether room was ever made there for the object.
+  bool WasNominated(const std::string& uid, const std::string& pool_uid) const;
   // How many machines of the set are not on their way out.
   int64_t MembersOf(const std::string& set_uid) const;
 
@@ -126,6 +144,8 @@ class Truth {
   std::map<std::string, PlacedFact> placed_;
   std::map<std::string, PoolFact> pools_;
   std::map<std::string, SetFact> sets_;
+  std::map<std::string, GroupFact> groups_;
+  std::set<std::pair<std::string, std::string>> nominated_;  // UID and that of the pool
 };
 
 // What a machine of the class takes; empty for an unknown one.

@@ -34,8 +34,7 @@ constexpr const meta::KindInfo* kPoolKinds[] = {
     &kMachinePoolKind, &kVolumePoolKind, &apis::storage::kBucketPoolKind};
 
 constexpr std::string_view kClasses[] = {"small", "medium", "large", "huge"};
-// Priority classes: machines of the first may be stopped for those of the second.
-constexpr std::string_view kSpare = "spare";
+// The priority class of machines for which those of kSpare may be stopped.
 constexpr std::string_view kUrgent = "urgent";
 // More of them would leave no room for anything else.
 constexpr size_t kUrgentMax = 2;
@@ -250,7 +249,9 @@ void Users::CreateMachine() {
     disk.name = "data";
     disk.volume_ref = apis::core::LocalObjectReference{.name = volume.metadata.name};
     machine.spec.volumes.push_back(std::move(disk));
-    placement.on_pool_loss.clear();
+    // Its volume can be used from every pool, so one that moves keeps it. By its number, so that
+    // nothing is drawn for it.
+    if (last_name_ % 2 == 0) placement.on_pool_loss.clear();
   }
   if (random_.Chance(scenario.hopeless_share)) {
     machine.spec.machine_pool_selector["nowhere"] = "true";

@@ -168,6 +168,9 @@ void World::Tell(const Truth::Change& change) {
     moments_->Preempting(change.now->uid);
   }
   const PlacedFact& fact = change.now ? *change.now : *change.before;
+  if (change.before && (!change.now || change.now->uid != change.before->uid)) {
+    gone_since_backup_.insert(change.before->uid);
+  }
   const std::string was = change.before ? change.before->pool : "";
   if (!change.now) {
     Say(fmt::format("{} {} is gone", fact.kind->kind, fact.key.name));
@@ -282,6 +285,7 @@ void World::LosePartOfDisk() {
 void World::TakeBackup() {
   backup_ = std::make_unique<store::MemoryDisk>(*disk_);
   backup_truth_ = truth_;
+  gone_since_backup_.clear();
   Say("a backup is taken");
 }
 
@@ -304,9 +308,7 @@ void World::RestoreBackup() {
                          then->is_deleting != fact.is_deleting;
     if (is_lost) rewound_uids_.insert(uid);
   }
-  for (const auto& [uid, fact] : backup_truth_.placed()) {
-    if (truth_.Find(uid) == nullptr) rewound_uids_.insert(uid);
-  }
+  rewound_uids_.insert(gone_since_backup_.begin(), gone_since_backup_.end());
   const store::Revision revision = truth_.last_revision();
   *disk_ = *backup_;
   rewound_ = {.replaced = replaced, .revision = revision};

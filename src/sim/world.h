@@ -192,6 +192,7 @@ class World final : public Sight, private StoreReader {
   std::set<std::string> asked_;
   std::set<std::string> machines_seen_;
   std::set<std::string> rewound_uids_;
+  std::set<std::string> gone_since_backup_;  // UIDs: a restore forgets that they went
   std::vector<std::unique_ptr<HostProcess>> hosts_;
   std::set<size_t> dirty_;  // hosts whose runtime has changed
   std::map<size_t, Time> trouble_;
