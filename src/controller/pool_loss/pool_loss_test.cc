@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends what happens when a host falls silent. Reservations (PROTOCOL 8.6): the room is looked
 // for elsewhere, unless the host came back in time or somebody deletes it. Machines with Move
-// (PROTOCOL 3.3): never while a lease that the host was granted may still run.
+// (PROTOCOL 3.3): never while a lease that the host was granted may still run. Machines with
+// Replace (PROTOCOL 3.2): deleted after ten seconds of silence, and not a moment before.
 #include "controller/pool_loss/pool_loss.h"
 
 #include <gtest/gtest.h>
@@ -87,6 +88,20 @@ class PoolLossTest : public testing::Test {
         apiserver::PlacementWorld::Must(world_.Run(world_.client().Create(machine, {})));
     EXPECT_TRUE(world_.Bind(made, "alpha", uids_["alpha"]).ok());
     return made;
+  }
+  // One as sets make them, for whose loss the set makes another.
+  meta::Object Replaceable(const std::string& name, const std::string& pool) {
+    meta::Object machine = apiserver::PlacementWorld::Machine(name);
+    machine.metadata().annotations[std::string(apis::core::kOnPoolLossAnnotation)] =
+        apis::core::kOnPoolLossReplace;
+    const meta::Object made =
+        apiserver::PlacementWorld::Must(world_.Run(world_.client().Create(machine, {})));
+    EXPECT_TRUE(world_.Bind(made, pool, uids_[pool]).ok());
+    return made;
+  }
+  // Its host has yet to say that it is gone: until then it keeps its pool.
+  bool IsBeingDeleted(const meta::Object& machine) {
+    return world_.Read(machine).metadata().deletion_timestamp.has_value();
   }
   std::string PoolOf(const meta::Object& machine) {
     return world_.Read(machine).as<apis::compute::Machine>().status.placement->pool;
@@ -194,6 +209,37 @@ TEST_F(PoolLossTest, R3_2_AMachineOfWhichItsHostMayNotKnowThatItMovesIsKept) {
   fleet_.Leave(uids_["alpha"]);
   RunFor(Duration::Seconds(20));
   EXPECT_EQ(PoolOf(machine), "");
+}
+
+TEST_F(PoolLossTest, R3_2_AMachineWithReplaceIsDeletedAfterTenSecondsOfSilenceNotAfterNine) {
+  const meta::Object machine = Replaceable("m", "alpha");
+  const meta::Object elsewhere = Replaceable("elsewhere", "beta");
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(9));
+  EXPECT_FALSE(IsBeingDeleted(machine));
+  RunFor(Duration::Seconds(2));
+  EXPECT_TRUE(IsBeingDeleted(machine));
+  EXPECT_EQ(PoolOf(machine), "alpha") << "its host removes the copy when it returns";
+  EXPECT_FALSE(IsBeingDeleted(elsewhere));
+}
+
+TEST_F(PoolLossTest, R3_2_AMachineWithReplaceStaysIfItsHostIsBackInTime) {
+  const meta::Object machine = Replaceable("m", "alpha");
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(9));
+  Join("alpha");
+  RunFor(Duration::Seconds(30));
+  EXPECT_FALSE(IsBeingDeleted(machine));
+}
+
+TEST_F(PoolLossTest, R3_2_R3_4_NothingIsReplacedWhileTheBrakeHolds) {
+  const meta::Object machine = Replaceable("m", "alpha");
+  for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
+  RunFor(Duration::Seconds(60));
+  EXPECT_FALSE(IsBeingDeleted(machine));
+  for (const char* name : {"beta", "gamma"}) Join(name);
+  RunFor(Duration::Seconds(2));
+  EXPECT_TRUE(IsBeingDeleted(machine)) << "one silent host of four is lost like any other";
 }
 
 // Its host came back while the first of two was moved, was granted a lease, started the second one
