@@ -81,9 +81,10 @@ def gateway_address(server):
 
 
 class Host:
-    """One host: `berth runtime fake` and `berth poollet`, with the pools NAME and NAME-disks."""
+    """One host: `berth runtime fake` and `berth poollet`, with the pools NAME and NAME-disks, and NAME-buckets if it has buckets."""
 
-    def __init__(self, server, name, *, cpu=8, memory='32Gi', boot_time='200ms', runtime=(), poollet=(), labels=(), token=(), gateway=None):
+    def __init__(self, server, name, *, cpu=8, memory='32Gi', boot_time='200ms', runtime=(), poollet=(), labels=(), token=(), gateway=None,
+                 buckets=False):
         """`token`: more flags of its join token. `gateway`: where the poollet connects, if not to `server`; several are separated by commas."""
         self.server, self.name = server, name
         self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
@@ -100,7 +101,8 @@ class Host:
                                '--token-file', self.token_file, '--data-dir', os.path.join(self.home, 'data'),
                                '--name', name, '--machine-pool', name, '--volume-pool', f'{name}-disks',
                                '--machine-runtime', f'unix:{self.socket}', '--volume-runtime', f'unix:{self.socket}',
-                               *poollet)
+                               *(('--bucket-pool', f'{name}-buckets', '--bucket-runtime', f'unix:{self.socket}')
+                                 if buckets else ()), *poollet)
 
     def start(self):
         self.runtime.start()
@@ -108,11 +110,13 @@ class Host:
         self.poollet.start()
         return self
 
-    def machines(self):
-        """What the runtime itself says: {machine uid: [state, ...]}."""
-        listed = berth_fixture.run([berth_fixture.binary(), 'iri', 'machines', '--endpoint', f'unix:{self.socket}',
-                                    '-o', 'json'])
+    def listed(self, kind):
+        """What the runtime itself says of its machines, volumes or buckets, as JSON."""
+        listed = berth_fixture.run([berth_fixture.binary(), 'iri', kind, '--endpoint', f'unix:{self.socket}', '-o', 'json'])
         return listed.stdout
+
+    def machines(self):
+        return self.listed('machines')
 
     def guests(self):
         """The runtime's own identifiers of its machines, each with the machine's UID."""

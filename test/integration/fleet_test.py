@@ -42,6 +42,32 @@ TIED = '''  placement: {onPoolLoss: Move}
   - {name: scratch, device: oda, localDisk: {sizeLimit: 1Mi}}
 '''
 
+BUCKET = '''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: BucketClass
+metadata: {name: standard}
+capabilities: {tps: 100Mi, iops: 1000}
+---
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: Bucket
+metadata: {name: photos, namespace: default}
+spec: {bucketClassRef: {name: standard}}
+'''
+
+SET = '''
+apiVersion: berth.dev/v1alpha1
+kind: MachineSet
+metadata: {name: herd, namespace: default}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: herd}}
+  template:
+    metadata: {labels: {app: herd}}
+    spec:
+      machineClassRef: {name: small}
+      placement: {policy: spread}
+'''
+
 WITH_VOLUME = '''
 apiVersion: storage.ironcore.dev/v1alpha1
 kind: Volume
@@ -98,7 +124,7 @@ class Fleet(berth_fixture.ServerTestCase):
         for name in ('alpha', 'beta'):
             host = fleet_fixture.Host(cls.server, name, labels=(f'zone={name}',),
                                       token=('--zone', name, '--region', 'here'),
-                                      poollet=('--on-stop', 'drain', '--drain-timeout', '5m'))
+                                      poollet=('--on-stop', 'drain', '--drain-timeout', '5m'), buckets=name == 'beta')
             cls.addClassCleanup(host.close)
             cls.hosts[name] = host.start()
 
@@ -206,6 +232,22 @@ class Fleet(berth_fixture.ServerTestCase):
         self.assertEqual(volume['spec']['claimRef']['name'], 'db')
         self.delete('db')
         self.server.kubectl('delete', 'volume', 'data', '--timeout=60s', timeout=90)
+
+    def test_3_a_bucket_is_placed_and_goes_where_it_was(self):
+        self.server.kubectl('apply', '-f', '-', input=BUCKET)
+        berth_fixture.eventually(60, lambda: self.get('bucket', 'photos').get('status', {}).get('state') == 'Available',
+                                 'the bucket is there')
+        bucket = self.get('bucket', 'photos')
+        self.assertEqual(bucket['spec']['bucketPoolRef'], {'name': 'beta-buckets'}, 'the only host with buckets')
+        self.assertEqual(bucket['status']['placement']['pool'], 'beta-buckets')
+        secret = self.get('secret', bucket['status']['access']['secretRef']['name'])
+        self.assertEqual(secret['metadata']['ownerReferences'][0]['uid'], bucket['metadata']['uid'])
+        self.assertTrue(bucket['status']['access']['endpoint'])
+        self.assertIn(bucket['metadata']['uid'], self.hosts['beta'].listed('buckets'))
+        self.server.kubectl('delete', 'bucket', 'photos', '--timeout=60s', timeout=90)
+        self.assertEqual(json.loads(self.hosts['beta'].listed('buckets'))['buckets'], [])
+        berth_fixture.eventually(30, lambda: not self.server.kubectl(
+            'get', 'secret', secret['metadata']['name'], '--ignore-not-found').stdout, 'its secret went with it')
 
     def test_3_a_machine_gets_its_address_out_of_a_prefix(self):
         with open(os.path.join(berth_fixture.ROOT, 'docs/guide/addresses.md'), encoding='utf-8') as guide:
@@ -474,6 +516,35 @@ class Fleet(berth_fixture.ServerTestCase):
         berth_fixture.eventually(60, lambda: self.takes_new_ones(first), 'the host is back and takes new ones')
         self.assertEqual((self.pool_of('tied'), self.get('machine', 'tied')['status']['placement']['epoch']), (first, 1))
         self.delete('tied')
+
+    def test_r3_2_copies_of_a_lost_host_are_replaced_elsewhere_and_gone_when_it_returns(self):
+        def copies():
+            """{UID: pool} of those that are not being deleted and run."""
+            items = json.loads(self.server.kubectl('get', 'machines', '-l', 'app=herd', '-o', 'json').stdout)['items']
+            return {item['metadata']['uid']: item['spec']['machinePoolRef']['name'] for item in items
+                    if 'deletionTimestamp' not in item['metadata'] and item['status'].get('state') == 'Running'}
+
+        self.server.kubectl('apply', '-f', '-', input=SET)
+        berth_fixture.eventually(60, lambda: len(copies()) == 4, 'all copies run')
+        before = copies()
+        lost = {uid for uid, pool in before.items() if pool == 'alpha'}
+        self.assertEqual(len(lost), 2, before)
+        host = self.hosts['alpha']
+        host.poollet.kill()
+        host.runtime.kill()
+        try:
+            berth_fixture.eventually(90, lambda: len(copies()) == 4 and not lost & set(copies()), 'new copies run')
+            after = copies()
+            self.assertEqual(set(after.values()), {'beta'})
+            self.assertLess(set(before) - lost, set(after), 'the others were left alone')
+        finally:
+            host.start()
+        berth_fixture.eventually(60, lambda: self.pool_is_ready('alpha'), 'alpha is ready again')
+        berth_fixture.eventually(60, lambda: not lost & set(host.machine_uids()), 'the old copies are gone')
+        self.assertEqual(copies(), after)
+        self.server.kubectl('delete', 'machineset', 'herd', '--timeout=60s', timeout=90)
+        berth_fixture.eventually(60, lambda: not self.server.kubectl('get', 'machines', '-l', 'app=herd', '-o', 'name').stdout,
+                                 'the set took its machines with it')
 
 
 class PoolOfTheManifests(berth_fixture.ServerTestCase):
