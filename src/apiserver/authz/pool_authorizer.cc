@@ -47,8 +47,10 @@ std::string LeaseNamespace(const PoolIdentity& who) {
   return "ironcore-" + std::string(who.pool_kind->singular) + "-lease";
 }
 
+// Not the machine that has claimed it: that one may be on any pool, and names secrets of its own.
 std::vector<apis::Reference> NamedBy(const meta::Object& object) {
   std::vector<apis::Reference> names = apis::ReferencesOf(object);
+  std::erase_if(names, [](const apis::Reference& name) { return name.kind == &kMachineKind; });
   for (apis::Reference& name : apis::EphemeralsOf(object)) names.push_back(std::move(name));
   return names;
 }

@@ -4,7 +4,8 @@
 // compute.ironcore.dev:system:machinepools, and the like for volume and bucket pools
 // (client/certificates/pool_names.h), may
 //
-//   read    its pool, what is bound to it, what that names, and all classes
+//   read    its pool, what is bound to it, what that names but for the machine that claims it, and
+//           all classes
 //   write   status and finalizers of its pool and of what is bound to it; the status of network
 //           interfaces that its machines name; its Lease; new events about what it may read;
 //           requests for its own next certificate

@@ -304,6 +304,37 @@ TEST_F(PoolRights, D14_ASnapshotIsWorkedOnByThePoolOfItsVolumeOnly) {
   }
 }
 
+// A claim points from a volume or interface back to the machine that has it, which may be anywhere.
+TEST_F(PoolRights, D17_AClaimOpensNeitherTheMachineThatHasItNorWhatThatNames) {
+  const auto claimed = [](const meta::KindInfo& kind) {
+    meta::Object part = Named(kind, "lent");
+    const apis::core::LocalUidReference holder{.name = "on-b", .uid = "uid-of-on-b"};
+    if (&kind == &kVolumeKind) {
+      apis::PoolRefOf(part) = LocalObjectReference{.name = "a"};
+      part.as<apis::storage::Volume>().spec.claim_ref = holder;
+    } else {
+      part.as<apis::networking::NetworkInterface>().spec.machine_ref = holder;
+    }
+    return part;
+  };
+  objects_.Add(claimed(kVolumeKind));
+  objects_.Add(claimed(apis::networking::kNetworkInterfaceKind));
+  meta::Object waiting = Named(kMachineKind, "waiting");
+  apis::PoolRefOf(waiting) = LocalObjectReference{.name = "a"};
+  auto& spec = waiting.as<apis::compute::Machine>().spec;
+  spec.volumes.emplace_back().volume_ref = LocalObjectReference{.name = "lent"};
+  spec.network_interfaces.emplace_back().network_interface_ref =
+      LocalObjectReference{.name = "lent"};
+  objects_.Add(std::move(waiting));
+  for (const meta::KindInfo* who : {&kMachineKind, &kVolumeKind}) {
+    const Identity pool = Pool(*who, "a");
+    EXPECT_TRUE(authorizer_.Allows(pool, Asking("get", kVolumeKind, "lent"))) << pool.user;
+    EXPECT_FALSE(authorizer_.Allows(pool, Asking("get", kMachineKind, "on-b"))) << pool.user;
+    EXPECT_FALSE(authorizer_.Allows(pool, Asking("get", apis::k8s::kSecretKind, "ignition-b")))
+        << pool.user;
+  }
+}
+
 TEST_F(PoolRights, NeedTheNameAndTheGroup) {
   const Identity real = Pool(kMachineKind, "a");
   const RequestInfo request = Asking("get", kMachineKind, "on-a");
