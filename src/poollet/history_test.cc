@@ -24,15 +24,38 @@ std::vector<std::string> RunEight(World& world) {
   return uids;
 }
 
-TEST(Poollet, Seq9_AHoldThatDiedWithThePoolletIsAdmittedAgainOrRefused) {
-  World world;
+// Offered and accepted, and then the poollet dies: its hold was in memory only.
+void DieAfterAYes(World& world, const FakeGateway::Wish& wish) {
   world.StartAndSync();
-  world.server.Offer(1, 1, "a", {});
+  world.server.Offer(1, 1, "a", wish);
   ASSERT_TRUE(world.Until([&] { return world.server.answers.contains("1/1"); }));
+  ASSERT_EQ(world.server.answers.at("1/1").verdict, Answered::kAccepted)
+      << world.server.answers.at("1/1").reason;
   world.host.Kill();
+}
+
+TEST(Poollet, Seq9_AHoldThatDiedWithThePoolletIsAdmittedAgain) {
+  World world;
+  DieAfterAYes(world, {});
   world.server.Desire("a", {});
   world.host.Start();
   EXPECT_TRUE(world.UntilState("a", "Running"));
+  EXPECT_TRUE(world.server.refused.empty());
+}
+
+TEST(Poollet, Seq9_AHoldThatDiedWithThePoolletIsRefusedIfSomebodyElseHasItsRoom) {
+  World world;
+  FakeGateway::Wish all;
+  all.resources["storage"] = world.host.fake().state().options().capacity.at("storage");
+  DieAfterAYes(world, all);
+  world.StartAndSync();
+  world.server.Desire("b", all);
+  ASSERT_TRUE(world.UntilState("b", "Running")) << "nothing is held any more";
+  world.server.Desire("a", all);
+  ASSERT_TRUE(world.Until([&] { return world.server.refused.contains("a"); }));
+  EXPECT_EQ(world.server.refused.at("a"), "Insufficient");
+  EXPECT_EQ(world.host.Objects("a"), 0);
+  EXPECT_EQ(world.host.Running("b"), 1);
 }
 
 TEST(Poollet, Seq13_ARuntimeThatDiesAfterCreateMakesOneObject) {

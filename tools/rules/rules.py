@@ -71,14 +71,18 @@ def read_rules(text):
 
 
 def names_of_gtest(listing):
-    """From --gtest_list_tests: Suite.Name, without what an instance or a parameter adds."""
+    """From --gtest_list_tests: Suite.Name without what an instance or a parameter adds, and Suite.Parameter for a parameter
+    that shows a rule: a row of a contract's table."""
     suite = ''
     for line in listing.splitlines():
         line = line.split('#')[0].rstrip()
         if line.endswith('.') and not line.startswith(' '):
             suite = [part for part in line[:-1].split('/') if not part.isdigit()][-1]
         elif line.startswith('  ') and suite:
-            yield f'{suite}.{line.strip().split("/")[0]}'
+            name, _, parameter = line.strip().partition('/')
+            yield f'{suite}.{name}'
+            if rules_shown_by(parameter):
+                yield f'{suite}.{parameter}'
 
 
 def tests_of_build(build):
@@ -95,14 +99,39 @@ def tests_of_build(build):
             yield Test(test['name'], name)
 
 
+def sources():
+    """(folder below src/, file name, text) of every .cc."""
+    top = os.path.join(ROOT, 'src')
+    for folder, _, files in os.walk(top):
+        for file in files:
+            if file.endswith('.cc'):
+                with open(os.path.join(folder, file)) as source:
+                    yield os.path.relpath(folder, top), file, source.read()
+
+
+def rows_of_contracts(texts):
+    """{type: names} of the tables in conformance/, of the rows that show a rule. Such a row is written out: T{"S6_Name", …}."""
+    row = re.compile(r'\b(\w+Contract)\s*\{\s*"(\w+)"')
+    rows = collections.defaultdict(list)
+    for folder, _, text in texts:
+        if os.path.basename(folder) == 'conformance':
+            for contract, name in row.findall(text):
+                if rules_shown_by(name):
+                    rows[contract].append(name)
+    return rows
+
+
 def tests_of_sources():
     macro = re.compile(r'^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)', re.MULTILINE)
-    for folder, _, files in os.walk(os.path.join(ROOT, 'src')):
-        for file in files:
-            if file.endswith('_test.cc'):
-                with open(os.path.join(folder, file)) as source:
-                    for suite, name in macro.findall(source.read()):
-                        yield Test(os.path.relpath(folder, os.path.join(ROOT, 'src')), f'{suite}.{name}')
+    of_contract = re.compile(r'^class (\w+) : public testing::TestWithParam<(?:\w+::)*(\w+)>', re.MULTILINE)
+    texts = list(sources())
+    rows = rows_of_contracts(texts)
+    for folder, file, text in texts:
+        if file.endswith('_test.cc'):
+            found = macro.findall(text)
+            found += [(suite, name) for suite, contract in of_contract.findall(text) for name in rows.get(contract, ())]
+            for suite, name in found:
+                yield Test(folder, f'{suite}.{name}')
 
 
 def tests_of_scripts():

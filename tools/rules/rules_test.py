@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generator of the table of rules, on lists made up here."""
 
+import os
+import tempfile
 import unittest
+import unittest.mock
 
 import rules
 
@@ -43,6 +46,30 @@ class Rules(unittest.TestCase):
                    'Typed/0.  # TypeParam = int\n  P1_D\n')
         self.assertEqual(list(rules.names_of_gtest(listing)),
                          ['Binding.S1_A', 'Binding.S2_B', 'Contract.G1_C', 'Contract.G1_C', 'Typed.P1_D'])
+
+    def test_a_row_of_a_contract_is_a_test_of_each_program_that_keeps_it(self):
+        listing = ('Fake/FakeContract.\n  Holds/AnOfferReachesItsHost  # GetParam() = x\n'
+                   '  Holds/S6_Seq15_Late  # GetParam() = y\nPackings/Unpack.\n  P9_CutShort/gzip\n')
+        self.assertEqual(list(rules.names_of_gtest(listing)),
+                         ['FakeContract.Holds', 'FakeContract.Holds', 'FakeContract.S6_Seq15_Late', 'Unpack.P9_CutShort'])
+        files = {
+            'fleet/conformance/contract.cc': 'FleetContract{"S6_Seq15_Late", &Late},\n  FleetContract { "S1_Other",\n&O },\n'
+                                             'FleetContract{"AnOfferReachesItsHost", &Offer},',
+            'fleet/other/other.cc': 'FleetContract{"S2_NotInATable", &No}',
+            'fleet/fake/fake_test.cc': 'class FakeContract : public testing::TestWithParam<fleet::FleetContract> {};\n'
+                                       'TEST_P(FakeContract, Holds) {\n',
+            'image/unpack_test.cc': 'class Unpack : public testing::TestWithParam<Case> {\n',
+        }
+        with tempfile.TemporaryDirectory() as root, unittest.mock.patch.object(rules, 'ROOT', root):
+            for path, text in files.items():
+                path = os.path.join(root, 'src', path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, 'w') as file:
+                    file.write(text)
+            self.assertEqual(sorted(rules.tests_of_sources()),
+                             [rules.Test('fleet/fake', 'FakeContract.Holds'),
+                              rules.Test('fleet/fake', 'FakeContract.S1_Other'),
+                              rules.Test('fleet/fake', 'FakeContract.S6_Seq15_Late')])
 
     def test_a_rule_without_a_test_is_a_problem_unless_it_says_so(self):
         sections = rules.read_rules(TEXT)

@@ -241,7 +241,7 @@ constexpr FleetContract kContracts[] = {
     CONTRACT(ManyOffersAreAnsweredOnceEach),
     CONTRACT(SilenceIsNoAnswerAfterTheLimit),
     CONTRACT(EachOfferHasItsOwnLimit),
-    FleetContract{"S6_ALateAcceptanceIsReleased", &LateAcceptanceIsReleased},
+    FleetContract{"S6_Seq15_ALateAcceptanceIsReleased", &LateAcceptanceIsReleased},
     CONTRACT(AReleaseReachesTheHost),
     CONTRACT(TheEndOfASessionAnswersWhatWasAsked),
     CONTRACT(APoolWithoutSessionGivesNoAnswer),

@@ -152,7 +152,7 @@ TEST_F(BulkPlacerTest, WhatFindsNoRoomIsCreatedAndSaysWhy) {
   ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("web-4").empty(); }));
 }
 
-TEST_F(BulkPlacerTest, S6_CopiesWhoseHostRefusesAreLeftToTheQueueAndGoElsewhere) {
+TEST_F(BulkPlacerTest, C3_CopiesWhoseHostRefusesAreLeftToTheQueueAndGoElsewhere) {
   const std::string alpha = world_.MakePool("alpha", 30);
   const std::string beta = world_.MakePool("beta", 30);
   Start({alpha, beta}, 30);
