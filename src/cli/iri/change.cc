@@ -2,6 +2,7 @@
 // Commands that change something at a runtime.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <istream>
 #include <iterator>
 #include <ostream>
@@ -244,6 +245,97 @@ Status RunDetach(Session& session, const Arguments& arguments) {
     TRY_STATUS(link->Await(machines.DetachNetworkInterface(id, arguments.Text("nic"))));
   }
   session.out() << fmt::format("detached from machine {}\n", Printable(id));
+  return OkStatus();
+}
+
+namespace {
+
+Result<iri::Machine> ReadMachine(RuntimeLink& link, const std::string& id) {
+  iri::ObjectFilter filter;
+  filter.id = id;
+  TRY(std::vector<iri::Machine> found, link.Await(link.client().machine().ListMachines(filter)));
+  if (!found.empty()) return std::move(found.front());
+  return NotFound("the runtime has no machine with id " + Quote(id));
+}
+
+// What the machine has under that name, but of the new size.
+Status ExpandAttached(RuntimeLink& link,
+                      const std::string& id,
+                      const std::string& name,
+                      int64_t bytes) {
+  TRY(iri::Machine machine, ReadMachine(link, id));
+  std::vector<iri::MachineVolume>& volumes = machine.spec.volumes;
+  const auto volume = std::ranges::find(volumes, name, &iri::MachineVolume::name);
+  if (volume == volumes.end()) {
+    return NotFound("machine " + Quote(id) + " has no volume " + Quote(name));
+  }
+  if (!volume->connection) {
+    return BadRequest("volume " + Quote(name) + " of machine " + Quote(id) +
+                      " is a local disk: those keep their size");
+  }
+  volume->connection->effective_storage_bytes = bytes;
+  return link.Await(link.client().machine().UpdateVolume(id, std::move(*volume)));
+}
+
+// KEY=VALUE sets, KEY- removes.
+Status ApplyAnnotation(const std::string& word, iri::StringMap& annotations) {
+  const size_t equals = word.find('=');
+  if (equals != std::string::npos && equals > 0) {
+    annotations[word.substr(0, equals)] = word.substr(equals + 1);
+    return OkStatus();
+  }
+  if (equals == std::string::npos && word.size() > 1 && word.ends_with('-')) {
+    annotations.erase(word.substr(0, word.size() - 1));
+    return OkStatus();
+  }
+  return BadRequest(Quote(word) + ": expected KEY=VALUE, or KEY- to remove it");
+}
+
+}  // namespace
+
+Status RunExpand(Session& session, const Arguments& arguments) {
+  if (arguments.words().size() != 1) {
+    return Advise(BadRequest("expected one ID of a volume, or of a machine with --volume NAME"),
+                  "berth iri volumes and berth iri machines list them");
+  }
+  if (arguments.Text("size").empty()) {
+    return BadRequest("--size is missing: expected a size such as 20Gi");
+  }
+  TRY(const int64_t bytes, BytesOf(arguments, "size"));
+  const std::string& id = arguments.words().front();
+  const bool is_attached = arguments.Given("volume");
+  TRY(const auto link,
+      RuntimeLink::Make(session.environment(),
+                        arguments,
+                        is_attached ? RuntimeKind::kMachine : RuntimeKind::kVolume));
+  const std::string size = AmountText(iri::kStorage, bytes);
+  if (is_attached) {
+    const std::string& name = arguments.Text("volume");
+    TRY_STATUS(ExpandAttached(*link, id, name, bytes));
+    session.out() << fmt::format(
+        "machine {} sees volume {} with {}\n", Printable(id), Printable(name), size);
+    return OkStatus();
+  }
+  TRY_STATUS(link->Await(link->client().volume().ExpandVolume(id, bytes)));
+  session.out() << fmt::format("volume {} expands to {}\n", Printable(id), size);
+  return OkStatus();
+}
+
+Status RunAnnotate(Session& session, const Arguments& arguments) {
+  const std::vector<std::string>& words = arguments.words();
+  if (words.size() < 2) {
+    return Advise(BadRequest("expected the ID of a machine and at least one KEY=VALUE or KEY-"),
+                  "berth iri annotate m-1 note=spare");
+  }
+  const std::string& id = words.front();
+  TRY(const auto link, RuntimeLink::Make(session.environment(), arguments, RuntimeKind::kMachine));
+  // The call replaces the whole map.
+  TRY(iri::Machine machine, ReadMachine(*link, id));
+  iri::StringMap annotations = std::move(machine.metadata.annotations);
+  for (size_t i = 1; i < words.size(); ++i) TRY_STATUS(ApplyAnnotation(words[i], annotations));
+  TRY_STATUS(
+      link->Await(link->client().machine().UpdateMachineAnnotations(id, std::move(annotations))));
+  session.out() << fmt::format("machine {} annotated\n", Printable(id));
   return OkStatus();
 }
 

@@ -103,6 +103,36 @@ constexpr std::array kAttachFlags = {
          .value_name = "ADDRESS",
          .help = "(interface) Address of the guest; may be repeated."}};
 
+constexpr std::array kExpandFlags = {
+    kEndpointFlag,
+    kRuntimeUserFlag,
+    kCallTimeFlag,
+    Flag{.name = "size",
+         .kind = FlagKind::kText,
+         .value_name = "SIZE",
+         .help = "The new size, as 20Gi. Nothing shrinks."},
+    Flag{.name = "volume",
+         .kind = FlagKind::kText,
+         .value_name = "NAME",
+         .help = "ID is a machine, and this the name of its volume, which is larger by now."}};
+constexpr std::array kReserveFlags = {
+    kEndpointFlag,
+    kRuntimeUserFlag,
+    kCallTimeFlag,
+    Flag{.name = "machine-uid",
+         .kind = FlagKind::kText,
+         .value_name = "UID",
+         .help = "Only a machine with this UID may take the room. Without it anyone may."}};
+constexpr std::array kLeaseFlags = {
+    kEndpointFlag,
+    kRuntimeUserFlag,
+    kCallTimeFlag,
+    Flag{.name = "for",
+         .kind = FlagKind::kDuration,
+         .value_name = "TIME",
+         .help = "How long the machines live from now on, unless they are named again."},
+    Flag{.name = "release", .help = "Forget their leases, also those that have run out."}};
+
 constexpr std::array kChildren = {
     Command{.name = "version",
             .summary = "Which services the runtime has, and who made it",
@@ -195,6 +225,61 @@ constexpr std::array kChildren = {
             .examples = "berth iri detach m-1 --volume data",
             .flags = kDetachFlags,
             .run = &RunDetach},
+    Command{.name = "expand",
+            .usage = "ID --size SIZE [--volume NAME]",
+            .summary = "Make a volume larger, or tell a machine that one of its volumes is",
+            .details = "A volume that a machine uses is made larger at its volume runtime first. "
+                       "Local disks of machines keep their size.",
+            .examples = "berth iri expand v-1 --size 20Gi\n"
+                        "berth iri expand m-1 --volume data --size 20Gi",
+            .flags = kExpandFlags,
+            .run = &RunExpand},
+    Command{.name = "annotate",
+            .usage = "ID KEY=VALUE|KEY-...",
+            .summary = "Set or remove annotations of a machine",
+            .details = "A poollet sets its own annotations again, and leaves others as they are.",
+            .examples = "berth iri annotate m-1 note=spare\nberth iri annotate m-1 note-",
+            .flags = kPlainFlags,
+            .run = &RunAnnotate},
+    Command{.name = "reservations",
+            .summary = "The room that the runtime keeps for machines to come",
+            .details = "Needs Berth's addition to the interface.",
+            .examples = "berth iri reservations\nberth iri reservations -o json",
+            .flags = kLookFlags,
+            .run = &RunReservations},
+    Command{.name = "reserve",
+            .usage = "ID RESOURCE=AMOUNT...",
+            .summary = "Keep room for machines to come; the same ID again replaces it",
+            .details =
+                "Needs Berth's addition to the interface. A poollet sets all reservations of "
+                "its host: what it does not know it gives up.",
+            .examples = "berth iri reserve r-1 cpu=2 memory=4Gi\n"
+                        "berth iri reserve r-2 cpu=500m --machine-uid 0b1d2c3e",
+            .flags = kReserveFlags,
+            .run = &RunReserve},
+    Command{.name = "unreserve",
+            .usage = "ID...",
+            .summary = "Give up room that is kept",
+            .examples = "berth iri unreserve r-1 r-2",
+            .flags = kPlainFlags,
+            .run = &RunUnreserve},
+    Command{.name = "leases",
+            .summary = "The leases that machines live under, and who was killed at its end",
+            .details = "Needs Berth's addition to the interface, and a runtime that keeps leases "
+                       "itself: those of guests that are processes are kept by berth fencer.",
+            .examples = "berth iri leases\nberth iri leases -o json",
+            .flags = kLookFlags,
+            .run = &RunLeases},
+    Command{.name = "lease",
+            .usage = "UID... --for TIME|--release",
+            .summary = "Put machines under a lease, prolong it, or take it from them",
+            .details =
+                "The runtime kills a machine when its lease runs out, whoever else is alive. "
+                "A lease is never shortened, and one that has run out stays so until it is "
+                "released.",
+            .examples = "berth iri lease 0b1d2c3e --for 30s\nberth iri lease 0b1d2c3e --release",
+            .flags = kLeaseFlags,
+            .run = &RunLease},
     Command{.name = "exec",
             .usage = "ID",
             .summary = "A URL for the machine's console, for one use",

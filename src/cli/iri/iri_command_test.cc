@@ -138,6 +138,98 @@ TEST_F(IriCommandTest, SwitchesAttachesAndDetaches) {
   EXPECT_EQ(Run({"detach", id, "--nic", "primary"}).code, 3);
 }
 
+TEST_F(IriCommandTest, ExpandsAVolumeAndWhatAMachineSeesOfIt) {
+  Serve();
+  const std::string volume =
+      Create(R"({"kind":"Volume","spec":{"class":"fast","resources":{"storageBytes":"1024"}}})");
+  EXPECT_EQ(Run({"expand", volume, "--size", "20Gi"}).out,
+            "volume " + volume + " expands to 20Gi\n");
+  EXPECT_NE(Run({"volumes"}).out.find("20Gi"), std::string::npos);
+  EXPECT_EQ(Run({"expand", volume, "--size", "1Gi"}).code, 2) << "nothing shrinks";
+  EXPECT_EQ(Run({"expand", volume}).code, 2);
+  EXPECT_EQ(Run({"expand", volume, "--size", "large"}).code, 2);
+  EXPECT_EQ(Run({"expand", "nobody", "--size", "20Gi"}).code, 3);
+
+  const std::string machine = Create(kMachine);
+  const auto attach = Run({"attach",
+                           machine,
+                           "--volume",
+                           "data",
+                           "--driver",
+                           "ceph",
+                           "--handle",
+                           "h-1",
+                           "--size",
+                           "10Gi"});
+  ASSERT_EQ(attach.code, 0) << attach.err;
+  const auto larger = Run({"expand", machine, "--volume", "data", "--size", "20Gi"});
+  EXPECT_EQ(larger.out, "machine " + machine + " sees volume data with 20Gi\n") << larger.err;
+  EXPECT_NE(Run({"machines", "-o", "json"}).out.find(R"("effectiveStorageBytes": "21474836480")"),
+            std::string::npos);
+  EXPECT_EQ(Run({"expand", machine, "--volume", "other", "--size", "20Gi"}).code, 3);
+  EXPECT_EQ(Run({"expand", "nobody", "--volume", "data", "--size", "20Gi"}).code, 3);
+  ASSERT_EQ(Run({"attach", machine, "--volume", "scratch", "--size", "1Gi"}).code, 0);
+  const auto local = Run({"expand", machine, "--volume", "scratch", "--size", "20Gi"});
+  EXPECT_EQ(local.code, 2);
+  EXPECT_NE(local.err.find("local disk"), std::string::npos) << local.err;
+}
+
+TEST_F(IriCommandTest, AnnotatesAndKeepsWhatItDoesNotName) {
+  Serve();
+  const std::string id = Create(kMachine);
+  EXPECT_EQ(Run({"annotate", id, "note=spare", "by=me"}).out, "machine " + id + " annotated\n");
+  EXPECT_EQ(Run({"annotate", id, "note=", "by-", "more=a=b"}).code, 0);
+  const std::string yaml = Run({"machines", id, "-o", "yaml"}).out;
+  EXPECT_NE(yaml.find("note: \"\""), std::string::npos) << yaml;
+  EXPECT_NE(yaml.find("more: a=b"), std::string::npos) << yaml;
+  EXPECT_EQ(yaml.find("by: me"), std::string::npos) << yaml;
+  for (const char* word : {"note", "=x", "-"}) {
+    EXPECT_EQ(Run({"annotate", id, word}).code, 2) << word;
+  }
+  EXPECT_EQ(Run({"annotate", id}).code, 2);
+  EXPECT_EQ(Run({"annotate", "nobody", "a=b"}).code, 3);
+}
+
+TEST_F(IriCommandTest, KeepsRoomAndGivesItUp) {
+  Serve();
+  EXPECT_EQ(Run({"reservations"}).err, "The runtime has no reservations.\n");
+  EXPECT_EQ(Run({"reserve", "r-1", "cpu=2", "memory=1Gi"}).out,
+            "cpu=2, memory=1Gi reserved as r-1\n");
+  EXPECT_EQ(Run({"reserve", "r-2", "cpu=500m", "--machine-uid", "u-1"}).code, 0);
+  EXPECT_EQ(Run({"reserve", "r-1", "cpu=1"}).code, 0) << "replaced";
+  const auto table = Run({"reservations"});
+  EXPECT_NE(table.out.find("r-1   cpu=1       <anyone>"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("r-2   cpu=500m    u-1"), std::string::npos) << table.out;
+  EXPECT_NE(Run({"reservations", "-o", "json"}).out.find(R"("id": "r-2")"), std::string::npos);
+  EXPECT_EQ(Run({"reserve", "r-3", "cpu=9000"}).code, 4) << "the host has less";
+  EXPECT_EQ(Run({"unreserve", "r-1", "nobody"}).code, 3);
+  EXPECT_EQ(Run({"unreserve", "r-1"}).out, "reservation r-1 given up\n");
+  EXPECT_EQ(Run({"reservations"}).out.find("r-1"), std::string::npos);
+  for (const char* word : {"cpu", "=1", "cpu=0", "cpu=-1", "cpu=many"}) {
+    EXPECT_EQ(Run({"reserve", "r-4", word}).code, 2) << word;
+  }
+  EXPECT_EQ(Run({"reserve", "r-4", "cpu=1", "cpu=2"}).code, 2);
+  EXPECT_EQ(Run({"reserve", "r-4"}).code, 2);
+}
+
+TEST_F(IriCommandTest, PutsMachinesUnderALeaseAndTakesItFromThem) {
+  Serve();
+  Create(kMachine);
+  EXPECT_EQ(Run({"leases"}).err, "No machine of the runtime is under a lease.\n");
+  EXPECT_EQ(Run({"lease", "u-1", "--for", "1h"}).out,
+            "machine u-1 lives for 60m unless it is renewed\n");
+  const auto live = Run({"leases"});
+  EXPECT_NE(live.out.find("Live"), std::string::npos) << live.out;
+  EXPECT_NE(Run({"leases", "-o", "json"}).out.find(R"("machineUid": "u-1")"), std::string::npos);
+  EXPECT_EQ(Run({"lease", "u-1", "--release"}).out, "machine u-1 is under no lease\n");
+  EXPECT_EQ(Run({"lease", "u-1", "--for", "0s"}).code, 0);
+  const auto over = Run({"leases"});
+  EXPECT_NE(over.out.find("Fenced"), std::string::npos) << over.out;
+  EXPECT_EQ(Run({"lease", "u-1"}).code, 2);
+  EXPECT_EQ(Run({"lease", "--for", "1s"}).code, 2);
+  EXPECT_EQ(Run({"lease", "u-1", "--for", "1s", "--release"}).code, 2);
+}
+
 TEST_F(IriCommandTest, CountsCapacityAndClasses) {
   Serve();
   Create(kMachine);
@@ -180,6 +272,11 @@ TEST_F(IriCommandTest, WorksWithoutBerthsAdditions) {
   const auto capacity = Run({"capacity"});
   EXPECT_EQ(capacity.code, 1);
   EXPECT_NE(capacity.err.find("berth iri status"), std::string::npos) << capacity.err;
+  for (const char* word : {"reservations", "leases"}) {
+    const auto kept = Run({word});
+    EXPECT_EQ(kept.code, 1) << word;
+    EXPECT_NE(kept.err.find("keeps no " + std::string(word)), std::string::npos) << kept.err;
+  }
 }
 
 TEST_F(IriCommandTest, SaysWhatToDoWithoutARuntime) {

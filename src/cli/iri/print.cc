@@ -200,4 +200,25 @@ std::string InstancesTable(const iri::HostCapacity& capacity) {
   return table.Flush();
 }
 
+std::string ReservationsTable(const std::vector<iri::Reservation>& reservations) {
+  TextTable table({"Id", "Resources", "Machine uid"});
+  for (const iri::Reservation& reservation : reservations) {
+    table.AddRow({reservation.id,
+                  VectorText(reservation.resources),
+                  reservation.machine_uid.empty() ? "<anyone>" : reservation.machine_uid});
+  }
+  return table.Flush();
+}
+
+std::string LeasesTable(const std::vector<iri::LeaseState>& leases, Time now) {
+  TextTable table({"Machine uid", "Left", "State"});
+  for (const iri::LeaseState& lease : leases) {
+    const bool is_over = lease.deadline <= now;
+    table.AddRow({lease.machine_uid,
+                  is_over ? "-" : FormatAge(lease.deadline - now),
+                  lease.fenced ? "Fenced" : "Live"});
+  }
+  return table.Flush();
+}
+
 }  // namespace berth::cli

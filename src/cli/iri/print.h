@@ -42,5 +42,7 @@ std::string BucketsTable(const std::vector<iri::Bucket>& buckets, WallTime now);
 std::string EventsTable(const std::vector<iri::Event>& events, WallTime now);
 std::string CapacityTable(const iri::HostCapacity& capacity);
 std::string InstancesTable(const iri::HostCapacity& capacity);
+std::string ReservationsTable(const std::vector<iri::Reservation>& reservations);
+std::string LeasesTable(const std::vector<iri::LeaseState>& leases, Time now);
 
 }  // namespace berth::cli

@@ -19,6 +19,8 @@ Status RunRuntimeStatus(Session& session, const Arguments& arguments);
 Status RunCapacity(Session& session, const Arguments& arguments);
 Status RunRuntimeExec(Session& session, const Arguments& arguments);
 Status RunWatchChanges(Session& session, const Arguments& arguments);
+Status RunReservations(Session& session, const Arguments& arguments);
+Status RunLeases(Session& session, const Arguments& arguments);
 
 // Changing.
 Status RunCreateObjects(Session& session, const Arguments& arguments);
@@ -26,5 +28,10 @@ Status RunDeleteObjects(Session& session, const Arguments& arguments);
 Status RunPower(Session& session, const Arguments& arguments);
 Status RunAttach(Session& session, const Arguments& arguments);
 Status RunDetach(Session& session, const Arguments& arguments);
+Status RunExpand(Session& session, const Arguments& arguments);
+Status RunAnnotate(Session& session, const Arguments& arguments);
+Status RunReserve(Session& session, const Arguments& arguments);
+Status RunUnreserve(Session& session, const Arguments& arguments);
+Status RunLease(Session& session, const Arguments& arguments);
 
 }  // namespace berth::cli

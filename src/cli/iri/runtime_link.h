@@ -44,6 +44,8 @@ class RuntimeLink {
                                                    iri::RuntimeKind kind);
   iri::RuntimeClient& client() { return *client_; }
   const std::string& path() const { return client_->path(); }
+  // On the host's monotonic clock, which deadlines of leases are of.
+  Time now() const { return loop_.Now(); }
 
   // Runs the task to its end. Its error says what to do next.
   template <class T>
