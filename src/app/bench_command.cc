@@ -120,6 +120,13 @@ constexpr std::array kFailoverOwnFlags = {
                  "--quick at most 6 times.",
          .fallback = "30"},
 };
+constexpr std::array kSchedulerOwnFlags = {
+    Flag{.name = "pools",
+         .kind = FlagKind::kNumber,
+         .value_name = "N",
+         .help = "A smaller or larger world: N pools, and a tenth and a hundredth of them.",
+         .fallback = "100000"},
+};
 constexpr auto kPlainFlags = JoinFlags(kCommonFlags, kDirFlags);
 constexpr auto kAbuseFlags = JoinFlags(kPlainFlags, kWatchersFlags);
 constexpr auto kApiFlags = JoinFlags(kPlainFlags, kApiOwnFlags);
@@ -127,6 +134,7 @@ constexpr auto kBootFlags = JoinFlags(kPlainFlags, kGuestFlags);
 constexpr auto kFailoverFlags = JoinFlags(kPlainFlags, kFailoverOwnFlags);
 constexpr auto kRecoveryFlags = JoinFlags(kPlainFlags, kHostsFlags);
 constexpr auto kClusterFlags = JoinFlags(kRecoveryFlags, kOnlyFlags);
+constexpr auto kSchedulerFlags = JoinFlags(kCommonFlags, kSchedulerOwnFlags);
 
 constexpr int64_t kMembersMax = 7;
 constexpr int64_t kMachinesMin = 100;
@@ -138,6 +146,8 @@ constexpr int64_t kHostsMin = 4;
 constexpr int64_t kHostsMax = 20'000;
 constexpr int64_t kFollowersMax = 1'000;  // hosts that have to come back within a minute
 constexpr int64_t kLossesMin = 3;         // one of each kind
+constexpr int64_t kPoolsMin = 1'000;      // a hundredth is still enough to pack
+constexpr int64_t kPoolsMax = 1'000'000;
 constexpr int64_t kLossesMax = 300;
 constexpr int kQuickLosses = 6;
 
@@ -271,6 +281,10 @@ Status RunScheduler(Session& session, const Arguments& arguments) {
   scheduler::SchedulerBenchOptions options;
   options.now = [&loop] { return loop.Now(); };
   options.progress = TellTo(session);
+  TRY(const int pools, NumberOf(arguments, "pools", kPoolsMin, kPoolsMax));
+  const auto most = static_cast<size_t>(pools);
+  options.pools = {most / 100, most / 10, most};
+  options.quality_pools = most / 100;
   if (arguments.Switch("quick")) {
     options.duration = Duration::Millis(700);
     options.rounds = 3;
@@ -418,7 +432,7 @@ cli::Command BenchCommand() {
               "Placements and releases on 1,000, 10,000 and 100,000 pools in memory, on one\n"
               "core; utilisation at the first refusal against an exact best fit.",
           .examples = "berth bench scheduler --quick\nberth bench scheduler -o json",
-          .flags = kCommonFlags,
+          .flags = kSchedulerFlags,
           .run = &RunScheduler},
       cli::Command{.name = "store",
                    .summary = "The store alone: durable commits, start, memory",

@@ -16,17 +16,21 @@ PARAMS = {'fsync_per_s', 'creators', 'policy', 'object_bytes', 'build'}
 
 class Bench(unittest.TestCase):
     def figures(self, bench, *arguments, parent='/var/tmp'):
-        folder = tempfile.mkdtemp(prefix='b-', dir=parent)
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        os.chmod(folder, 0o711)  # guests have a user of their own
-        ran = berth_fixture.run([berth_fixture.binary(), 'bench', bench, '--quick', '-o', 'json', '--dir', folder,
-                                 *arguments], timeout=300)
+        """`parent`: where its folder is; None for a bench that writes nothing."""
+        if parent is not None:
+            folder = tempfile.mkdtemp(prefix='b-', dir=parent)
+            self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+            os.chmod(folder, 0o711)  # guests have a user of their own
+            arguments = ('--dir', folder, *arguments)
+        ran = berth_fixture.run([berth_fixture.binary(), 'bench', bench, '--quick', '-o', 'json', *arguments],
+                                timeout=300)
         lines = [json.loads(line) for line in ran.stdout.splitlines()]
         for line in lines:
             self.assertEqual(set(line), {'bench', 'metric', 'value', 'unit', 'params'})
             self.assertEqual(line['bench'], bench)
             # The client may hear of something as early as the next step does; and nothing may be lost or placed twice.
-            if not line['metric'].startswith('step_') and line['metric'] not in ('lost', 'placed_twice'):
+            # An exact best fit may be worse than we are.
+            if not line['metric'].startswith('step_') and line['metric'] not in ('lost', 'placed_twice', 'core_quality'):
                 self.assertGreater(line['value'], 0, line)
         return lines
 
@@ -62,6 +66,22 @@ class Bench(unittest.TestCase):
         rate = next(line for line in lines if line['metric'] == 'cluster_rate_1k')
         self.assertEqual(rate['params']['policy'], 'spread')
         self.assertGreater(float(rate['params']['binpack_rate']), 0)
+
+    def test_scheduler_prints_every_figure_with_what_it_depends_on(self):
+        lines = {line['metric']: line for line in self.figures('scheduler', '--pools', '1000', parent=None)}
+        self.assertEqual(set(lines), {'core_rate_10', 'core_rate_100', 'core_rate_1k', 'core_rate_100_spread',
+                                      'core_rank3_rate_100', 'core_quality', 'core_utilisation_exact_best_fit',
+                                      'core_utilisation_binpack', 'core_utilisation_spread', 'core_utilisation_balanced'})
+        for line in lines.values():
+            params = line['params']
+            self.assertLessEqual(PARAMS, set(params), line)
+            # The core alone: nothing is written, created or encoded.
+            self.assertEqual([params[name] for name in ('fsync_per_s', 'creators', 'object_bytes')], ['0', '0', '0'], line)
+            self.assertTrue(params['build'], line)
+            self.assertIn(params['policy'], ('binpack', 'spread', 'balanced'), line)
+        self.assertEqual(lines['core_rate_100_spread']['params']['policy'], 'spread')
+        self.assertEqual(lines['core_rate_1k']['params']['pools'], '1000')
+        self.assertEqual(lines['core_quality']['params']['pools'], '10')
 
     def test_recovery_prints_every_figure_with_what_it_depends_on(self):
         lines = self.figures('recovery', '--hosts', HOSTS)
@@ -123,6 +143,8 @@ class Bench(unittest.TestCase):
             self.figures('cluster', '--hosts', '1')
         with self.assertRaisesRegex(berth_fixture.Failure, '--losses 2: expected 3 to 300'):
             self.figures('failover', '--losses', '2')
+        with self.assertRaisesRegex(berth_fixture.Failure, '--pools 999: expected 1000 to 1000000'):
+            self.figures('scheduler', '--pools', '999', parent=None)
 
 
 if __name__ == '__main__':

@@ -81,12 +81,12 @@ void MeasureRates(const SchedulerBenchOptions& options, std::vector<BenchFigure>
   for (const size_t pools : options.pools)
     figures.push_back(
         MeasureRate(options, "core_rate_" + NameOf(pools), {.pools = pools, .seed = kSeed}));
-  if (std::ranges::find(options.pools, size_t{10'000}) == options.pools.end()) return;
+  const size_t middle = options.pools[options.pools.size() / 2];
   figures.push_back(MeasureRate(options,
-                                "core_rate_10k_spread",
-                                {.pools = 10'000, .seed = kSeed, .policy = Policy::kSpread}));
-  figures.push_back(
-      MeasureRate(options, "core_rank3_rate_10k", {.pools = 10'000, .seed = kSeed, .ranked = 3}));
+                                "core_rate_" + NameOf(middle) + "_spread",
+                                {.pools = middle, .seed = kSeed, .policy = Policy::kSpread}));
+  figures.push_back(MeasureRate(
+      options, "core_rank3_rate_" + NameOf(middle), {.pools = middle, .seed = kSeed, .ranked = 3}));
 }
 
 void MeasureQuality(const SchedulerBenchOptions& options, std::vector<BenchFigure>& figures) {
@@ -127,7 +127,8 @@ void MeasureQuality(const SchedulerBenchOptions& options, std::vector<BenchFigur
 }  // namespace
 
 std::vector<BenchFigure> RunSchedulerBench(const SchedulerBenchOptions& options) {
-  CHECK(options.now != nullptr && options.rounds > 0 && options.quality_seeds > 0);
+  CHECK(options.now != nullptr && options.rounds > 0 && options.quality_seeds > 0 &&
+        !options.pools.empty());
   std::vector<BenchFigure> figures;
   MeasureRates(options, figures);
   MeasureQuality(options, figures);

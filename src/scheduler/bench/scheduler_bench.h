@@ -22,7 +22,7 @@ struct SchedulerBenchOptions {
   int rounds = 5;                                  // the median counts
   int quality_seeds = 5;
   size_t quality_pools = 1'000;
-  std::vector<size_t> pools = {1'000, 10'000, 100'000};
+  std::vector<size_t> pools = {1'000, 10'000, 100'000};  // the middle one in other ways, too
 };
 
 // One line of the result, in the form of all benches.

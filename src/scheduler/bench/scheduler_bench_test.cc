@@ -44,8 +44,11 @@ TEST(SchedulerBench, NamesItsFiguresAndWhatTheyDependOn) {
     EXPECT_TRUE(figure.params.contains("build")) << figure.metric;
     EXPECT_TRUE(figure.params.contains("pools")) << figure.metric;
   }
-  const std::vector<std::string> expected = {
-      "core_rate_100", "core_quality", "core_utilisation_exact_best_fit"};
+  const std::vector<std::string> expected = {"core_rate_100",
+                                             "core_rate_100_spread",
+                                             "core_rank3_rate_100",
+                                             "core_quality",
+                                             "core_utilisation_exact_best_fit"};
   for (const auto& name : expected) EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
 }
 
