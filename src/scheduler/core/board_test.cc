@@ -306,6 +306,32 @@ TEST(CoreRoom, C06_EveryDimensionIsCountedAndAHostsWordLowersIt) {
   EXPECT_TRUE(board.Admits(request, pool));
 }
 
+// What nobody placed there takes room all the same: orphans after a restore.
+TEST(CoreRoom, R5_6_AHostsWordLowersAPoolByCounts) {
+  Board board({});
+  PoolSpec spec = Pool("a");
+  spec.capacity.clear();
+  spec.class_counts = {{"small", 12}, {"large", 5}};
+  const PoolIndex pool = board.SetPool(spec);
+  const Request request = Ask(board, Small());
+  EXPECT_EQ(board.Fit(request, 100).copies, 12);
+  // As a host counts: parts of a twelfth, rounded down each.
+  const int64_t each = kReportedWhole / 12;
+  const std::string share(kShareResource);
+  board.Report(pool, {.boot = 1, .counter = 1}, {{share, kReportedWhole - 11 * each}});
+  EXPECT_EQ(board.Fit(request, 100).copies, 1);
+  board.Report(pool, {.boot = 1, .counter = 2}, {{share, kReportedWhole - 12 * each}});
+  EXPECT_EQ(board.Explain(request, 1).failed[static_cast<size_t>(Rule::kHostRoom)], 1);
+  board.Report(pool, {.boot = 1, .counter = 3}, {{share, -each}});
+  EXPECT_FALSE(board.Admits(request, pool));
+  // Of other counts nothing is known until the next report.
+  spec.class_counts["small"] = 6;
+  board.SetPool(spec);
+  EXPECT_EQ(board.Fit(request, 100).copies, 6);
+  board.Report(pool, {.boot = 1, .counter = 4}, {{share, kReportedWhole / 2}});
+  EXPECT_EQ(board.Fit(request, 100).copies, 3);
+}
+
 TEST(CoreRoom, WhatTheHostCannotKnowYetIsSubtractedFromItsFigure) {
   Board board({});
   const PoolIndex pool = board.SetPool(Pool("a"));

@@ -98,7 +98,12 @@ class BoardWorld {
   void SetPool() {
     const PoolSpec spec = DrawPool();
     const size_t pool = ToSize(board_.SetPool(spec));
-    reference_.pools[pool].spec = spec;
+    ReferencePool& entry = reference_.pools[pool];
+    const bool has_other_room =
+        entry.spec.capacity != spec.capacity || entry.spec.class_counts != spec.class_counts;
+    // A share was of other counts.
+    if (has_other_room && entry.report) entry.report->erase(std::string(kShareResource));
+    entry.spec = spec;
     reference_.slots = std::max(reference_.slots, pool + 1);
     for (const auto& [name, amount] : spec.capacity) reference_.resources.insert(name);
   }
@@ -140,6 +145,9 @@ class BoardWorld {
     const LedgerVersion version = {.boot = random_.Below(2), .counter = random_.Below(40)};
     Resources free = {{"cpu", random_.Between(-2, 16)}};
     if (random_.Chance(0.7)) free["memory"] = random_.Between(0, 64);
+    if (random_.Chance(0.7)) {
+      free[std::string(kShareResource)] = random_.Between(-2, 12) * (kReportedWhole / 12);
+    }
     board_.Report(Index(*pool), version, free);
     if (entry.report && version.boot == entry.version.boot &&
         version.counter < entry.version.counter)

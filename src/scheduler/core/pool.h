@@ -2,13 +2,20 @@
 // What the board knows of a pool.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scheduler/core/words.h"
 
 namespace berth::scheduler {
+
+// A report says of a pool by counts (PoolSpec) how much of it is free under this name, in so many
+// parts of the whole: the counts may have changed since.
+inline constexpr std::string_view kShareResource = "berth.dev/share";
+inline constexpr int64_t kReportedWhole = 1'000'000'000'000;
 
 struct Taint {
   std::string key;

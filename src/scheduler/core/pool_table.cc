@@ -269,6 +269,7 @@ void PoolTable::SetCapacity(size_t pool, const PoolSpec& spec) {
       if (name != kShareResource) amounts.emplace_back(Dimension(name), Bounded(amount));
   } else {
     amounts.emplace_back(kShareDimension, SetCounts(pool, spec));
+    host(pool, kShareDimension) = kUnreported;
   }
   int64_t* capacities = &capacities_[pool * lines_ * kLane];
   for (size_t d = 0; d < lines_ * kLane; ++d) {
@@ -313,6 +314,13 @@ int64_t PoolTable::SetCounts(size_t pool, const PoolSpec& spec) {
   return scale;
 }
 
+// Rounded down: a part that is not whole is no room for anything.
+int64_t PoolTable::PartsOf(int64_t scale, int64_t reported) {
+  const __int128 parts = static_cast<__int128>(reported) * scale;
+  const bool rounds_up = parts < 0 && parts % kReportedWhole != 0;
+  return static_cast<int64_t>(parts / kReportedWhole) - (rounds_up ? 1 : 0);
+}
+
 int64_t PoolTable::ShareOf(size_t pool, uint32_t class_id) const {
   const auto& by_class = shares_[pool]->by_class;
   const auto found = by_class.find(class_id);
@@ -336,8 +344,12 @@ void PoolTable::CountByHost(const CompiledShape& shape, size_t pool, int64_t sig
 
 void PoolTable::SetReport(size_t pool, std::span<const int64_t> amounts) {
   for (size_t d = 0; d < lines_ * kLane; ++d) {
-    const int64_t amount = d < amounts.size() && d != kShareDimension ? amounts[d] : INT64_MAX;
+    const int64_t amount = d < amounts.size() ? amounts[d] : INT64_MAX;
     host(pool, d) = amount == INT64_MAX ? kUnreported : std::clamp(amount, -kAmountMax, kAmountMax);
+  }
+  int64_t& share = host(pool, kShareDimension);
+  if (share != kUnreported) {
+    share = is_counted(pool) ? PartsOf(capacity(pool, kShareDimension), share) : kUnreported;
   }
   has_report_.Assign(pool, !amounts.empty());
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -168,12 +169,20 @@ class ReferenceBoard {
   Resources Free(size_t pool) const {
     const ReferencePool& entry = pools.at(pool);
     Resources free = Unpromised(pool);
-    if (!entry.report || !entry.spec.class_counts.empty()) return free;
-    Resources host = *entry.report;
+    if (!entry.report) return free;
+    Resources said = *entry.report;
+    if (!entry.spec.class_counts.empty()) {
+      const auto share = entry.report->find(std::string(kShareResource));
+      if (share == entry.report->end()) return free;
+      const long double parts = static_cast<long double>(share->second) *
+                                static_cast<long double>(Whole(entry.spec)) / kReportedWhole;
+      said = {{"share", static_cast<int64_t>(std::floor(parts))}};
+    }
+    Resources host = said;
     for (const auto& [key, object] : objects)
       if (object.pool == pool && !object.inside && !object.is_counted_by_host)
         Subtract(host, object, pool);
-    for (const auto& [name, amount] : *entry.report)
+    for (const auto& [name, amount] : said)
       if (free.contains(name)) free[name] = std::min(free[name], host[name]);
     return free;
   }

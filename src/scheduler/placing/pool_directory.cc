@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apis/compute/machine_pool.h"
+#include "apis/placement.h"
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume_pool.h"
 #include "base/check.h"
@@ -23,6 +24,8 @@ TranslatedPool TranslateAny(const meta::Object& object) {
   return Translate(object.as<apis::storage::BucketPool>());
 }
 
+static_assert(fleet::kShareWhole == kReportedWhole);
+
 Resources FreeOf(const fleet::PoolFacts& facts) {
   Resources free;
   for (const auto& [name, capacity] : facts.capacity) {
@@ -31,7 +34,7 @@ Resources FreeOf(const fleet::PoolFacts& facts) {
       amount -= used->second;
     }
     if (const auto held = facts.held.find(name); held != facts.held.end()) amount -= held->second;
-    free[name] = amount;
+    free[name == apis::kShare ? std::string(kShareResource) : name] = amount;
   }
   return free;
 }
@@ -70,7 +73,9 @@ void PoolDirectory::Put(TranslatedPool pool) {
   const auto number = static_cast<size_t>(index);
   if (by_index_.size() <= number) by_index_.resize(number + 1);
   by_index_[number] = &place->second;
-  if (is_new && session != sessions_.end()) ApplySession(by_uid_.find(uid)->second);
+  // Counts that change make what was reported in shares of them unknown.
+  const bool is_counted = !place->second.pool.spec.class_counts.empty();
+  if ((is_new || is_counted) && session != sessions_.end()) ApplySession(place->second);
 }
 
 void PoolDirectory::WithdrawClass(PoolIndex index, const std::string& class_name) {

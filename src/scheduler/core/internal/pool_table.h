@@ -41,7 +41,6 @@ struct alignas(64) RoomLine {
 // Dimension 0 is the share of a pool that only knows class counts: its capacity is the least common
 // multiple of the counts, so that every class is a whole number of parts.
 inline constexpr size_t kShareDimension = 0;
-inline constexpr std::string_view kShareResource = "berth.dev/share";
 
 // No report, in one dimension: more than anything, also after promises were taken from it.
 inline constexpr int64_t kUnreported = int64_t{1} << 62;
@@ -143,7 +142,8 @@ class PoolTable {
   void Charge(const CompiledShape& shape, size_t pool, int64_t sign, bool is_unseen);
   // The host's report counts an object (sign 1), or does not (-1).
   void CountByHost(const CompiledShape& shape, size_t pool, int64_t sign);
-  // A report that counts everything; empty: none. INT64_MAX: nothing said of that dimension.
+  // A report that counts everything; empty: none. INT64_MAX: nothing said of that dimension. Of a
+  // pool by counts only its share counts, in parts of kReportedWhole, until its counts change.
   void SetReport(size_t pool, std::span<const int64_t> amounts);
   bool has_report(size_t pool) const { return has_report_.Test(pool); }
   // Recomputes the effective room after any of the above.
@@ -178,6 +178,8 @@ class PoolTable {
     return room_[pool * lines_ + dimension / kLane].host[dimension % kLane];
   }
   void SetCapacity(size_t pool, const PoolSpec& spec);
+  // Of a pool whose whole has `scale` parts: how many a share in parts of kReportedWhole is.
+  static int64_t PartsOf(int64_t scale, int64_t reported);
   int64_t SetCounts(size_t pool, const PoolSpec& spec);  // the whole, in parts
   void Index(size_t pool);
   void Unindex(size_t pool);
