@@ -104,11 +104,31 @@ TEST(Priority, RequestsHaveTheLevelOfWhoSendsThemAndOfWhatTheyCost) {
     PriorityLevel level;
   };
   const std::vector<Row> rows = {
-      {"an administrator",
+      {"an administrator that gets",
+       {"system:masters", "system:authenticated"},
+       "get",
+       "machines",
+       PriorityLevel::kExempt},
+      {"an administrator that writes",
+       {"system:masters", "system:authenticated"},
+       "update",
+       "machines",
+       PriorityLevel::kExempt},
+      {"an administrator that lists",
        {"system:masters", "system:authenticated"},
        "list",
        "machines",
-       PriorityLevel::kExempt},
+       PriorityLevel::kExemptListing},
+      {"an administrator that watches",
+       {"system:masters", "system:authenticated"},
+       "watch",
+       "machines",
+       PriorityLevel::kExemptListing},
+      {"an administrator that reads a document",
+       {"system:masters", "system:authenticated"},
+       "get",
+       "",
+       PriorityLevel::kExemptListing},
       {"a person that gets", {"system:authenticated"}, "get", "machines", PriorityLevel::kObject},
       {"a person that lists",
        {"system:authenticated"},
@@ -165,6 +185,21 @@ TEST(Priority, RequestsHaveTheLevelOfWhoSendsThemAndOfWhatTheyCost) {
     request.group = request.resource == "leases" ? "coordination.k8s.io" : "compute.ironcore.dev";
     EXPECT_EQ(LevelOf(identity, request), row.level) << row.what;
   }
+}
+
+// One script lists everything in as many requests as its user may have.
+TEST(Priority, AnAdministratorsListsTakeFewSeatsAndAllOfThemMayWait) {
+  const LevelLimits limits;
+  const FairSeats::Limits& lists = limits.Of(PriorityLevel::kExemptListing);
+  FairSeats seats(lists);
+  size_t seated = 0;
+  for (size_t i = 0; i < 512; ++i) {
+    const auto verdict = seats.Ask("admin").verdict;
+    ASSERT_TRUE(verdict == FairSeats::Verdict::kSeated || verdict == FairSeats::Verdict::kWaits);
+    if (verdict == FairSeats::Verdict::kSeated) ++seated;
+  }
+  EXPECT_EQ(seated, 32);
+  EXPECT_EQ(seats.Ask("another").verdict, FairSeats::Verdict::kWaits);
 }
 
 }  // namespace

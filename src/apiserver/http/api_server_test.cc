@@ -30,6 +30,8 @@ LevelLimits Narrow() {
   LevelLimits limits;
   limits.levels[static_cast<size_t>(PriorityLevel::kListing)] = {
       .seats = 1, .queue_per_flow = 1, .queue_total = 2};
+  limits.levels[static_cast<size_t>(PriorityLevel::kExemptListing)] = {
+      .seats = 1, .queue_per_flow = 1, .queue_total = 2};
   return limits;
 }
 
@@ -84,9 +86,9 @@ class ApiServerTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  std::string TokenOf(const std::string& user) {
+  std::string TokenOf(const std::string& user, const std::vector<std::string>& groups = {}) {
     auto token =
-        pki::MakeToken(pki::SystemEntropy(), user, {}, std::nullopt, world_.loop().WallNow());
+        pki::MakeToken(pki::SystemEntropy(), user, groups, std::nullopt, world_.loop().WallNow());
     CHECK(token.ok()) << token.status();
     apis::k8s::Secret secret;
     secret.metadata.name = token->secret.name;
@@ -143,6 +145,21 @@ TEST_F(ApiServerTest, DocumentsWaitForTheirTurnAndHealthDoesNot) {
     EXPECT_EQ(StatusOf(Begin("", path)), 200) << path;
   }
   EXPECT_EQ(StatusOf(waits), 0);
+  seat->Leave();
+  world_.loop().RunFor(Duration::Millis(10));
+  EXPECT_EQ(StatusOf(waits), 200);
+}
+
+TEST_F(ApiServerTest, OnlyListsAndDocumentsOfAnAdministratorWait) {
+  const std::string admin = TokenOf("root", {std::string(kMastersGroup)});
+  auto seat = world_.Run(gate_.Enter(PriorityLevel::kExemptListing, "a script"));
+  ASSERT_TRUE(seat.ok()) << seat.status();
+  const size_t waits = Begin(admin, "/api/v1/namespaces");
+  EXPECT_EQ(StatusOf(waits), 0);
+  EXPECT_EQ(StatusOf(Begin(admin, "/apis")), 429) << "one may wait";
+  EXPECT_EQ(StatusOf(Begin(admin, "/api/v1/namespaces/none")), 404);
+  EXPECT_EQ(StatusOf(Begin(admin, "/readyz")), 200);
+  EXPECT_EQ(StatusOf(Begin(TokenOf("ann"), "/apis")), 200) << "others have seats of their own";
   seat->Leave();
   world_.loop().RunFor(Duration::Millis(10));
   EXPECT_EQ(StatusOf(waits), 200);
