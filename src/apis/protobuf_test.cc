@@ -12,6 +12,7 @@
 #include "apis/k8s/access_review.h"
 #include "apis/k8s/namespace.h"
 #include "apis/meta_v1/delete_options.h"
+#include "apis/meta_v1/scale.h"
 #include "apis/registry.h"
 #include "base/strings.h"
 #include "meta/json.h"
@@ -32,6 +33,8 @@ using meta::TypeInfo;
 
 // In the envelope instead, as of every object.
 const std::set<std::string> kWithoutNumber = {
+    "io.k8s.api.autoscaling.v1.Scale.apiVersion",
+    "io.k8s.api.autoscaling.v1.Scale.kind",
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions.apiVersion",
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions.kind",
 };
@@ -48,6 +51,7 @@ std::map<std::string_view, const TypeInfo*> BuiltInStructs() {
     if (IsBuiltIn(*kind)) Collect(*kind->type, structs);
   }
   Collect(meta::TypeInfoOf<meta_v1::DeleteOptions>(), structs);
+  Collect(meta::TypeInfoOf<meta_v1::Scale>(), structs);
   return structs;
 }
 
@@ -104,6 +108,16 @@ std::string JsonAfter(const TypeInfo& type, const std::function<Status(void*)>& 
   return json;
 }
 
+// Of a struct with fields for what the envelope says.
+void SetTypeMeta(const TypeInfo& type, const meta::TypeMeta& from, void* out) {
+  const auto set = [&](std::string_view field, const std::string& text) {
+    *reinterpret_cast<std::string*>(static_cast<char*>(out) + meta::FindField(type, field).offset) =
+        text;
+  };
+  set("apiVersion", from.api_version);
+  set("kind", from.kind);
+}
+
 TEST(Protobuf, ReadsWhatKubernetesWrites) {
   std::ifstream file(std::string(BERTH_APIS_TESTDATA) + "/protobuf.txt");
   const auto structs = BuiltInStructs();
@@ -130,21 +144,18 @@ TEST(Protobuf, ReadsWhatKubernetesWrites) {
     const std::string body = Unhex(hex);
     const std::string got = JsonAfter(type, [&](void* out) {
       const Status status = meta::DecodeKubernetesProto(body, type, out, &in_proto);
-      if (own_type_meta) {
-        static_cast<meta_v1::DeleteOptions*>(out)->api_version = in_proto.api_version;
-        static_cast<meta_v1::DeleteOptions*>(out)->kind = in_proto.kind;
-      }
+      if (own_type_meta) SetTypeMeta(type, in_proto, out);
       return status;
     });
     EXPECT_EQ(got, wanted) << name;
     if (!own_type_meta) EXPECT_EQ(in_proto, in_json) << name;
   }
-  // One line per built-in kind, and DeleteOptions.
+  // One line per built-in kind, and those of DeleteOptions and Scale.
   size_t built_in = 0;
   for (const meta::KindInfo* kind : AllKinds()) {
     if (IsBuiltIn(*kind)) ++built_in;
   }
-  EXPECT_EQ(kinds, built_in + 1);
+  EXPECT_EQ(kinds, built_in + 2);
 }
 
 TEST(Protobuf, ReadsANamespaceByteByByte) {

@@ -12,6 +12,7 @@
 #include "apiserver/http/router.h"
 #include "apiserver/registry/registry_world.h"
 #include "meta/json.h"
+#include "meta/k8s_proto/k8s_proto.h"
 #include "net/url.h"
 
 namespace berth::apiserver {
@@ -299,6 +300,35 @@ TEST_F(ApplyTest, StatusAndScaleHaveSetsOfTheirOwn) {
   EXPECT_EQ(found.body.Get({"spec", "replicas"})->as_int(), 5);
   EXPECT_TRUE(Managers(found).starts_with(R"(scaler/Apply/scale={"f:spec":{"f:replicas":{}}})"))
       << Managers(found);
+}
+
+// As a Go client does, which sends what Kubernetes itself has in protobuf.
+TEST_F(ApplyTest, AScaleIsReadInProtobufToo) {
+  const std::string fleet =
+      R"({"apiVersion":"berth.dev/v1alpha1","kind":"MachineSet","metadata":{"name":"fleet"},"spec":)"
+      R"({"replicas":2,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":)"
+      R"({"a":"b"}},"spec":{"machineClassRef":{"name":"small"}}}}})";
+  const Answer made = Send({.method = "POST", .target = std::string(kSets), .body = fleet});
+  ASSERT_EQ(made.status, 201) << meta::WriteJson(made.body);
+  const auto put = [&](std::string_view kind, std::string_view spec) {
+    const auto field = [](char tag, std::string_view text) {
+      return std::string(1, tag) + static_cast<char>(text.size()) + std::string(text);
+    };
+    const std::string type = field('\x0a', "autoscaling/v1") + field('\x12', kind);
+    const std::string scale = field('\x0a', field('\x0a', "fleet")) + field('\x12', spec);
+    return Send({.method = "PUT",
+                 .target = std::string(kSets) + "/fleet/scale",
+                 .body = std::string("k8s\0", 4) + field('\x0a', type) + field('\x12', scale),
+                 .type = meta::kKubernetesProtoMediaType});
+  };
+  const Answer scaled = put("Scale", "\x08\x05");
+  ASSERT_EQ(scaled.status, 200) << meta::WriteJson(scaled.body);
+  EXPECT_EQ(scaled.body.GetString({"kind"}), "Scale");
+  EXPECT_EQ(scaled.body.Get({"spec", "replicas"})->as_int(), 5);
+  const Answer other = put("Lease", "\x0a\x01x");
+  EXPECT_EQ(other.status, 400);
+  EXPECT_EQ(other.body.GetString({"message"}), R"(kind: expected Scale, got "Lease")");
+  EXPECT_EQ(put("Scale", "\x0a\x01x").status, 400) << "replicas are a number";
 }
 
 // The same world, and a list in pages.

@@ -13,6 +13,7 @@
 #include "apiserver/registry/write_parts.h"
 #include "base/strings.h"
 #include "meta/json.h"
+#include "meta/k8s_proto/k8s_proto.h"
 #include "meta/patch/patch.h"
 #include "meta/yaml.h"
 
@@ -69,10 +70,13 @@ net::HttpResponse AnswerScale(const Scale& scale) {
   return JsonTextAnswer(200, meta::EncodeJsonOf(scale));
 }
 
+Status CheckKind(std::string_view kind) {
+  if (kind == "Scale" || kind.empty()) return OkStatus();
+  return BadRequest("kind: expected Scale, got " + Quote(kind));
+}
+
 Status CheckScale(const Call& call, const Scale& wanted) {
-  if (wanted.kind != "Scale" && !wanted.kind.empty()) {
-    return BadRequest("kind: expected Scale, got " + Quote(wanted.kind));
-  }
+  TRY_STATUS(CheckKind(wanted.kind));
   if (!wanted.metadata.name.empty() && wanted.metadata.name != call.info.name) {
     return BadRequest("metadata.name: " + Quote(wanted.metadata.name) +
                       " is not the object of the path, " + Quote(call.info.name));
@@ -84,26 +88,40 @@ Status CheckScale(const Call& call, const Scale& wanted) {
   return OkStatus();
 }
 
+Result<Scale> DecodeProtoScale(std::string_view body) {
+  Scale scale;
+  meta::TypeMeta type_meta;
+  const Status decoded =
+      meta::DecodeKubernetesProto(body, meta::TypeInfoOf<Scale>(), &scale, &type_meta);
+  // The bytes of another kind may make no sense as this one; that it is another kind says more.
+  TRY_STATUS(CheckKind(type_meta.kind));
+  TRY_STATUS(decoded);
+  scale.kind = type_meta.kind;
+  scale.api_version = type_meta.api_version;
+  return scale;
+}
+
+Result<Scale> SentScale(const Call& call) {
+  TRY(const auto form, NegotiateBody(call.http.headers.Get("Content-Type")));
+  if (form == BodyForm::kProtobuf) return DecodeProtoScale(call.http.body);
+  TRY(const Value body,
+      form == BodyForm::kYaml ? meta::ParseYaml(call.http.body) : meta::ParseJson(call.http.body));
+  return meta::FromValueAs<Scale>(body);
+}
+
+Result<Scale> PatchedScale(const Call& call, const Scale& now) {
+  TRY(const auto form, NegotiatePatch(call.http.headers.Get("Content-Type")));
+  TRY(const auto patch, meta::ParseJson(call.http.body));
+  TRY(const Value before, meta::ParseJson(meta::EncodeJsonOf(now)));
+  TRY(const Value body,
+      form == PatchForm::kJsonPatch ? meta::ApplyJsonPatch(before, patch)
+                                    : meta::ApplyMergePatch(before, patch));
+  return meta::FromValueAs<Scale>(body);
+}
+
 // The Scale that the request asks for, given the present one.
 Result<Scale> WantedScale(const Call& call, const Scale& now) {
-  Value body;
-  if (call.info.verb == "update") {
-    TRY(const auto form, NegotiateBody(call.http.headers.Get("Content-Type")));
-    if (form == BodyForm::kProtobuf) {
-      return Status(Reason::kUnsupportedMediaType, "a Scale is read as JSON or YAML");
-    }
-    TRY(body,
-        form == BodyForm::kYaml ? meta::ParseYaml(call.http.body)
-                                : meta::ParseJson(call.http.body));
-  } else {
-    TRY(const auto form, NegotiatePatch(call.http.headers.Get("Content-Type")));
-    TRY(const auto patch, meta::ParseJson(call.http.body));
-    TRY(const Value before, meta::ParseJson(meta::EncodeJsonOf(now)));
-    TRY(body,
-        form == PatchForm::kJsonPatch ? meta::ApplyJsonPatch(before, patch)
-                                      : meta::ApplyMergePatch(before, patch));
-  }
-  TRY(const Scale wanted, meta::FromValueAs<Scale>(body));
+  TRY(const Scale wanted, call.info.verb == "update" ? SentScale(call) : PatchedScale(call, now));
   TRY_STATUS(CheckScale(call, wanted));
   return wanted;
 }

@@ -46,6 +46,9 @@ constexpr ProtoField kAuthorizationSubjectAccessReviewStatus[] = {
     {1, "allowed"}, {2, "reason"}, {3, "evaluationError"}, {4, "denied"}};
 constexpr ProtoField kAuthorizationSubjectRulesReviewStatus[] = {
     {1, "resourceRules"}, {2, "nonResourceRules"}, {3, "incomplete"}, {4, "evaluationError"}};
+constexpr ProtoField kAutoscalingScale[] = {{1, "metadata"}, {2, "spec"}, {3, "status"}};
+constexpr ProtoField kAutoscalingScaleSpec[] = {{1, "replicas"}};
+constexpr ProtoField kAutoscalingScaleStatus[] = {{1, "replicas"}, {2, "selector"}};
 constexpr ProtoField kCertificatesCertificateSigningRequest[] = {
     {1, "metadata"}, {2, "spec"}, {3, "status"}};
 constexpr ProtoField kCertificatesCertificateSigningRequestCondition[] = {{1, "type"},
@@ -196,6 +199,9 @@ constexpr ProtoMessage kMessages[] = {
      kAuthorizationSubjectAccessReviewStatus},
     {"io.k8s.api.authorization.v1.SubjectRulesReviewStatus",
      kAuthorizationSubjectRulesReviewStatus},
+    {"io.k8s.api.autoscaling.v1.Scale", kAutoscalingScale},
+    {"io.k8s.api.autoscaling.v1.ScaleSpec", kAutoscalingScaleSpec},
+    {"io.k8s.api.autoscaling.v1.ScaleStatus", kAutoscalingScaleStatus},
     {"io.k8s.api.certificates.v1.CertificateSigningRequest",
      kCertificatesCertificateSigningRequest},
     {"io.k8s.api.certificates.v1.CertificateSigningRequestCondition",
