@@ -37,12 +37,7 @@ bool IsPrintable(char c) { return c < 0 || (c >= 0x20 && c != 0x7f); }
 // As the request names it, or the first word of its User-Agent.
 Result<std::string> FieldManager(const Call& call) {
   const auto manager = call.query.Get("fieldManager");
-  if (manager.empty()) {
-    const auto agent = call.http.headers.Get("User-Agent");
-    std::string name(agent.substr(0, std::min(agent.find('/'), meta::kMaxManagerName)));
-    std::erase_if(name, [](char c) { return c < 0 || !IsPrintable(c); });
-    return name.empty() ? "unknown" : name;
-  }
+  if (manager.empty()) return ManagerOf(call.http.headers.Get("User-Agent"));
   meta::FieldErrors errors;
   const meta::FieldPath path("fieldManager");
   if (manager.size() > meta::kMaxManagerName) errors.TooLong(path, meta::kMaxManagerName);

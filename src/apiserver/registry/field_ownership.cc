@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/registry/field_ownership.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "meta/apply/created.h"
@@ -118,6 +119,13 @@ std::vector<meta::ManagedFieldsEntry> CreatorOf(const meta::Object& object,
 }
 
 }  // namespace
+
+std::string ManagerOf(std::string_view user_agent) {
+  const size_t length = std::min(user_agent.find('/'), meta::kMaxManagerName);
+  std::string name(user_agent.substr(0, length));
+  std::erase_if(name, [](char c) { return c < 0x20 || c >= 0x7f; });  // not ASCII, too
+  return name.empty() ? "unknown" : name;
+}
 
 void RecordOwnership(const meta::Scheme& scheme,
                      const meta::Object* before,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apiserver/registry.h"
@@ -27,6 +28,9 @@ void RecordOwnership(const meta::Scheme& scheme,
                      const WriteContext& context,
                      WallTime now,
                      meta::Object& after);
+
+// The manager of a write whose sender names none: the first word of its User-Agent, or "unknown".
+std::string ManagerOf(std::string_view user_agent);
 
 struct ApplyRequest {
   std::string manager;

@@ -94,6 +94,18 @@ class FieldOwnershipTest : public ::testing::Test {
   RegistryWorld world_{17};
 };
 
+TEST(FieldOwnership, AWriterIsCalledByTheFirstWordOfItsUserAgent) {
+  EXPECT_EQ(ManagerOf("kubectl/v1.31 (linux)"), "kubectl");
+  EXPECT_EQ(ManagerOf("fleet controller"), "fleet controller");
+  EXPECT_EQ(ManagerOf("a\x01\x7f\xc3\xa4"
+                      "b/1"),
+            "ab")
+      << "only what can be printed, in ASCII";
+  EXPECT_EQ(ManagerOf("/1.0"), "unknown");
+  EXPECT_EQ(ManagerOf(""), "unknown");
+  EXPECT_EQ(ManagerOf(std::string(200, 'x')).size(), 128U);
+}
+
 TEST_F(FieldOwnershipTest, AClientOwnsWhatItCreatesAndTheServersPartsOwnNothing) {
   EXPECT_EQ(Managers(Create(By("kubectl-create"))),
             R"(kubectl-create Update {"f:spec":{"f:machineClassRef":{},"f:power":{}}})"

@@ -6,6 +6,7 @@
 #include "apiserver/authn/credential_hold.h"
 #include "apiserver/authz/impersonation.h"
 #include "apiserver/authz/write_guards.h"
+#include "apiserver/registry/field_ownership.h"
 #include "base/strings.h"
 #include "base/uid.h"
 #include "net/status_map.h"
@@ -97,6 +98,8 @@ WriteContext Door::ContextFor(const Caller& caller, const RequestInfo& request) 
   WriteGuards guards = GuardsFor(deps_.authorizer, caller.identity, request);
   WriteContext context;
   context.identity = caller.identity;
+  context.ownership = Ownership::kUpdated;
+  context.field_manager = ManagerOf(caller.user_agent);
   context.guard = std::move(guards.write);
   context.force_guard = std::move(guards.force);
   return context;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apiserver/registry/field_ownership.h"
 #include "apiserver/scheduling/outlet.h"
 #include "apiserver/scheduling/scheduling_world.h"
 #include "apiserver/scheduling/workload.h"
@@ -85,6 +86,26 @@ class Scheduling : public testing::Test {
                                  R"(","reason":")" + reason + R"(","message":""}]}})",
                              {.subresource = client::Subresource::kStatus}));
     ASSERT_TRUE(patched.ok()) << patched.status();
+  }
+  // As `kubectl apply --server-side --field-manager deploy` does.
+  Status ApplyPower(const std::string& id, const std::string& power) {
+    auto configuration = meta::ParseJson(
+        R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":")" +
+        id + R"(","namespace":"default"},"spec":{"power":")" + power + R"("}})");
+    CHECK(configuration.ok()) << configuration.status();
+    const ApplyRequest request{.manager = "deploy",
+                               .subresource = "",
+                               .conflicts = meta::Conflicts::kRefused,
+                               .configuration = *std::move(configuration)};
+    Mutation apply = [&](const meta::Object& current) {
+      return ApplyTo(world.scheme(), kMachineKind, &current, request, world.loop().WallNow());
+    };
+    WriteContext context;
+    context.ownership = Ownership::kApplied;
+    return world
+        .Run(world.registry().Mutate(
+            kMachineKind, {"default", id}, std::move(apply), std::move(context)))
+        .status();
   }
   static std::vector<ClusterEvent::Type> Types(const EventStream& stream) {
     std::vector<ClusterEvent::Type> types;
@@ -236,6 +257,35 @@ TEST_F(Scheduling, C24_DestroyByForceDoesNotWaitForTheHost) {
   ASSERT_TRUE(gone.ok()) << gone.status();
   EXPECT_EQ(gone->state(), WorkloadStatus::TERMINATED);
   EXPECT_EQ(End(stream), OkStatus());
+}
+
+// Somebody applies that the machine is on, a controller switches it off, and the first applies
+// again.
+TEST_F(Scheduling, WhatACallerChangesIsItsOwnAndNoApplyTakesItBackUnnoticed) {
+  admin->metadata["user-agent"] = "fleetd/1.2 grpc-go/1.60";
+  const auto update = [&](const std::string& id) {
+    auto request = RequestFor<proto::UpdateRequest>(id);
+    request.set_manifest(R"({"spec":{"machineClassRef":{"name":"small"},"power":"Off"}})");
+    return world.Call(*admin, "Update", request).status();
+  };
+  const auto stop = [&](const std::string& id) {
+    return world.Call(*admin, "Stop", RequestFor<proto::StopRequest>(id)).status();
+  };
+  for (const std::string id : {"updated", "stopped"}) {
+    auto stream = Schedule(id);
+    ASSERT_TRUE(Heard(stream, 1));
+    const auto made = Machine(id).metadata().managed_fields;
+    ASSERT_EQ(made.size(), 1U);
+    EXPECT_EQ(made[0].manager, "fleetd");
+    EXPECT_EQ(made[0].operation, "Update");
+    ASSERT_EQ(ApplyPower(id, "On"), OkStatus());
+    ASSERT_EQ(id == "updated" ? update(id) : stop(id), OkStatus());
+    EXPECT_EQ(Machine(id).as<apis::compute::Machine>().spec.power, "Off");
+    const Status again = ApplyPower(id, "On");
+    EXPECT_TRUE(again.Is(Reason::kConflict)) << id << again;
+    EXPECT_TRUE(again.message().contains("fleetd")) << again;
+    EXPECT_EQ(Machine(id).as<apis::compute::Machine>().spec.power, "Off");
+  }
 }
 
 TEST_F(Scheduling, C28_WhatIsUnknownIsAClearError) {
