@@ -7,6 +7,7 @@
 
 #include "apis/berth/placement_review.h"
 #include "apiserver/authz/impersonation.h"
+#include "apiserver/fairness/brief_seat.h"
 #include "apiserver/http/answers.h"
 #include "apiserver/http/router.h"
 #include "apiserver/http/version.h"
@@ -65,27 +66,6 @@ rt::Task<Status> SendPieces(std::vector<Bytes> document, net::BodyWriter* body) 
   }
   co_return OkStatus();
 }
-
-// How long an answer that is being sent keeps others from being worked on: as long as the largest
-// list takes to be encoded.
-constexpr Duration kSendingMax = Duration::Seconds(1);
-
-// A seat that is given back after kSendingMax, or before.
-class SeatForAWhile {
- public:
-  SeatForAWhile(rt::Loop& loop, RequestGate::Seat seat)
-      : loop_(loop),
-        seat_(std::move(seat)),
-        timer_(loop.After("api.sending", kSendingMax, [this] { seat_.Leave(); })) {}
-  ~SeatForAWhile() { loop_.CancelTimer(timer_); }
-  SeatForAWhile(const SeatForAWhile&) = delete;
-  SeatForAWhile& operator=(const SeatForAWhile&) = delete;
-
- private:
-  rt::Loop& loop_;
-  RequestGate::Seat seat_;
-  rt::TimerId timer_;
-};
 
 template <class Wire>
 rt::Task<Status> WhileGood(CallPtr call, std::function<rt::Task<Status>(Wire&)> talk, Wire* wire) {
@@ -200,8 +180,8 @@ rt::Task<Result<net::HttpResponse>> ApiServer::Dispatch(CallPtr call) {
   if (response.stream) {
     // A stream is counted for as long as it runs. Its seat is for the beginning, or for as long as
     // it takes to send something large to somebody who reads.
-    std::shared_ptr<SeatForAWhile> sent_from;
-    if (!is_long) sent_from = std::make_shared<SeatForAWhile>(loop_, std::move(seat));
+    std::shared_ptr<BriefSeat> sent_from;
+    if (!is_long) sent_from = std::make_shared<BriefSeat>(loop_, std::move(seat));
     response.stream = [held, sent_from, stream = std::move(response.stream)](
                           net::BodyWriter& body) { return stream(body); };
   }
