@@ -301,14 +301,15 @@ rt::Task<Status> Server::Parts::StartPolicy() {
 
 // Whether this server leads or not: it needs the registry, not the hosts.
 void Server::Parts::MakeScheduling() {
-  scheduling = std::make_unique<apiserver::SchedulingService>(apiserver::SchedulingService::Deps{
-      .loop = loop,
-      .scheme = scheme,
-      .registry = *registry,
-      .authenticator = authenticator,
-      .authorizer = authorizer,
-      .audit = [this](const apiserver::AuditRecord& record) { audit->Record(record); },
-      .metrics = metrics});
+  scheduling = std::make_unique<apiserver::SchedulingService>(
+      apiserver::SchedulingService::Deps{.loop = loop,
+                                         .scheme = scheme,
+                                         .registry = *registry,
+                                         .authenticator = authenticator,
+                                         .authorizer = authorizer,
+                                         .gate = gate,
+                                         .audit = *audit,
+                                         .metrics = metrics});
   net::RpcRoutes routes;
   scheduling->AddRoutes(routes);
   grpc = std::make_unique<net::H2Sessions>(net::H2SessionsOptions(), std::move(routes));

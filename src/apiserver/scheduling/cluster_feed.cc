@@ -44,6 +44,7 @@ rt::Task<Status> ClusterFeed::Run() {
     if (options_.wants_pools) {
       readers.push_back(EndTogether(Follow(kMachinePoolKind, &Cursor::pools), &both, &end));
     }
+    to_begin_ = readers.size();
     const auto ends = co_await rt::JoinAll(std::move(readers));
     CHECK(!ends.empty());
   }
@@ -89,6 +90,7 @@ rt::Task<Status> ClusterFeed::Follow(const meta::KindInfo& kind, Position positi
     co_return TooOld(watch.status(), cursor_.ToString());
   }
   CO_TRY_STATUS(watch.status());
+  if (--to_begin_ == 0) options_.begun();
   for (;;) {
     auto events = co_await (*watch)->Next();
     if (events.status().Is(Reason::kExpired)) co_return TooOld(events.status(), cursor_.ToString());

@@ -7,6 +7,8 @@
 // comes after it may have been sent already: at least once.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -29,6 +31,9 @@ class ClusterFeed {
     bool wants_machines = true;
     bool wants_pools = true;
     Cursor cursor;
+    // Called once, when the present state has been told and the changes of all that is wanted are
+    // being followed.
+    std::function<void()> begun;
   };
   // Both outlive the feed.
   ClusterFeed(Registry& registry, Outlet& outlet, Options options)
@@ -57,7 +62,8 @@ class ClusterFeed {
   Registry& registry_;
   Outlet& outlet_;
   const Options options_;
-  Cursor cursor_;  // everything up to here was sent
+  Cursor cursor_;        // everything up to here was sent
+  size_t to_begin_ = 0;  // what is wanted and not yet followed
   // What was said of each pool, by UID: most writes of a pool change nothing of it. 10,000 pools *
   // 100 bytes = 1 MB.
   std::map<std::string, std::pair<proto::ClusterEvent::Type, std::string>> pools_;

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/scheduling/door.h"
 
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "apiserver/authn/credential_hold.h"
 #include "apiserver/authz/impersonation.h"
 #include "apiserver/authz/write_guards.h"
+#include "apiserver/http/answers.h"
 #include "apiserver/registry/field_ownership.h"
+#include "base/check.h"
 #include "base/strings.h"
 #include "base/uid.h"
+#include "meta/json.h"
 #include "net/status_map.h"
 #include "rt/child_context.h"
 
@@ -29,17 +35,39 @@ net::Peer PeerOf(const net::RpcCall& call) {
   return peer;
 }
 
+// With the names that the .proto has, which are those of our errors. "" for a message that has
+// none, which its bytes do not become.
+std::string JsonOf(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
+  return status.ok() ? json : std::string();
+}
+
 }  // namespace
 
-Result<Caller> Door::Admit(const net::RpcCall& call) const {
-  const net::Peer peer = PeerOf(call);
-  Caller caller{.identity = {},
-                .impersonator = {},
-                .address = call.peer.address,
-                .user_agent = std::string(Metadata(call, "user-agent"))};
-  TRY(caller.identity,
-      deps_.authenticator.Authenticate(
-          peer, Metadata(call, "authorization"), call.method, deps_.loop.WallNow()));
+Visit Door::Receive(net::RpcCall call) const {
+  Visit visit{.call = std::move(call),
+              .id = NewUid(deps_.loop.random()),
+              .start = deps_.loop.Now(),
+              .caller = {},
+              .requests = {},
+              .sent = {}};
+  visit.caller.address = visit.call.peer.address;
+  visit.caller.user_agent = std::string(Metadata(visit.call, "user-agent"));
+  RequestInfo& request = visit.requests.emplace_back();
+  request.path = visit.call.method;
+  request.verb = "post";  // as gRPC sends everything
+  return visit;
+}
+
+Result<Identity> Door::Authenticate(const net::RpcCall& call) const {
+  return deps_.authenticator.Authenticate(
+      PeerOf(call), Metadata(call, "authorization"), call.method, deps_.loop.WallNow());
+}
+
+Status Door::BecomeImpersonated(const net::RpcCall& call, Caller& caller) const {
   std::vector<net::Header> headers;
   for (const auto& [name, value] : call.metadata) {
     // What was sent several times is one value here, with commas between; no group has one.
@@ -56,7 +84,13 @@ Result<Caller> Door::Admit(const net::RpcCall& call) const {
   if (impersonated) {
     caller.impersonator = std::exchange(caller.identity, *std::move(impersonated)).user;
   }
-  return caller;
+  return OkStatus();
+}
+
+Status Door::Admit(Visit& visit, const meta::KindInfo& kind, std::string_view verb) const {
+  TRY(visit.caller.identity, Authenticate(visit.call));
+  visit.requests = {RequestFor(kind, verb, {}, visit.call.method)};
+  return BecomeImpersonated(visit.call, visit.caller);
 }
 
 RequestInfo Door::RequestFor(const meta::KindInfo& kind,
@@ -78,9 +112,20 @@ RequestInfo Door::RequestFor(const meta::KindInfo& kind,
   return request;
 }
 
+Status Door::Check(const Visit& visit) const {
+  for (const RequestInfo& request : visit.requests) {
+    TRY_STATUS(deps_.authorizer.Check(visit.caller.identity, request));
+  }
+  return OkStatus();
+}
+
 Status Door::CheckAgain(const net::RpcCall& call, const std::vector<RequestInfo>& requests) const {
-  TRY(const Caller caller, Admit(call));
-  for (const RequestInfo& request : requests) TRY_STATUS(Check(caller, request));
+  Caller caller;
+  TRY(caller.identity, Authenticate(call));
+  TRY_STATUS(BecomeImpersonated(call, caller));
+  for (const RequestInfo& request : requests) {
+    TRY_STATUS(deps_.authorizer.Check(caller.identity, request));
+  }
   return OkStatus();
 }
 
@@ -94,35 +139,58 @@ rt::Task<Status> Door::WhileKnown(net::RpcCall call, rt::Task<Status> work) cons
   co_return Unauthorized("the certificate or token of this stream is revoked");
 }
 
-WriteContext Door::ContextFor(const Caller& caller, const RequestInfo& request) const {
-  WriteGuards guards = GuardsFor(deps_.authorizer, caller.identity, request);
+WriteContext Door::ContextFor(const Visit& visit) const {
+  CHECK(!visit.requests.empty()) << "there is nothing to write";
+  WriteGuards guards = GuardsFor(deps_.authorizer, visit.caller.identity, visit.requests.front());
   WriteContext context;
-  context.identity = caller.identity;
+  context.identity = visit.caller.identity;
   context.ownership = Ownership::kUpdated;
-  context.field_manager = ManagerOf(caller.user_agent);
+  context.field_manager = ManagerOf(visit.caller.user_agent);
   context.guard = std::move(guards.write);
   context.force_guard = std::move(guards.force);
   return context;
 }
 
-void Door::Audit(const Caller& caller,
-                 const RequestInfo& request,
-                 const Status& status,
-                 Time start) {
-  if (!deps_.audit) return;
-  const Duration took = deps_.loop.Now() - start;
-  const int code = status.ok() ? 200 : net::HttpStatusOf(status.reason());
-  const std::string id = NewUid(deps_.loop.random());
-  deps_.audit({.time = deps_.loop.WallNow() - took,
-               .request_id = id,
-               .identity = caller.identity,
-               .impersonator = caller.impersonator,
-               .source = caller.address,
-               .user_agent = caller.user_agent,
-               .request = request,
-               .name = request.name,
-               .code = code,
-               .duration = took});
+AuditLevel Door::LevelOf(const Visit& visit, const RequestInfo& request) const {
+  return deps_.audit.LevelOf(visit.caller.identity, request);
+}
+
+void Door::Note(Visit& visit, const google::protobuf::Message& message) const {
+  const bool is_told = std::ranges::any_of(visit.requests, [&](const RequestInfo& request) {
+    return LevelOf(visit, request) >= AuditLevel::kRequest;
+  });
+  if (is_told) visit.sent = JsonOf(message);
+}
+
+void Door::Tell(Visit& visit, const Status& status, const google::protobuf::Message* answer) const {
+  const Duration took = deps_.loop.Now() - visit.start;
+  for (const RequestInfo& request : visit.requests) {
+    const AuditLevel level = LevelOf(visit, request);
+    if (level == AuditLevel::kNone) continue;
+    const bool shows = MayShowBodies(request);
+    std::string answered;
+    if (shows && level == AuditLevel::kRequestResponse) {
+      if (!status.ok()) answered = meta::WriteJson(StatusDocument(status));
+      if (answer != nullptr) answered = JsonOf(*answer);
+    }
+    deps_.audit.Record({.time = deps_.loop.WallNow() - took,
+                        .request_id = visit.id,
+                        .identity = visit.caller.identity,
+                        .impersonator = visit.caller.impersonator,
+                        .source = visit.caller.address,
+                        .user_agent = visit.caller.user_agent,
+                        .request = request,
+                        .name = {},
+                        .code = status.ok() ? visit.code : net::HttpStatusOf(status.reason()),
+                        .duration = took,
+                        .stage = {},
+                        .request_body = shows && level >= AuditLevel::kRequest
+                                            ? std::string_view(visit.sent)
+                                            : std::string_view(),
+                        .response_body = answered});
+  }
+  visit.requests.clear();
+  visit.sent = std::string();
 }
 
 }  // namespace berth::apiserver

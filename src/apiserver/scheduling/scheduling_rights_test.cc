@@ -273,21 +273,5 @@ TEST_F(SchedulingRights, EachOfSeveralGroupsIsImpersonated) {
   EXPECT_EQ(Try(admin, "Watch", ""), OkStatus());
 }
 
-TEST_F(SchedulingRights, WritesAreAuditedAndReadsAreNot) {
-  world.Grant("tenant", "edit", "default");
-  TestCaller& tenant = world.UserCaller("tenant");
-  ASSERT_EQ(Try(tenant, "Schedule", "default"), OkStatus());
-  EXPECT_NE(world.audited.find("\"create\""), std::string::npos) << world.audited;
-  EXPECT_NE(world.audited.find("tenant"), std::string::npos);
-  world.audited.clear();
-  ASSERT_EQ(Try(tenant, "Attach", "default"), OkStatus());
-  EXPECT_EQ(world.audited, "");
-  ASSERT_EQ(Try(tenant, "Stop", "default"), OkStatus());
-  EXPECT_NE(world.audited.find("\"patch\""), std::string::npos) << world.audited;
-  world.audited.clear();
-  EXPECT_FALSE(Try(tenant, "Destroy", "elsewhere").ok());
-  EXPECT_NE(world.audited.find("403"), std::string::npos) << world.audited;
-}
-
 }  // namespace
 }  // namespace berth::apiserver

@@ -3,9 +3,10 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "apiserver/fairness/brief_seat.h"
 #include "apiserver/registry/loopback_client.h"
-#include "apiserver/scheduling/cluster_feed.h"
 #include "apiserver/scheduling/outlet.h"
 #include "apiserver/scheduling/status_feed.h"
 #include "apiserver/scheduling/workload.h"
@@ -25,6 +26,9 @@ using apis::compute::Machine;
 constexpr Duration kRequestLimit = Duration::Seconds(10);
 // A name that is freed and taken between two looks, again and again, is fought over.
 constexpr int kEnsureAttempts = 4;
+// As the audit log has them, and HTTPS.
+constexpr int kOk = 200;
+constexpr int kCreated = 201;
 
 template <class T>
 Result<T> Parse(const std::string& bytes) {
@@ -70,38 +74,52 @@ Status CheckSameContent(const meta::Object& there, const meta::Object& wanted) {
                        "): Update changes it");
 }
 
+Result<ClusterFeed::Options> ReadOptions(const proto::WatchRequest& request) {
+  ClusterFeed::Options options;
+  options.namespace_ = request.namespace_();
+  options.wants_machines = request.scope() != proto::WatchRequest::POOLS;
+  options.wants_pools = request.scope() != proto::WatchRequest::WORKLOADS;
+  if (!proto::WatchRequest::Scope_IsValid(request.scope())) {
+    return BadRequest("scope: " + std::to_string(request.scope()) + " is not one of ours");
+  }
+  if (!options.namespace_.empty() && !meta::IsDnsLabel(options.namespace_)) {
+    return BadRequest("namespace: " + Quote(options.namespace_.substr(0, 253)) +
+                      " is not a DNS label");
+  }
+  TRY(options.cursor, Cursor::Parse(request.cursor()));
+  return options;
+}
+
 }  // namespace
 
 SchedulingService::SchedulingService(Deps deps, RequestLimits limits)
     : loop_(deps.loop),
       scheme_(deps.scheme),
       registry_(deps.registry),
+      gate_(deps.gate),
       door_({.loop = deps.loop,
              .scheme = deps.scheme,
              .authenticator = deps.authenticator,
              .authorizer = deps.authorizer,
-             .audit = std::move(deps.audit)}),
+             .audit = deps.audit}),
       limiter_(limits, deps.metrics) {}
 
 void SchedulingService::AddRoutes(net::RpcRoutes& routes) {
   const net::RpcLimits limits{.message_bytes_max = kManifestBytesMax + 4096,
                               .outbox_bytes_max = Outlet::kOutboxBytesMax};
-  const auto stream =
-      [&](const char* method,
-          rt::Task<Status> (SchedulingService::*serve)(net::RpcCall, net::MessageStream&)) {
-        routes.streams[std::string(kName) + method] = {
-            .handler =
-                [this, serve](net::RpcCall call, net::MessageStream& messages) {
-                  return (this->*serve)(std::move(call), messages);
-                },
-            .limits = limits};
-      };
-  const auto unary = [&](const char* method,
-                         Answer (SchedulingService::*serve)(net::RpcCall, std::string)) {
-    routes.unary[std::string(kName) + method] = {
+  const auto stream = [&](const char* name, StreamMethod method) {
+    routes.streams[std::string(kName) + name] = {
         .handler =
-            [this, serve](net::RpcCall call, std::string request) {
-              return (this->*serve)(std::move(call), std::move(request));
+            [this, method](net::RpcCall call, net::MessageStream& messages) {
+              return Serve(std::move(call), &messages, method);
+            },
+        .limits = limits};
+  };
+  const auto unary = [&](const char* name, WriteMethod method) {
+    routes.unary[std::string(kName) + name] = {
+        .handler =
+            [this, method](net::RpcCall call, std::string request) {
+              return Answer(std::move(call), std::move(request), method);
             },
         .limits = limits};
   };
@@ -113,162 +131,204 @@ void SchedulingService::AddRoutes(net::RpcRoutes& routes) {
   unary("Destroy", &SchedulingService::Destroy);
 }
 
-Result<SchedulingService::Write> SchedulingService::BeginWrite(const net::RpcCall& call,
-                                                               std::string_view verb,
-                                                               const client::ObjectKey& key) {
-  Write write{.caller = {}, .request = {}, .key = key, .start = loop_.Now(), .ticket = {}};
-  TRY(write.caller, door_.Admit(call));
-  write.request = door_.RequestFor(kMachineKind, verb, key, call.method);
-  const Status allowed = door_.Check(write.caller, write.request);
-  if (!allowed.ok()) {
-    door_.Audit(write.caller, write.request, allowed, write.start);
-    return allowed;
-  }
-  TRY(write.ticket, limiter_.Enter(write.caller.identity.user, RequestLength::kShort));
-  return write;
+rt::Task<Status> SchedulingService::Serve(net::RpcCall call,
+                                          net::MessageStream* stream,
+                                          StreamMethod method) {
+  Visit visit = door_.Receive(std::move(call));
+  const Status ended = co_await (this->*method)(&visit, stream);
+  door_.Tell(visit, ended, nullptr);  // if it has not begun
+  co_return ended;
 }
 
-rt::Task<Status> SchedulingService::Schedule(net::RpcCall call, net::MessageStream& stream) {
+rt::Task<Result<std::string>> SchedulingService::Answer(net::RpcCall call,
+                                                        std::string request,
+                                                        WriteMethod method) {
+  Visit visit = door_.Receive(std::move(call));
+  const auto answer = co_await (this->*method)(&visit, std::move(request));
+  door_.Tell(visit, answer.status(), answer.ok() ? &*answer : nullptr);
+  CO_TRY_STATUS(answer.status());
+  co_return answer->SerializeAsString();
+}
+
+rt::Task<Result<SchedulingService::Place>> SchedulingService::TakePlace(const Visit* visit,
+                                                                        RequestInfo like,
+                                                                        RequestLength length) {
+  const Identity& who = visit->caller.identity;
+  Place place;
+  CO_TRY(place.seat, co_await gate_.Enter(LevelOf(who, like), who.user));
+  CO_TRY(place.ticket, limiter_.Enter(who.user, length));
+  co_return place;
+}
+
+rt::Task<Result<SchedulingService::Place>> SchedulingService::BeginWrite(const Visit* visit) {
+  CO_TRY_STATUS(door_.Check(*visit));
+  co_return co_await TakePlace(visit, visit->requests.front(), RequestLength::kShort);
+}
+
+rt::Task<Status> SchedulingService::Schedule(Visit* visit, net::MessageStream* stream) {
   // Whoever is nobody learns nothing about how requests are read.
-  CO_TRY_STATUS(door_.Admit(call));
-  CO_TRY(const auto request, co_await ReadRequest<proto::ScheduleRequest>(stream));
+  CO_TRY_STATUS(door_.Admit(*visit, kMachineKind, "create"));
+  const std::string& method = visit->call.method;
+  CO_TRY(auto request, co_await ReadRequest<proto::ScheduleRequest>(*stream));
   CO_TRY(const client::ObjectKey key, KeyIn(request));
-  std::vector<RequestInfo> rights = {door_.RequestFor(kMachineKind, "watch", key, call.method)};
-  CO_TRY_STATUS(door_.CheckAgain(call, rights));
-  {
-    CO_TRY(Write write, BeginWrite(call, "create", key));
-    CO_TRY(meta::Object wanted, ReadWorkload(scheme_, key, request.manifest()));
-    CO_TRY_STATUS(co_await Ensure(&write, std::move(wanted)));
-  }
-  co_return co_await Tell(std::move(call), key, std::move(rights), stream);
+  visit->requests = {door_.RequestFor(kMachineKind, "create", key, method)};
+  visit->sent = std::move(*request.mutable_manifest());
+  std::vector<RequestInfo> follows = {door_.RequestFor(kMachineKind, "watch", key, method)};
+  CO_TRY_STATUS(door_.CheckAgain(visit->call, follows));
+  CO_TRY(Place place, co_await BeginWrite(visit));
+  CO_TRY(meta::Object wanted, ReadWorkload(scheme_, key, visit->sent));
+  CO_TRY_STATUS(co_await Ensure(visit, key, std::move(wanted)));
+  door_.Tell(*visit, OkStatus(), nullptr);
+  // What is left is a watch of what was made, from the same seat.
+  visit->code = kOk;
+  visit->requests = std::move(follows);
+  CO_TRY(place.ticket, limiter_.Enter(visit->caller.identity.user, RequestLength::kStream));
+  co_return co_await TellInstance(visit, std::move(place), key, stream);
 }
 
-rt::Task<Status> SchedulingService::Ensure(Write* write, meta::Object wanted) {
+rt::Task<Status> SchedulingService::Ensure(Visit* visit,
+                                           client::ObjectKey key,
+                                           meta::Object wanted) {
   for (int attempt = 0; attempt < kEnsureAttempts; ++attempt) {
-    WriteContext context = door_.ContextFor(write->caller, write->request);
+    WriteContext context = door_.ContextFor(*visit);
     const auto made = co_await registry_.Create(wanted, std::move(context));
-    if (!made.status().Is(Reason::kAlreadyExists)) {
-      door_.Audit(write->caller, write->request, made.status(), write->start);
-      co_return made.status();
-    }
-    const auto there = co_await registry_.Get(kMachineKind, write->key, "");
+    if (made.ok()) visit->code = kCreated;
+    if (!made.status().Is(Reason::kAlreadyExists)) co_return made.status();
+    const auto there = co_await registry_.Get(kMachineKind, key, "");
     if (there.status().Is(Reason::kNotFound)) continue;  // gone meanwhile: its id is free
     CO_TRY_STATUS(there.status());
     CO_TRY(const meta::Object machine, DecodeFor(kMachineKind, *there));
-    const Status same = CheckSameContent(machine, wanted);
-    if (!same.ok()) door_.Audit(write->caller, write->request, same, write->start);
-    co_return same;
+    co_return CheckSameContent(machine, wanted);
   }
-  co_return Conflict("instance " + NameOf(write->key) + " comes and goes; call again");
+  co_return Conflict("instance " + NameOf(key) + " comes and goes; call again");
 }
 
-rt::Task<Status> SchedulingService::Attach(net::RpcCall call, net::MessageStream& stream) {
-  CO_TRY_STATUS(door_.Admit(call));
-  CO_TRY(const auto request, co_await ReadRequest<proto::AttachRequest>(stream));
+rt::Task<Status> SchedulingService::Attach(Visit* visit, net::MessageStream* stream) {
+  CO_TRY_STATUS(door_.Admit(*visit, kMachineKind, "watch"));
+  const std::string& method = visit->call.method;
+  CO_TRY(const auto request, co_await ReadRequest<proto::AttachRequest>(*stream));
   CO_TRY(const client::ObjectKey key, KeyIn(request));
-  std::vector<RequestInfo> rights = {door_.RequestFor(kMachineKind, "watch", key, call.method)};
-  CO_TRY_STATUS(door_.CheckAgain(call, rights));
-  co_return co_await Tell(std::move(call), key, std::move(rights), stream);
+  visit->requests = {door_.RequestFor(kMachineKind, "watch", key, method)};
+  door_.Note(*visit, request);
+  CO_TRY_STATUS(door_.CheckAgain(visit->call, visit->requests));
+  // It begins with reading one machine. A controller that comes back to all of its 256 at once has
+  // room for that among those who read one object: 128 seats, and 128 may wait.
+  RequestInfo like = door_.RequestFor(kMachineKind, "get", key, method);
+  CO_TRY(Place place, co_await TakePlace(visit, std::move(like), RequestLength::kStream));
+  co_return co_await TellInstance(visit, std::move(place), key, stream);
 }
 
-rt::Task<Status> SchedulingService::Tell(net::RpcCall call,
-                                         client::ObjectKey key,
-                                         std::vector<RequestInfo> rights,
-                                         net::MessageStream& stream) {
-  CO_TRY(const Caller caller, door_.Admit(call));
-  CO_TRY(const auto ticket, limiter_.Enter(caller.identity.user, RequestLength::kStream));
-  Outlet outlet(stream, [this, &call, &rights] { return door_.CheckAgain(call, rights); });
-  StatusFeed feed(registry_, outlet, std::move(key));
-  co_return co_await door_.WhileKnown(call, feed.Run());
+rt::Task<Status> SchedulingService::TellInstance(Visit* visit,
+                                                 Place place,
+                                                 client::ObjectKey key,
+                                                 net::MessageStream* stream) {
+  BriefSeat seat(loop_, std::move(place.seat));
+  const std::vector<RequestInfo> rights = visit->requests;
+  Outlet outlet(*stream, [this, visit, &rights] { return door_.CheckAgain(visit->call, rights); });
+  const auto begun = [this, visit, &seat] {
+    seat.Leave();
+    door_.Tell(*visit, OkStatus(), nullptr);
+  };
+  StatusFeed feed(registry_, outlet, std::move(key), begun);
+  co_return co_await door_.WhileKnown(visit->call, feed.Run());
 }
 
-rt::Task<Status> SchedulingService::Watch(net::RpcCall call, net::MessageStream& stream) {
-  CO_TRY(const Caller caller, door_.Admit(call));
-  CO_TRY(const auto request, co_await ReadRequest<proto::WatchRequest>(stream));
-  ClusterFeed::Options options;
-  options.namespace_ = request.namespace_();
-  options.wants_machines = request.scope() != proto::WatchRequest::POOLS;
-  options.wants_pools = request.scope() != proto::WatchRequest::WORKLOADS;
-  if (!proto::WatchRequest::Scope_IsValid(request.scope())) {
-    co_return BadRequest("scope: " + std::to_string(request.scope()) + " is not one of ours");
-  }
-  if (!options.namespace_.empty() && !meta::IsDnsLabel(options.namespace_)) {
-    co_return BadRequest("namespace: " + Quote(options.namespace_.substr(0, 253)) +
-                         " is not a DNS label");
-  }
-  CO_TRY(options.cursor, Cursor::Parse(request.cursor()));
-  std::vector<RequestInfo> rights;
+rt::Task<Status> SchedulingService::Watch(Visit* visit, net::MessageStream* stream) {
+  CO_TRY_STATUS(door_.Admit(*visit, kMachineKind, "watch"));
+  const std::string& method = visit->call.method;
+  CO_TRY(const auto request, co_await ReadRequest<proto::WatchRequest>(*stream));
+  CO_TRY(ClusterFeed::Options options, ReadOptions(request));
   const client::ObjectKey machines{.namespace_ = options.namespace_, .name = ""};
   const client::ObjectKey pools;
+  visit->requests.clear();
   if (options.wants_machines) {
-    rights.push_back(door_.RequestFor(kMachineKind, "watch", machines, call.method));
+    visit->requests.push_back(door_.RequestFor(kMachineKind, "watch", machines, method));
   }
   if (options.wants_pools) {
-    rights.push_back(door_.RequestFor(kMachinePoolKind, "watch", pools, call.method));
+    visit->requests.push_back(door_.RequestFor(kMachinePoolKind, "watch", pools, method));
   }
-  CO_TRY_STATUS(door_.CheckAgain(call, rights));
-  CO_TRY(const auto ticket, limiter_.Enter(caller.identity.user, RequestLength::kStream));
-  Outlet outlet(stream, [this, &call, &rights] { return door_.CheckAgain(call, rights); });
-  ClusterFeed feed(registry_, outlet, std::move(options));
-  co_return co_await door_.WhileKnown(call, feed.Run());
+  door_.Note(*visit, request);
+  CO_TRY_STATUS(door_.CheckAgain(visit->call, visit->requests));
+  RequestInfo like = visit->requests.front();
+  CO_TRY(Place place, co_await TakePlace(visit, std::move(like), RequestLength::kStream));
+  co_return co_await TellCluster(visit, std::move(place), std::move(options), stream);
 }
 
-SchedulingService::Answer SchedulingService::Update(net::RpcCall call, std::string request) {
-  CO_TRY_STATUS(door_.Admit(call));
-  CO_TRY(const auto update, Parse<proto::UpdateRequest>(request));
+rt::Task<Status> SchedulingService::TellCluster(Visit* visit,
+                                                Place place,
+                                                ClusterFeed::Options options,
+                                                net::MessageStream* stream) {
+  BriefSeat seat(loop_, std::move(place.seat));
+  const std::vector<RequestInfo> rights = visit->requests;
+  Outlet outlet(*stream, [this, visit, &rights] { return door_.CheckAgain(visit->call, rights); });
+  options.begun = [this, visit, &seat] {
+    seat.Leave();
+    door_.Tell(*visit, OkStatus(), nullptr);
+  };
+  ClusterFeed feed(registry_, outlet, std::move(options));
+  co_return co_await door_.WhileKnown(visit->call, feed.Run());
+}
+
+SchedulingService::Written SchedulingService::Update(Visit* visit, std::string message) {
+  CO_TRY_STATUS(door_.Admit(*visit, kMachineKind, "update"));
+  CO_TRY(auto update, Parse<proto::UpdateRequest>(message));
   CO_TRY(const client::ObjectKey key, KeyIn(update));
-  CO_TRY(Write write, BeginWrite(call, "update", key));
-  CO_TRY(const meta::Object wanted, ReadWorkload(scheme_, key, update.manifest()));
+  visit->requests = {door_.RequestFor(kMachineKind, "update", key, visit->call.method)};
+  visit->sent = std::move(*update.mutable_manifest());
+  CO_TRY(const Place place, co_await BeginWrite(visit));
+  CO_TRY(const meta::Object wanted, ReadWorkload(scheme_, key, visit->sent));
   Mutation mutation = [wanted](const meta::Object& current) -> Result<meta::Object> {
     TRY_STATUS(CheckIsInstance(current));
     return Replaced(current, wanted);
   };
-  co_return co_await Change(&write, std::move(mutation));
+  co_return co_await Change(visit, key, std::move(mutation));
 }
 
-SchedulingService::Answer SchedulingService::Stop(net::RpcCall call, std::string request) {
-  CO_TRY_STATUS(door_.Admit(call));
-  CO_TRY(const auto stop, Parse<proto::StopRequest>(request));
+SchedulingService::Written SchedulingService::Stop(Visit* visit, std::string message) {
+  CO_TRY_STATUS(door_.Admit(*visit, kMachineKind, "patch"));
+  CO_TRY(const auto stop, Parse<proto::StopRequest>(message));
   CO_TRY(const client::ObjectKey key, KeyIn(stop));
-  CO_TRY(Write write, BeginWrite(call, "patch", key));
+  visit->requests = {door_.RequestFor(kMachineKind, "patch", key, visit->call.method)};
+  door_.Note(*visit, stop);
+  CO_TRY(const Place place, co_await BeginWrite(visit));
   Mutation mutation = [](const meta::Object& current) -> Result<meta::Object> {
     TRY_STATUS(CheckIsInstance(current));
     meta::Object next = current;
     next.as<Machine>().spec.power = apis::compute::kPowerOff;
     return next;
   };
-  co_return co_await Change(&write, std::move(mutation));
+  co_return co_await Change(visit, key, std::move(mutation));
 }
 
-SchedulingService::Answer SchedulingService::Change(Write* write, Mutation mutation) {
-  WriteContext context = door_.ContextFor(write->caller, write->request);
-  const auto written =
-      co_await registry_.Mutate(kMachineKind, write->key, std::move(mutation), std::move(context));
-  door_.Audit(write->caller, write->request, written.status(), write->start);
-  CO_TRY_STATUS(written.status());
-  CO_TRY(const meta::Object machine, DecodeFor(kMachineKind, written->object));
-  co_return StatusOf(machine.as<Machine>()).SerializeAsString();
+SchedulingService::Written SchedulingService::Change(Visit* visit,
+                                                     client::ObjectKey key,
+                                                     Mutation mutation) {
+  WriteContext context = door_.ContextFor(*visit);
+  CO_TRY(const auto written,
+         co_await registry_.Mutate(kMachineKind, key, std::move(mutation), std::move(context)));
+  CO_TRY(const meta::Object machine, DecodeFor(kMachineKind, written.object));
+  co_return StatusOf(machine.as<Machine>());
 }
 
-SchedulingService::Answer SchedulingService::Destroy(net::RpcCall call, std::string request) {
-  CO_TRY_STATUS(door_.Admit(call));
-  CO_TRY(const auto destroy, Parse<proto::DestroyRequest>(request));
+SchedulingService::Written SchedulingService::Destroy(Visit* visit, std::string message) {
+  CO_TRY_STATUS(door_.Admit(*visit, kMachineKind, "delete"));
+  CO_TRY(const auto destroy, Parse<proto::DestroyRequest>(message));
   CO_TRY(const client::ObjectKey key, KeyIn(destroy));
-  CO_TRY(Write write, BeginWrite(call, "delete", key));
+  visit->requests = {door_.RequestFor(kMachineKind, "delete", key, visit->call.method)};
+  door_.Note(*visit, destroy);
+  CO_TRY(const Place place, co_await BeginWrite(visit));
   CO_TRY(const StoredObject stored, co_await registry_.Get(kMachineKind, key, ""));
   CO_TRY(const meta::Object machine, DecodeFor(kMachineKind, stored));
   CO_TRY_STATUS(CheckIsInstance(machine));
   DeleteRequest deletion;
   deletion.force = destroy.force() ? client::Force::kYes : client::Force::kNo;
   deletion.uid = machine.metadata().uid;  // the one that was looked at, no later one of its name
-  WriteContext context = door_.ContextFor(write.caller, write.request);
-  const auto deleted =
-      co_await registry_.Delete(kMachineKind, key, std::move(deletion), std::move(context));
-  door_.Audit(write.caller, write.request, deleted.status(), write.start);
-  CO_TRY_STATUS(deleted.status());
-  CO_TRY(const meta::Object last, DecodeFor(kMachineKind, deleted->object));
+  WriteContext context = door_.ContextFor(*visit);
+  CO_TRY(const auto deleted,
+         co_await registry_.Delete(kMachineKind, key, std::move(deletion), std::move(context)));
+  CO_TRY(const meta::Object last, DecodeFor(kMachineKind, deleted.object));
   const auto& now = last.as<Machine>();
-  co_return (deleted->gone ? GoneStatusOf(now) : StatusOf(now)).SerializeAsString();
+  co_return deleted.gone ? GoneStatusOf(now) : StatusOf(now);
 }
 
 }  // namespace berth::apiserver

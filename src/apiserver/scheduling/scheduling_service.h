@@ -7,12 +7,14 @@
 // All functions run on the registry's loop.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <vector>
+#include <string_view>
 
+#include "apiserver/audit/audit_log.h"
 #include "apiserver/authn/request_limiter.h"
+#include "apiserver/fairness/request_gate.h"
 #include "apiserver/registry.h"
+#include "apiserver/scheduling/cluster_feed.h"
 #include "apiserver/scheduling/door.h"
 #include "apiserver/scheduling/workload_status.h"
 #include "base/metrics.h"
@@ -26,8 +28,9 @@ namespace berth::apiserver {
 class SchedulingService {
  public:
   static constexpr std::string_view kName = "/berth.scheduler.v1.SchedulingService/";
-  // At once: calls that change something, and streams. One machine's change looks at every stream
-  // of its namespace, hence not more. A client with thousands of machines watches the cluster
+  // At once: calls that change something, and streams. The gate seats 128 + 128 of all users but
+  // administrators, whom 512 leaves as much room. One machine's change looks at every stream of its
+  // namespace, hence not more of these. A client with thousands of machines watches the cluster
   // instead of attaching to each.
   static constexpr RequestLimits kLimits{
       .short_total = 512, .short_per_user = 128, .stream_total = 1024, .stream_per_user = 256};
@@ -39,7 +42,8 @@ class SchedulingService {
     Registry& registry;
     Authenticator& authenticator;
     const Authorizer& authorizer;
-    std::function<void(const AuditRecord&)> audit;  // may be empty
+    RequestGate& gate;  // that of HTTPS: whoever asks waits in one queue
+    AuditLog& audit;
     metrics::Registry& metrics;
   };
   explicit SchedulingService(Deps deps, RequestLimits limits = kLimits);
@@ -50,37 +54,48 @@ class SchedulingService {
   void AddRoutes(net::RpcRoutes& routes);
 
  private:
-  // A write that a call asks for, with the right to it.
-  struct Write {
-    Caller caller;
-    RequestInfo request;
-    client::ObjectKey key;
-    Time start;
+  // What a call holds while it is worked on.
+  struct Place {
+    RequestGate::Seat seat;
     RequestLimiter::Ticket ticket;
   };
-  using Answer = rt::Task<Result<std::string>>;
+  using StreamMethod = rt::Task<Status> (SchedulingService::*)(Visit*, net::MessageStream*);
+  using Written = rt::Task<Result<proto::WorkloadStatus>>;
+  using WriteMethod = Written (SchedulingService::*)(Visit*, std::string);
 
-  rt::Task<Status> Schedule(net::RpcCall call, net::MessageStream& stream);
-  rt::Task<Status> Attach(net::RpcCall call, net::MessageStream& stream);
-  rt::Task<Status> Watch(net::RpcCall call, net::MessageStream& stream);
-  Answer Update(net::RpcCall call, std::string request);
-  Answer Stop(net::RpcCall call, std::string request);
-  Answer Destroy(net::RpcCall call, std::string request);
+  // Each call is one visit, which the audit log hears of however it ends.
+  rt::Task<Status> Serve(net::RpcCall call, net::MessageStream* stream, StreamMethod method);
+  rt::Task<Result<std::string>> Answer(net::RpcCall call, std::string request, WriteMethod method);
 
-  Result<Write> BeginWrite(const net::RpcCall& call,
-                           std::string_view verb,
-                           const client::ObjectKey& key);
+  rt::Task<Status> Schedule(Visit* visit, net::MessageStream* stream);
+  rt::Task<Status> Attach(Visit* visit, net::MessageStream* stream);
+  rt::Task<Status> Watch(Visit* visit, net::MessageStream* stream);
+  Written Update(Visit* visit, std::string message);
+  Written Stop(Visit* visit, std::string message);
+  Written Destroy(Visit* visit, std::string message);
+
+  // Waits for its turn among the requests that are like this one, over HTTPS as well.
+  rt::Task<Result<Place>> TakePlace(const Visit* visit, RequestInfo like, RequestLength length);
+  // The right to the visit's write, and the turn for it.
+  rt::Task<Result<Place>> BeginWrite(const Visit* visit);
   // The machine exists with the wanted content when it is ok.
-  rt::Task<Status> Ensure(Write* write, meta::Object wanted);
-  Answer Change(Write* write, Mutation mutation);
-  rt::Task<Status> Tell(net::RpcCall call,
-                        client::ObjectKey key,
-                        std::vector<RequestInfo> rights,
-                        net::MessageStream& stream);
+  rt::Task<Status> Ensure(Visit* visit, client::ObjectKey key, meta::Object wanted);
+  Written Change(Visit* visit, client::ObjectKey key, Mutation mutation);
+  // The stream of what the visit asks for, and how it begins is told. The seat is for the
+  // beginning.
+  rt::Task<Status> TellInstance(Visit* visit,
+                                Place place,
+                                client::ObjectKey key,
+                                net::MessageStream* stream);
+  rt::Task<Status> TellCluster(Visit* visit,
+                               Place place,
+                               ClusterFeed::Options options,
+                               net::MessageStream* stream);
 
   rt::Loop& loop_;
   const meta::Scheme& scheme_;
   Registry& registry_;
+  RequestGate& gate_;
   Door door_;
   RequestLimiter limiter_;
 };

@@ -523,10 +523,10 @@ TEST_F(Scheduling, AReaderThatTakesNothingIsCutOff) {
 }
 
 TEST(SchedulingLimits, StreamsOfOneCallerAreBounded) {
-  RequestLimits limits = SchedulingService::kLimits;
-  limits.stream_per_user = 2;
-  limits.stream_total = 3;
-  SchedulingWorld world(1, limits);
+  SchedulingOptions options;
+  options.limits.stream_per_user = 2;
+  options.limits.stream_total = 3;
+  SchedulingWorld world(options);
   TestCaller& admin = world.Admin();
   TestCaller& other = world.UserCaller("other", {"system:masters"});
   const auto watch = [&](TestCaller& caller) {

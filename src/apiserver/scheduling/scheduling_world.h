@@ -3,6 +3,9 @@
 // certificates and tokens, for tests.
 #pragma once
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,9 +21,11 @@
 #include "apiserver/scheduling/scheduling_service.h"
 #include "gateway/gateway.h"
 #include "gateway/testing/temp_authority.h"
+#include "meta/json.h"
 #include "net/sim/sim_network.h"
 #include "pki/token.h"
 #include "rt/scope.h"
+#include "rt/sim/sim_blocking_pool.h"
 
 namespace berth::apiserver {
 
@@ -70,11 +75,22 @@ struct TestCaller {
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
+struct SchedulingOptions {
+  uint64_t seed = 1;
+  RequestLimits limits = SchedulingService::kLimits;
+  LevelLimits levels;
+  std::string audit_policy;  // "" for none
+};
+
 class SchedulingWorld : public PlacementWorld {
  public:
-  explicit SchedulingWorld(uint64_t seed = 1, RequestLimits limits = SchedulingService::kLimits)
-      : PlacementWorld(seed), limits_(limits), network_(loop()) {
+  explicit SchedulingWorld(const SchedulingOptions& options = {})
+      : PlacementWorld(options.seed),
+        limits_(options.limits),
+        network_(loop()),
+        gate_(loop(), options.levels, metrics_) {
     network_.AddNode("server", loop());
+    OpenAudit(options.audit_policy);
     for (DefaultRole& role : DefaultRoles(scheme())) {
       authorizer_.SetRole({.namespace_ = "", .name = role.name}, std::move(role.rules));
     }
@@ -83,22 +99,24 @@ class SchedulingWorld : public PlacementWorld {
   ~SchedulingWorld() {
     CloseCallers();
     StopServer();
+    const Status closed = Run(audit_->Close());
+    CHECK(closed.ok()) << closed;
+    std::filesystem::remove_all(folder_);
   }
 
   void StartServer() {
     pool_objects_.emplace(cache());
     pools_.emplace(scheme(), *pool_objects_);
     authorizer_.UsePools(*pools_);
-    service_.emplace(
-        SchedulingService::Deps{
-            .loop = loop(),
-            .scheme = scheme(),
-            .registry = registry(),
-            .authenticator = authenticator_,
-            .authorizer = authorizer_,
-            .audit = [this](const AuditRecord& record) { AppendAuditLine(record, audited); },
-            .metrics = metrics_},
-        limits_);
+    service_.emplace(SchedulingService::Deps{.loop = loop(),
+                                             .scheme = scheme(),
+                                             .registry = registry(),
+                                             .authenticator = authenticator_,
+                                             .authorizer = authorizer_,
+                                             .gate = gate_,
+                                             .audit = *audit_,
+                                             .metrics = metrics_},
+                     limits_);
     gateway_.emplace(gateway::Gateway::Deps{loop(),
                                             client(),
                                             registry().binder(),
@@ -235,11 +253,43 @@ class SchedulingWorld : public PlacementWorld {
     return loop().RunUntil(done, limit);
   }
 
+  // What the audit log has got since it was looked at last: a record per line.
+  std::vector<meta::Value> TakeAudited() {
+    loop().RunFor(AuditLog::kFlushInterval + Duration::Seconds(1));
+    std::ifstream file(folder_ + "/audit.log");
+    std::vector<meta::Value> records;
+    size_t lines = 0;
+    for (std::string line; std::getline(file, line); ++lines) {
+      if (lines < audited_lines_) continue;
+      auto record = meta::ParseJson(line);
+      CHECK(record.ok()) << line << record.status();
+      records.push_back(*std::move(record));
+    }
+    audited_lines_ = lines;
+    return records;
+  }
+
   net::SimNetwork& network() { return network_; }
   Authorizer& authorizer() { return authorizer_; }
-  std::string audited;
+  RequestGate& gate() { return gate_; }
 
  private:
+  void OpenAudit(const std::string& policy_text) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "berth-audit-XXXXXX").string();
+    CHECK(::mkdtemp(pattern.data()) != nullptr) << pattern;
+    folder_ = pattern;
+    std::optional<AuditPolicy> policy;
+    if (!policy_text.empty()) {
+      auto parsed = AuditPolicy::Parse(policy_text);
+      CHECK(parsed.ok()) << parsed.status();
+      policy = *std::move(parsed);
+    }
+    AuditFile::Options file;
+    file.path = folder_ + "/audit.log";
+    auto audit = AuditLog::Open(std::move(file), loop(), pool_, metrics_, std::move(policy));
+    CHECK(audit.ok()) << audit.status();
+    audit_ = *std::move(audit);
+  }
   void CloseCaller(TestCaller& caller) {
     if (caller.channel == nullptr) return;
     const Status closed = Run(caller.channel->Close());
@@ -250,6 +300,11 @@ class SchedulingWorld : public PlacementWorld {
   const RequestLimits limits_;
   net::SimNetwork network_;
   metrics::Registry metrics_;
+  RequestGate gate_;
+  std::string folder_;
+  rt::SimBlockingPool pool_;
+  std::unique_ptr<AuditLog> audit_;
+  size_t audited_lines_ = 0;
   gateway::TempAuthority authority_{loop().WallNow()};
   client::ClusterIdentity identity_{
       .id = "6a2b7c1e-0f63-4a36-9d21-3b2f8d1f7a10", .incarnation = 1, .start = 1};

@@ -24,6 +24,7 @@ rt::Task<Result<store::Revision>> PresentRevision(Registry& registry, const meta
 rt::Task<Status> StatusFeed::Run() {
   while (!is_gone_) {
     CO_TRY(const std::unique_ptr<RegistryWatch> watch, co_await Begin());
+    if (!std::exchange(has_begun_, true)) begun_();
     while (!is_gone_) {
       const auto events = co_await watch->Next();
       if (events.status().Is(Reason::kExpired)) break;  // begin again with what is there

@@ -3,6 +3,7 @@
 // in the machine's history and no queue: a reader that is cut off loses nothing by coming back.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,9 +18,10 @@ namespace berth::apiserver {
 
 class StatusFeed {
  public:
-  // Both outlive the feed.
-  StatusFeed(Registry& registry, Outlet& outlet, client::ObjectKey key)
-      : registry_(registry), outlet_(outlet), key_(std::move(key)) {}
+  // Both outlive the feed. `begun` is called when the present status has been told for the first
+  // time.
+  StatusFeed(Registry& registry, Outlet& outlet, client::ObjectKey key, std::function<void()> begun)
+      : registry_(registry), outlet_(outlet), key_(std::move(key)), begun_(std::move(begun)) {}
 
   // The present status, then every change; ok once the machine is gone. NotFound if there is no
   // such instance.
@@ -33,6 +35,8 @@ class StatusFeed {
   Registry& registry_;
   Outlet& outlet_;
   const client::ObjectKey key_;
+  const std::function<void()> begun_;
+  bool has_begun_ = false;
   apis::compute::Machine last_;  // as it was seen last
   store::Revision seen_;
   std::string told_;  // the last message
