@@ -23,6 +23,7 @@ struct Adoption {
   std::string pool;       // where it runs
   std::string pool_uid;
   Amounts resources;
+  std::vector<std::string> consumers;  // of a reservation: UIDs of the machines that have used it
 };
 
 class Rewound {

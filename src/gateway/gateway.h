@@ -272,6 +272,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
                   uint64_t placement,
                   agent::Delete::Why why);
   bool IsClaimed(const std::string& uid, uint64_t placement) const;
+  // Of a host that wants to leave with a drain: now, or when it is known what it has.
+  void BeginDrain(Session& session);
   void CheckDrained(Session& session);
   void BidFarewell(Session& session);
 

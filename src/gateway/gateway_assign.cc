@@ -405,10 +405,24 @@ rt::Task<Result<bool>> Gateway::Reaches(const Session* session,
   co_return reaches;
 }
 
+// After a restore the store may know nothing of what is there: it would be drained at once, and go
+// with all of it. It is not offered anything meanwhile.
+void Gateway::BeginDrain(Session& session) {
+  if (settlement_.is_open()) return;
+  const WallTime now = deps_.loop.WallNow();
+  for (const auto& [uid, pool] : session.pools) {
+    pools_.Change(pool.face, PoolWriter::Part::kMain, [now](meta::Object& object) {
+      return RequestDrain(object, now);
+    });
+  }
+  CheckDrained(session);
+}
+
 void Gateway::CheckDrained(Session& session) {
   if (!session.is_draining || session.said_goodbye || session.phase != Session::Phase::kSynced) {
     return;
   }
+  if (settlement_.is_open()) return;
   // Volumes and buckets do not leave.
   for (const auto& [uid, pool] : session.pools) {
     const bool can_leave = pool.face.kind == &apis::compute::kMachinePoolKind;

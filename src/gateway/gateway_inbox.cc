@@ -77,13 +77,7 @@ void Gateway::OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat) {
 void Gateway::OnGoodbye(Session& session, const agent::Goodbye& goodbye) {
   if (goodbye.mode() == agent::Goodbye::DRAIN) {
     session.is_draining = true;
-    const WallTime now = deps_.loop.WallNow();
-    for (const auto& [uid, pool] : session.pools) {
-      pools_.Change(pool.face, PoolWriter::Part::kMain, [now](meta::Object& object) {
-        return RequestDrain(object, now);
-      });
-    }
-    return CheckDrained(session);
+    return BeginDrain(session);
   }
   if (session.is_draining) {
     for (const auto& [uid, pool] : session.pools) {

@@ -2,6 +2,7 @@
 // After a restore: who runs what is found out from the hosts before anything is done with it
 // (rules/settlement.h). A copy that runs by a placement which the store has lost is adopted where
 // it is, if the host can prove that it was given that placement.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -126,9 +127,14 @@ void Gateway::Claim(Session& session, const agent::Known& known) {
                 .pool_uid = PoolFor(session, known),
                 .incarnation = known.incarnation(),
                 .placement = known.placement(),
-                .resources = {}};
+                .resources = {},
+                .consumers = {}};
   for (const auto& [name, amount] : known.resources()) {
     if (amount > 0) copy.resources[CleanText(name, kWordMax)] = amount;
+  }
+  const int consumers = std::min(known.consumers_size(), int{apis::core::kReservationCountMax});
+  for (int i = 0; i < consumers; ++i) {
+    copy.consumers.push_back(CleanText(known.consumers(i), kWordMax));
   }
   settlement_.Claim(known.uid(), std::move(copy));
   if (known.leased()) KeepLease(session, known);
@@ -225,6 +231,7 @@ rt::Task<Status> Gateway::Conclude() {
     for (const auto& [uid, pool] : session->pools) {
       TellPool(fleet::FleetEvent::Type::kFacts, pool, "");
     }
+    if (session->is_draining) BeginDrain(*session);
   }
   co_return OkStatus();
 }
@@ -249,6 +256,7 @@ std::vector<client::Adoption> Gateway::PlanAdoptions(const std::vector<std::stri
     adoption.pool = pool->name;
     adoption.pool_uid = pool->uid;
     adoption.resources = copy->resources;
+    adoption.consumers = copy->consumers;
     if (adoptions.size() == kAdoptionsPerCall) break;
   }
   return adoptions;

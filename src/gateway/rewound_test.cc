@@ -107,6 +107,32 @@ TEST_F(RewoundTest, Seq20_WhatCameToAHostAfterTheBackupIsAdoptedThere) {
   EXPECT_TRUE(world_.Until([this] { return IsSettled(a_); }));
 }
 
+// The store says that beta is empty: gone at once, the host would take the machine with it.
+TEST_F(RewoundTest, Seq20_C19_ADrainBeginsWhenItIsKnownWhatTheHostHas) {
+  ASSERT_TRUE(world_.Bind(machine_, "alpha", pool_a_).ok());
+  Restore();
+  b_.known[uid_] = Copy(3, pool_b_, Lease::kHeld);
+  ASSERT_EQ(b_.Join("beta"), pool_b_);
+  agent::HostMessage goodbye;
+  goodbye.mutable_goodbye()->set_mode(agent::Goodbye::DRAIN);
+  b_.Send(goodbye);
+  world_.Pass(Duration::Seconds(10));
+  const auto has_farewell = [this] {
+    return b_.Any([](const auto& message) { return message.has_farewell(); });
+  };
+  const auto is_requested = [this] {
+    return world_.Pool("beta").metadata().annotations.contains(
+        std::string(apis::core::kDrainRequestedAnnotation));
+  };
+  EXPECT_FALSE(has_farewell());
+  EXPECT_FALSE(is_requested());
+  ASSERT_EQ(a_.Join("alpha"), pool_a_);
+  EXPECT_TRUE(world_.Until(is_requested));
+  EXPECT_EQ(PoolNow(), "beta");
+  world_.Pass(Duration::Seconds(2));
+  EXPECT_FALSE(has_farewell()) << "the machine is there still";
+}
+
 TEST_F(RewoundTest, Seq20_WhatWasPlacedAfterTheBackupIsAdoptedBeforeOthersAreHeard) {
   Restore();
   b_.known[uid_] = Copy(1, pool_b_, Lease::kNone);

@@ -64,6 +64,27 @@ void ForgetReport(meta::Object& object) {
   }
 }
 
+// If nothing is left of it, it says so.
+void NoteUsedUp(Reservation& typed) {
+  if (apis::core::LeftOf(typed) != 0) return;
+  typed.status.state = apis::core::kReservationBound;
+  for (auto& pool : typed.status.pools) pool.state = apis::core::kReservationBound;
+}
+
+// What the store has lost of a reservation's uses, its host knows: what it keeps is without them.
+// The machines' names are not known there.
+void NoteConsumers(meta::Object& object, const std::vector<std::string>& uids) {
+  auto& typed = object.as<Reservation>();
+  auto& consumers = typed.status.consumers;
+  for (const std::string& uid : uids) {
+    if (apis::core::LeftOf(typed) == 0) break;
+    const bool is_known =
+        std::ranges::find(consumers, uid, &apis::core::ReservationConsumer::uid) != consumers.end();
+    if (!is_known) consumers.push_back({.name = uid, .uid = uid});
+  }
+  NoteUsedUp(typed);
+}
+
 }  // namespace
 
 Status CheckBindable(const meta::Object& object, const client::BindItem& item) {
@@ -142,6 +163,7 @@ void BecomeRehomed(meta::Object& object,
   item.resources = adoption.resources;
   apis::PoolRefOf(object).reset();
   BecomeBound(object, item, mode, now);
+  if (&object.kind() == &apis::core::kReservationKind) NoteConsumers(object, adoption.consumers);
 }
 
 void BecomeAdopted(meta::Object& object, store::Revision revision) {
@@ -272,10 +294,7 @@ void Consume(meta::Object& reservation, const meta::Object& machine, const apis:
   typed.status.placement->resources = apis::ToResources(left);
   typed.status.consumers.push_back(
       {.name = machine.metadata().name, .uid = machine.metadata().uid});
-  if (apis::core::LeftOf(typed) == 0) {
-    typed.status.state = apis::core::kReservationBound;
-    for (auto& pool : typed.status.pools) pool.state = apis::core::kReservationBound;
-  }
+  NoteUsedUp(typed);
 }
 
 void RemovePoolletFinalizers(meta::Object& object) {

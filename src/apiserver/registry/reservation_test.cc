@@ -213,5 +213,35 @@ TEST_F(ReservationTest, R8_6_DeletionGivesTheRoomBackWhenItsHostHasLetGo) {
   EXPECT_EQ(Allocated(), 2000) << "the machine stays";
 }
 
+// Its host keeps what is left, and knows who has the rest; the store has forgotten both.
+TEST_F(ReservationTest, R8_6_R4_4_AnAdoptedReservationIsAsUsedAsItsHostKnows) {
+  const meta::Object reservation = Make("r", 2, "default");
+  client::Adoption adoption{.kind = &reservation.kind(),
+                            .key = {reservation.metadata().namespace_, "r"},
+                            .uid = reservation.metadata().uid,
+                            .placement = 0,
+                            .pool = "alpha",
+                            .pool_uid = pool_uid_,
+                            .resources = {{"cpu", 2000}},
+                            .consumers = {"one"}};
+  const auto adopt = [this](const client::Adoption& wanted) {
+    return world_.Run(world_.registry().rewound().AdoptBatch(std::vector{wanted})).front();
+  };
+  ASSERT_TRUE(adopt(adoption).ok());
+  EXPECT_EQ(StatusOf(reservation).state, "Accepted");
+  ASSERT_TRUE(BindInto(MakeUser("m", "r"), reservation).ok()) << "one part is left";
+  adoption.resources = {{"cpu", 0}};
+  adoption.consumers = {"one", "two"};
+  const meta::Object used = Make("used", 2, "default");
+  adoption.key.name = "used";
+  adoption.uid = used.metadata().uid;
+  adoption.placement = 0;
+  ASSERT_TRUE(adopt(adoption).ok());
+  EXPECT_EQ(StatusOf(used).state, "Bound");
+  EXPECT_EQ(StatusOf(used).consumers.size(), 2U);
+  const Status refused = BindInto(MakeUser("late", "used"), used);
+  EXPECT_NE(refused.message().find("has no room left"), std::string::npos) << refused;
+}
+
 }  // namespace
 }  // namespace berth::apiserver

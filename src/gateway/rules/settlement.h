@@ -24,6 +24,7 @@ struct HeldCopy {
   uint64_t incarnation = 0;
   uint64_t placement = 0;
   client::Amounts resources;
+  std::vector<std::string> consumers;  // of a reservation: UIDs
 };
 
 class Settlement {

@@ -53,16 +53,36 @@ TEST(Settlement, Seq20_TheLatestPlacementIsTheRightOne) {
   settlement.Know("a", Machines(), {.namespace_ = "default", .name = "a"});
   settlement.Listed();
   EXPECT_EQ(Settlement::LatestOf(*settlement.Find("a")), nullptr);
-  settlement.Claim(
-      "a", {.host = "h1", .pool_uid = "p1", .incarnation = 1, .placement = 9, .resources = {}});
-  settlement.Claim(
-      "a", {.host = "h2", .pool_uid = "p2", .incarnation = 2, .placement = 3, .resources = {}});
-  settlement.Claim(
-      "a", {.host = "h3", .pool_uid = "p3", .incarnation = 2, .placement = 1, .resources = {}});
+  settlement.Claim("a",
+                   {.host = "h1",
+                    .pool_uid = "p1",
+                    .incarnation = 1,
+                    .placement = 9,
+                    .resources = {},
+                    .consumers = {}});
+  settlement.Claim("a",
+                   {.host = "h2",
+                    .pool_uid = "p2",
+                    .incarnation = 2,
+                    .placement = 3,
+                    .resources = {},
+                    .consumers = {}});
+  settlement.Claim("a",
+                   {.host = "h3",
+                    .pool_uid = "p3",
+                    .incarnation = 2,
+                    .placement = 1,
+                    .resources = {},
+                    .consumers = {}});
   EXPECT_EQ(Settlement::LatestOf(*settlement.Find("a"))->pool_uid, "p2");
   // A host that comes back says it again.
-  settlement.Claim(
-      "a", {.host = "h3", .pool_uid = "p3", .incarnation = 2, .placement = 5, .resources = {}});
+  settlement.Claim("a",
+                   {.host = "h3",
+                    .pool_uid = "p3",
+                    .incarnation = 2,
+                    .placement = 5,
+                    .resources = {},
+                    .consumers = {}});
   EXPECT_EQ(settlement.Find("a")->copies.size(), 3U);
   EXPECT_EQ(Settlement::LatestOf(*settlement.Find("a"))->pool_uid, "p3");
   settlement.Close("a");

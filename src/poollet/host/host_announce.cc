@@ -105,6 +105,7 @@ void Host::FillKnown(const Item& item, pb::Known& known) const {
   for (const auto& [name, amount] : item.entry.amounts) {
     (*known.mutable_resources())[name] = amount;
   }
+  for (const std::string& uid : ConsumersOf(*item.desired)) known.add_consumers(uid);
 }
 
 void Host::FillPool(const PoolSetup& setup, pb::PoolAnnounce& pool) const {
