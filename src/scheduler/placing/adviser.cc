@@ -119,6 +119,7 @@ Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
     Ask& ask = std::get<Ask>(prepared);
     for (Request& volume : unmade) ask.request.joint.push_back(std::move(volume));
     Explain(ask, record, copies, answer);
+    if (!is_placed) TellHold(ask, record, answer);
   }
   if (is_placed) {
     answer.verdict = dev::kVerdictPlaced;
@@ -210,6 +211,16 @@ void Adviser::Explain(const Ask& ask, const ObjectRecord& record, int64_t copies
   if (!refusals.empty()) {
     answer.message += "; the last attempt failed: " + DescribeRefusals(refusals);
   }
+}
+
+// The condition of the object says the same, and that where it could go is not all that it needs.
+void Adviser::TellHold(const Ask& ask, const ObjectRecord& record, Answer& answer) const {
+  if (record.uid.empty()) return;  // a draft: nothing of it is under way
+  const std::optional<Pending> hold = placer_.ExplainHold(record, ask);
+  if (!hold) return;
+  answer.verdict = dev::kVerdictWaits;
+  answer.message = hold->message;
+  answer.pool.clear();
 }
 
 void Adviser::Rank(const Explanation& explanation, const Ask& ask, Answer& answer) const {

@@ -55,6 +55,8 @@ class Adviser final : public client::PlacementAdvice, public client::PoolRooms {
   // What the board says of the request: rules, ranking, room.
   void Explain(const Ask& ask, const ObjectRecord& record, int64_t copies, Answer& answer);
   void Rank(const Explanation& explanation, const Ask& ask, Answer& answer) const;
+  // Says what an object without a place waits for besides a pool, if it does.
+  void TellHold(const Ask& ask, const ObjectRecord& record, Answer& answer) const;
   // Volumes that the machine's templates describe and that are not made yet.
   std::vector<Request> TakeUnmadeVolumes(const meta::Object& object, ObjectRecord& record);
   std::string NameOf(PoolIndex pool) const;

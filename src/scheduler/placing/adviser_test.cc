@@ -8,14 +8,45 @@
 #include <string>
 #include <utility>
 
+#include "apis/berth/machine_group.h"
 #include "apis/berth/machine_set.h"
 #include "apis/storage/bucket.h"
+#include "rt/sleep.h"
 #include "scheduler/placing/scheduler_world.h"
 
 namespace berth::scheduler {
 namespace {
 
 namespace dev = apis::berth_dev;
+
+// Hosts have accepted, and the store says no to every binding, or nothing at all.
+class IdleBinder final : public client::Binder {
+ public:
+  enum class Way : uint8_t { kWaits, kConflicts };
+  IdleBinder(client::Binder& inner, Way way) : inner_(inner), way_(way) {}
+
+  rt::Task<std::vector<Result<std::vector<meta::Object>>>> BindBatch(
+      std::vector<client::BindRequest> requests) override {
+    Status verdict = Conflict("somebody was faster");
+    if (way_ == Way::kWaits) verdict = co_await rt::Sleep(Duration::Minutes(10));
+    std::vector<Result<std::vector<meta::Object>>> verdicts;
+    for (size_t i = 0; i < requests.size(); ++i) verdicts.emplace_back(verdict);
+    co_return verdicts;
+  }
+  rt::Task<std::vector<Status>> CreateBoundBatch(meta::Object model,
+                                                 std::vector<client::BindItem> items,
+                                                 std::string holder,
+                                                 int64_t term) override {
+    return inner_.CreateBoundBatch(std::move(model), std::move(items), std::move(holder), term);
+  }
+  rt::Task<std::vector<Status>> UnbindBatch(std::vector<client::UnbindRequest> requests) override {
+    return inner_.UnbindBatch(std::move(requests));
+  }
+
+ private:
+  client::Binder& inner_;
+  const Way way_;
+};
 
 class AdviserTest : public testing::Test {
  protected:
@@ -34,6 +65,20 @@ class AdviserTest : public testing::Test {
     set.spec.replicas = replicas;
     set.spec.machine_template.spec.machine_class_ref.name = "small";
     return set;
+  }
+  void MakeGroup(const std::string& name, int32_t min_members) {
+    dev::MachineGroup group;
+    group.metadata.namespace_ = SchedulerWorld::kNamespace;
+    group.metadata.name = name;
+    group.spec.min_members = min_members;
+    const auto made = world_.api().Run(world_.api().client().Create(
+        meta::Object::Of(dev::kMachineGroupKind, std::move(group)), {}));
+    ASSERT_TRUE(made.ok()) << made.status();
+  }
+  apis::compute::Machine Member(const std::string& name, const std::string& group) {
+    auto machine = world_.Machine(name);
+    machine.spec.placement.emplace().group_ref = apis::core::LocalObjectReference{group};
+    return machine;
   }
   metrics::Registry metrics_;
   SchedulerWorld world_{5};
@@ -129,6 +174,69 @@ TEST_F(AdviserTest, HostsThatSaidNoAreNamed) {
   EXPECT_EQ(answer.refusals[0].pool, "alpha");
   EXPECT_EQ(answer.refusals[0].reason, "ImageNotFound");
   EXPECT_NE(answer.message.find("alpha said ImageNotFound"), std::string::npos) << answer.message;
+}
+
+TEST_F(AdviserTest, AMemberThatWaitsForItsGroupIsToldWhatItsConditionSays) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.StartScheduler();
+  MakeGroup("ring", 3);
+  world_.MakeMachine(Member("m-0", "ring"));
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("m-0").empty(); }));
+  const auto answer = Review(world_.GetMachine("m-0"));
+  EXPECT_EQ(answer.verdict, "Waits");
+  EXPECT_EQ(answer.message, "group ring has 1 of 3 members");
+  EXPECT_EQ(answer.message, world_.WhyNot("m-0"));
+  EXPECT_EQ(answer.pool, "");
+  ASSERT_EQ(answer.ranked.size(), 1U) << "where it could go is told all the same";
+  EXPECT_EQ(answer.ranked[0].pool, "alpha");
+}
+
+TEST_F(AdviserTest, AMachineForWhichOthersAreStoppedSaysSo) {
+  world_.MakePriorityClass("low", -10, "true");
+  world_.MakePriorityClass("high", 1000, "false");
+  world_.Join(world_.MakePool("alpha", 1), 1);
+  world_.Join(world_.MakePool("beta", 1, "a", {"large"}), 1);
+  world_.StartScheduler();
+  world_.MakeRanked("cheap", "low");
+  ASSERT_TRUE(world_.IsPlaced("cheap"));
+  world_.MakeRanked("vip", "high");
+  ASSERT_TRUE(world_.Until([&] { return !world_.ReleaseOf("cheap").empty(); }));
+  const auto answer = Review(world_.GetMachine("vip"));
+  EXPECT_EQ(answer.verdict, "Waits");
+  EXPECT_EQ(answer.message,
+            "waits for room on pool alpha, where less important machines are stopped for it");
+  EXPECT_EQ("Preempting: " + answer.message, world_.ConditionOf("vip", "Scheduled"));
+  EXPECT_EQ(answer.failed.size(), 2U) << "what keeps it out until then is told all the same";
+}
+
+TEST_F(AdviserTest, ABindingUnderWayIsTold) {
+  IdleBinder binder(world_.api().registry().binder(), IdleBinder::Way::kWaits);
+  world_.UseBinder(binder);
+  world_.Join(world_.MakePool("alpha"));
+  world_.StartScheduler();
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("web").empty(); }));
+  const auto answer = Review(world_.GetMachine("web"));
+  EXPECT_EQ(answer.verdict, "Waits");
+  EXPECT_EQ(answer.message, "pool alpha has accepted it, and the binding is not written yet");
+  EXPECT_EQ(Review(world_.Machine("other")).verdict, "Fits") << "a draft has nothing under way";
+  world_.StopScheduler();
+}
+
+TEST_F(AdviserTest, BindingsThatFailAgainAndAgainAreTold) {
+  IdleBinder binder(world_.api().registry().binder(), IdleBinder::Way::kConflicts);
+  world_.UseBinder(binder);
+  world_.Join(world_.MakePool("alpha"));
+  world_.StartScheduler();
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("web").empty(); }));
+  const auto answer = Review(world_.GetMachine("web"));
+  EXPECT_EQ(answer.verdict, "Waits");
+  EXPECT_TRUE(answer.message.starts_with("pools take it, but binding it failed "))
+      << answer.message;
+  EXPECT_TRUE(answer.message.ends_with("the last time because: somebody was faster"))
+      << answer.message;
+  world_.StopScheduler();
 }
 
 TEST_F(AdviserTest, WhatIsMissingBesidesAPoolIsSaid) {

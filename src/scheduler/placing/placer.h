@@ -95,12 +95,16 @@ class Placer {
 
   // Why the object waits; nullopt if it does not.
   std::optional<Pending> Explain(const std::string& uid);
+  // What the object, which needs a place, waits for besides a pool that takes it: its group, a
+  // binding under way or one that keeps failing, room that is being made. nullopt: nothing of that.
+  // Cheap: the board is not asked.
+  std::optional<Pending> ExplainHold(const ObjectRecord& record, const Ask& ask) const;
 
   // Hosts that said no in the last attempt of an object that waits.
   std::vector<Refusal> RefusalsOf(std::string_view uid) const;
-  // The pool that its binding is being written for; "" if none is.
   // The first volume of an attempt that an attempt of its own is binding; null if there is none.
   const ObjectRecord* BeingBoundOf(const Ask& ask) const;
+  // The pool that its binding is being written for; "" if none is.
   std::string BindingPoolOf(const std::string& uid) const;
 
   // Nothing is under way and nothing could be.

@@ -67,13 +67,28 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
     pending.reason = not_yet->reason;
     pending.reasons = not_yet->message;
     pending.message = not_yet->message;
-  } else if (!groups_.GoesAlone(uid)) {
+    return pending;
+  }
+  const Ask& ask = std::get<Ask>(prepared);
+  if (std::optional<Pending> hold = ExplainHold(*record, ask)) return hold;
+  pending = DescribePending(board_.Explain(ask.request, 1), RefusalsOf(uid), pools_);
+  pending.kind = record->kind;
+  pending.key = record->key;
+  return pending;
+}
+
+std::optional<Pending> Placer::ExplainHold(const ObjectRecord& record, const Ask& ask) const {
+  const std::string& uid = record.uid;
+  Pending pending;
+  pending.kind = record.kind;
+  pending.key = record.key;
+  if (!groups_.GoesAlone(uid)) {
     ExplainMember(*groups_.GroupOf(uid), pending);
   } else if (const std::string accepted = BindingPoolOf(uid); !accepted.empty()) {
     pending.reason = "Binding";
     pending.reasons = pending.reason;
     pending.message = "pool " + accepted + " has accepted it, and the binding is not written yet";
-  } else if (const ObjectRecord* volume = BeingBoundOf(std::get<Ask>(prepared))) {
+  } else if (const ObjectRecord* volume = BeingBoundOf(ask)) {
     pending.reason = "Binding";
     pending.reasons = pending.reason + " " + volume->key.name;
     pending.message = "its volume " + volume->key.name + " is being bound already";
@@ -89,10 +104,7 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
                       std::to_string(conflicts->second.count) +
                       " times, the last time because: " + conflicts->second.why;
   } else {
-    pending = DescribePending(
-        board_.Explain(std::get<Ask>(prepared).request, 1), RefusalsOf(uid), pools_);
-    pending.kind = record->kind;
-    pending.key = record->key;
+    return std::nullopt;
   }
   return pending;
 }
