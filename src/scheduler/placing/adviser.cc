@@ -176,12 +176,15 @@ void Adviser::Explain(const Ask& ask, const ObjectRecord& record, int64_t copies
   answer.policy = PolicyName(RequirementsOf(ask.request.shape).policy);
   answer.pools = explanation.pools;
   answer.fitting = explanation.passed;
+  const std::string ties = DescribeTies(ask, pools_);
   for (size_t i = 0; i < kRules; ++i) {
     const Rule rule = static_cast<Rule>(i);
     if (explanation.failed[i] == 0) continue;
-    answer.failed.push_back({.rule = std::string(RuleName(rule)),
-                             .pools = explanation.failed[i],
-                             .message = std::string(RuleText(rule))});
+    dev::RuleCount& failed = answer.failed.emplace_back();
+    failed.rule = RuleName(rule);
+    failed.pools = explanation.failed[i];
+    failed.message = RuleText(rule);
+    if (rule == Rule::kVolumeReach && !ties.empty()) failed.message += ": " + ties;
   }
   answer.scarce = explanation.scarce;
   if (explanation.nearest) {
@@ -202,7 +205,7 @@ void Adviser::Explain(const Ask& ask, const ObjectRecord& record, int64_t copies
   answer.room_is_more = fitting.is_limited;
   if (answer.ranked.empty()) {
     answer.verdict = dev::kVerdictNoPool;
-    answer.message = DescribePending(explanation, refusals, pools_).message;
+    answer.message = DescribePending(explanation, refusals, pools_, ties).message;
     return;
   }
   answer.verdict = dev::kVerdictFits;

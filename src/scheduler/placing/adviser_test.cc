@@ -80,6 +80,14 @@ class AdviserTest : public testing::Test {
     machine.spec.placement.emplace().group_ref = apis::core::LocalObjectReference{group};
     return machine;
   }
+  apis::compute::Machine User(const std::string& name,
+                              const std::string& volume,
+                              const std::string& size = "small") {
+    auto machine = world_.Machine(name, size);
+    machine.spec.volumes.emplace_back().name = volume;
+    machine.spec.volumes[0].volume_ref = apis::core::LocalObjectReference{volume};
+    return machine;
+  }
   metrics::Registry metrics_;
   SchedulerWorld world_{5};
 };
@@ -280,6 +288,39 @@ TEST_F(AdviserTest, VolumesOfTheMachineAreRankedWithIt) {
   EXPECT_EQ(too_large.verdict, "NoPool");
   ASSERT_EQ(too_large.failed.size(), 1U);
   EXPECT_EQ(too_large.failed[0].rule, "JointVolume");
+}
+
+TEST_F(AdviserTest, R6_2_AVolumeThatPinsTheMachineIsToldByNameWithItsPoolAndItsHost) {
+  world_.Join(world_.MakePool("alpha", 1), 1);
+  world_.Join(world_.MakePool("beta"));
+  world_.JoinVolumePool(world_.MakeVolumePool("alpha-disks", "host-alpha", "Host"));
+  world_.StartScheduler();
+  world_.MakeVolume("data");
+  ASSERT_TRUE(world_.Until([&] { return !world_.VolumePoolOf("data").empty(); }));
+  world_.MakeMachine(User("db", "data", "large"));
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("db").empty(); }));
+  const auto answer = Review(world_.GetMachine("db"));
+  const std::string tie = "volume data is on pool alpha-disks, which only host host-alpha reaches";
+  EXPECT_EQ(answer.message,
+            "none of 2 pools takes it: 1 have too little room (1 cpu, 1 memory), 1 cannot reach a "
+            "volume of the machine; " +
+                tie + "; nearest is alpha, which lacks 3 cpu, 4Gi memory");
+  EXPECT_EQ(world_.WhyNot("db"), answer.message) << "the condition names it too";
+  ASSERT_EQ(answer.failed.size(), 2U);
+  EXPECT_EQ(answer.failed[1].rule, "VolumeReach");
+  EXPECT_EQ(answer.failed[1].message, "cannot reach a volume of the machine: " + tie);
+}
+
+TEST_F(AdviserTest, R6_2_AVolumeThatNobodyReachesSaysWhy) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-disks", "Zone"));
+  world_.StartScheduler();
+  world_.MakeVolume("data");
+  ASSERT_TRUE(world_.Until([&] { return !world_.VolumePoolOf("data").empty(); }));
+  EXPECT_EQ(
+      Review(User("db", "data")).message,
+      "none of 1 pools takes it: 1 cannot reach a volume of the machine; volume data is on "
+      "pool disks, which no machine reaches: it names no zone; nearest is alpha (VolumeReach)");
 }
 
 TEST_F(AdviserTest, AVolumeThatGoesWithAMachineSaysSo) {

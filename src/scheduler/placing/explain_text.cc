@@ -7,14 +7,16 @@
 #include <utility>
 
 #include "apis/core/resources.h"
+#include "apis/core/well_known.h"
 #include "apis/placement.h"
 #include "meta/quantity.h"
 
 namespace berth::scheduler {
 namespace {
 
-// More refusals than this are summed up.
+// More refusals than this are summed up, and so are more volumes.
 constexpr size_t kRefusalsShown = 4;
+constexpr size_t kTiesShown = 4;
 
 std::string Join(const std::vector<std::string>& parts, std::string_view between) {
   std::string out;
@@ -31,6 +33,25 @@ std::string DescribeScarce(const std::map<std::string, int64_t>& scarce) {
     parts.push_back(std::to_string(count) + ' ' + resource);
   }
   return Join(parts, ", ");
+}
+
+// "which only host alpha reaches"; "" if everybody does.
+std::string DescribeReach(const PoolSpec& pool) {
+  const auto from = [](std::string_view kind, const std::string& name) {
+    return name.empty() ? "which no machine reaches: it names no " + std::string(kind)
+                        : "which only " + std::string(kind) + ' ' + name + " reaches";
+  };
+  const auto label = [&](std::string_view key) {
+    const auto found = pool.labels.find(std::string(key));
+    return found == pool.labels.end() ? std::string() : found->second;
+  };
+  switch (pool.reach) {
+    case Reach::kAny: return "";
+    case Reach::kHost: return from("host", pool.host);
+    case Reach::kZone: return from("zone", label(apis::core::kZoneLabel));
+    case Reach::kRegion: return from("region", label(apis::core::kRegionLabel));
+  }
+  return "";
 }
 
 std::string DescribeNearest(const NearMiss& miss, const PoolDirectory& pools) {
@@ -115,7 +136,8 @@ std::string_view ReasonOf(const Explanation& explanation, const std::vector<Refu
 
 Pending DescribePending(const Explanation& explanation,
                         const std::vector<Refusal>& refusals,
-                        const PoolDirectory& pools) {
+                        const PoolDirectory& pools,
+                        std::string_view ties) {
   Pending pending;
   if (explanation.pools == 0) {
     pending.reason = "NoPools";
@@ -145,9 +167,29 @@ Pending DescribePending(const Explanation& explanation,
   pending.reasons = Join(std::vector<std::string>(names.begin(), names.end()), ",");
   pending.message = "none of " + std::to_string(explanation.pools) + " pools takes it";
   if (!parts.empty()) pending.message += ": " + Join(parts, ", ");
+  if (!ties.empty()) {
+    // Room elsewhere would not help, even if no pool came as far as to fail this rule. Another
+    // place of the volume is another reason.
+    pending.reasons += "; " + std::string(ties);
+    pending.message += "; " + std::string(ties);
+  }
   if (!refusals.empty()) pending.message += "; asked: " + DescribeRefusals(refusals);
   if (explanation.nearest) pending.message += DescribeNearest(*explanation.nearest, pools);
   return pending;
+}
+
+std::string DescribeTies(const Ask& ask, const PoolDirectory& pools) {
+  std::vector<std::string> parts;
+  size_t ties = 0;
+  for (size_t i = 0; i < ask.bound.size(); ++i) {
+    const PoolEntry* pool = pools.Find(ask.request.bound_volumes[i]);
+    const std::string reach = pool == nullptr ? std::string() : DescribeReach(pool->pool.spec);
+    if (reach.empty() || ++ties > kTiesShown) continue;
+    parts.push_back("volume " + ask.bound[i]->key.name + " is on pool " + pool->pool.spec.name +
+                    ", " + reach);
+  }
+  if (ties > kTiesShown) parts.push_back("and " + std::to_string(ties - kTiesShown) + " more");
+  return Join(parts, "; ");
 }
 
 std::string PlacedPoolOf(const meta::Object& object) {

@@ -11,16 +11,22 @@
 #include "meta/quantity.h"
 #include "scheduler/core/answers.h"
 #include "scheduler/placing/attempt.h"
+#include "scheduler/placing/object_directory.h"
 #include "scheduler/placing/pending_reports.h"
 #include "scheduler/placing/pool_directory.h"
 
 namespace berth::scheduler {
 
-// "none of 5 pools fits: 3 have too little room (2 cpu, 1 memory), 2 have a taint that is not
-// tolerated; nearest is alpha, which lacks 1500m cpu".
+// "none of 5 pools takes it: 3 have too little room (2 cpu, 1 memory), 2 have a taint that is not
+// tolerated; nearest is alpha, which lacks 1500m cpu". `ties` are those of the request.
 Pending DescribePending(const Explanation& explanation,
                         const std::vector<Refusal>& refusals,
-                        const PoolDirectory& pools);
+                        const PoolDirectory& pools,
+                        std::string_view ties);
+
+// The volumes that leave a machine few pools: "volume data is on pool alpha-disks, which only host
+// alpha reaches". "" if all that have a place are reached from everywhere.
+std::string DescribeTies(const Ask& ask, const PoolDirectory& pools);
 
 // What a rule that pools fail means, after a number: "have too little room".
 std::string_view RuleText(Rule rule);

@@ -493,6 +493,7 @@ std::optional<NotYet> ObjectDirectory::AddVolumes(const ObjectRecord& machine, A
     }
     if (const PoolEntry* place = PlaceOf(*volume)) {
       ask.request.bound_volumes.push_back(place->index);
+      ask.bound.push_back(volume);
       continue;
     }
     if (!volume->placed_uid.empty()) {

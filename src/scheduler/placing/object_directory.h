@@ -91,6 +91,7 @@ struct NotYet {
 struct Ask {
   Request request;
   std::vector<const ObjectRecord*> joint;  // in the order of request.joint
+  std::vector<const ObjectRecord*> bound;  // volumes, in the order of request.bound_volumes
   std::optional<PoolIndex> left;           // rather not there again: it was asked to move away
 };
 

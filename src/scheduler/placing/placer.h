@@ -157,7 +157,8 @@ class Placer {
   std::optional<Time> NextGang() const;
   void StartGang();
   void PlaceGang();
-  std::string DescribeGangMiss(const std::vector<Request>& requests);
+  // `first` is where the first of them comes from.
+  std::string DescribeGangMiss(const std::vector<Request>& requests, const Ask& first);
   void GangReady(Attempt& attempt);
   void GangRefused(Attempt& attempt, PoolIndex pool, Refusal refusal);
   void AbortRound();

@@ -148,7 +148,7 @@ void Placer::PlaceGang() {
     requests.resize(needed);
     places = board_.PlaceGroup(requests);
   }
-  if (!places) return EndGang("Unschedulable", DescribeGangMiss(requests));
+  if (!places) return EndGang("Unschedulable", DescribeGangMiss(requests, asks.front()));
   gang_->members.assign(uids.begin(), uids.begin() + static_cast<ptrdiff_t>(requests.size()));
   gang_->ready = 0;
   ++gang_->rounds;
@@ -172,7 +172,7 @@ void Placer::PlaceGang() {
   }
 }
 
-std::string Placer::DescribeGangMiss(const std::vector<Request>& requests) {
+std::string Placer::DescribeGangMiss(const std::vector<Request>& requests, const Ask& first) {
   std::string text = "there is no room for " + std::to_string(requests.size()) + " members at once";
   // How many would fit says more than why the last one does not.
   size_t fits = 0;
@@ -188,7 +188,8 @@ std::string Placer::DescribeGangMiss(const std::vector<Request>& requests) {
     fits = half;
   }
   if (fits > 0) return text + "; there is for " + std::to_string(fits);
-  return text + "; " + DescribePending(board_.Explain(requests.front(), 1), {}, pools_).message;
+  const Explanation why = board_.Explain(requests.front(), 1);
+  return text + "; " + DescribePending(why, {}, pools_, DescribeTies(first, pools_)).message;
 }
 
 void Placer::GangReady(Attempt& attempt) {

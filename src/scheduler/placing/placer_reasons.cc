@@ -71,7 +71,8 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
   }
   const Ask& ask = std::get<Ask>(prepared);
   if (std::optional<Pending> hold = ExplainHold(*record, ask)) return hold;
-  pending = DescribePending(board_.Explain(ask.request, 1), RefusalsOf(uid), pools_);
+  pending = DescribePending(
+      board_.Explain(ask.request, 1), RefusalsOf(uid), pools_, DescribeTies(ask, pools_));
   pending.kind = record->kind;
   pending.key = record->key;
   return pending;
