@@ -549,4 +549,8 @@ size_t Board::object_count() const { return state_->objects.size(); }
 
 std::vector<Change> Board::TakeChanges() { return state_->pools.TakeChanges(); }
 
+void Board::TellAgain(std::span<const Change> changes) {
+  for (const Change& change : changes) state_->pools.Note(ToSize(change.pool), change.events);
+}
+
 }  // namespace berth::scheduler

@@ -152,6 +152,8 @@ class Board {
   Events WakingEvents(const Request& request);
   // What changed since the last call, each pool once, lowest index first.
   std::vector<Change> TakeChanges();
+  // Puts back what was taken: the next call tells it too.
+  void TellAgain(std::span<const Change> changes);
   // Whether the change makes a new try worth while for a request that waits for these events. Cheap
   // (one pool is looked at), rarely wrong; when wrong, it says yes.
   bool Wakes(const Request& request, Events waking, const Change& change);

@@ -2,12 +2,12 @@
 // The part of the Placer that places groups.
 #include <algorithm>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "apis/berth/machine_group.h"
 #include "base/check.h"
 #include "rt/chaos.h"
+#include "scheduler/core/supposition.h"
 #include "scheduler/placing/explain_text.h"
 #include "scheduler/placing/placer.h"
 
@@ -20,8 +20,6 @@ constexpr size_t kKeysPerCommit = 128;
 constexpr size_t kKeysPerObject = 2;
 constexpr size_t kKeysPerPool = 3;
 constexpr int kPlanAttempts = 5;
-// Of larger groups nobody counts how many members would fit: it costs several placements of all.
-constexpr size_t kCountedMax = 256;
 
 std::string Count(size_t part, size_t whole) {
   return std::to_string(part) + " of " + std::to_string(whole);
@@ -175,18 +173,7 @@ void Placer::PlaceGang() {
 std::string Placer::DescribeGangMiss(const std::vector<Request>& requests, const Ask& first) {
   std::string text = "there is no room for " + std::to_string(requests.size()) + " members at once";
   // How many would fit says more than why the last one does not.
-  size_t fits = 0;
-  size_t fails = requests.size();
-  while (fails - fits > 1 && requests.size() <= kCountedMax) {
-    const size_t half = (fits + fails) / 2;
-    const std::span<const Request> fewer(requests.data(), half);
-    if (!board_.PlaceGroup(fewer)) {
-      fails = half;
-      continue;
-    }
-    for (const Request& request : fewer) board_.ForgetAll(request);
-    fits = half;
-  }
+  const size_t fits = requests.size() > kCountedTogetherMax ? 0 : CountTogether(board_, requests);
   if (fits > 0) return text + "; there is for " + std::to_string(fits);
   const Explanation why = board_.Explain(requests.front(), 1);
   return text + "; " + DescribePending(why, {}, pools_, DescribeTies(first, pools_)).message;
