@@ -17,7 +17,8 @@ void Validate(const PlacementReview& object, meta::FieldErrors& errors) {
                    "exactly one of objectRef and object must be specified");
   }
   if (spec.object_ref && spec.object_ref->kind.empty()) {
-    errors.Required(path.Child("objectRef").Child("kind"), "Machine, Volume or Bucket");
+    errors.Required(path.Child("objectRef").Child("kind"),
+                    "Machine, Volume, VolumeSnapshot, Bucket or Reservation");
   }
   if (spec.object_ref && spec.object_ref->name.empty()) {
     errors.Required(path.Child("objectRef").Child("name"));

@@ -115,6 +115,13 @@ TEST_F(AdviserTest, ADraftIsToldWhereItWouldGoAndHowManyFit) {
   EXPECT_EQ(Review(world_.Machine("web", "large")), answer);
 }
 
+TEST_F(AdviserTest, ScoresAreWhatTheirFieldSays) {
+  for (const auto& field : meta::TypeInfoOf<dev::RankedPool>().fields) {
+    if (field.name != "score") continue;
+    EXPECT_EQ(field.doc, "The policy's score, 1 to " + std::to_string(kLevelMax) + ".");
+  }
+}
+
 TEST_F(AdviserTest, WhatFitsNowhereIsToldByRuleAndByTheNearestPool) {
   world_.Join(world_.MakePool("alpha", 3), 3);
   world_.Join(world_.MakePool("beta", 1), 1);
