@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "app/server_under_test.h"
 #include "base/check.h"
@@ -56,6 +57,18 @@ class PlacementReviewing : public testing::Test {
              R"("},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":")" +
              user + R"("}]})");
   }
+  // A user who may ask, and no more.
+  void BindAsker() {
+    Must("POST",
+         "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+         R"({"metadata":{"name":"asker"},"rules":[{"verbs":["create"],"apiGroups":["berth.dev"],)"
+         R"("resources":["placementreviews"]}]})");
+    Must("POST",
+         "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+         R"({"metadata":{"name":"asker"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+         R"("kind":"Role","name":"asker"},"subjects":[{"kind":"User","apiGroup":)"
+         R"("rbac.authorization.k8s.io","name":"asker"}]})");
+  }
   static std::string Machine(const std::string& name, const std::string& spec) {
     return R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":")" +
            name + R"("},"spec":{"machineClassRef":{"name":"small"})" + spec + "}}";
@@ -65,6 +78,18 @@ class PlacementReviewing : public testing::Test {
   }
   static std::string About(const std::string& name) {
     return R"({"spec":{"objectRef":{"kind":"Machine","name":")" + name + R"("}}})";
+  }
+
+  // A question about a group of two or more with these machines.
+  static std::string AboutGroup(const std::vector<std::string>& related) {
+    std::string drafts;
+    for (const std::string& draft : related) drafts += (drafts.empty() ? "" : ",") + draft;
+    return R"({"spec":{"object":{"apiVersion":"berth.dev/v1alpha1","kind":"MachineGroup",)"
+           R"("metadata":{"name":"ring"},"spec":{"minMembers":2}},"related":[)" +
+           drafts + "]}}";
+  }
+  static std::string Member(const std::string& name) {
+    return Machine(name, R"(,"placement":{"groupRef":{"name":"ring"}})");
   }
 
   int Send(const std::string& method,
@@ -169,6 +194,64 @@ TEST_F(PlacementReviewing, ASetIsCounted) {
   EXPECT_NE(warning_.find("dry run: 6 of 8 machines fit"), std::string::npos) << warning_;
 }
 
+TEST_F(PlacementReviewing, WhatStandsInOneFileIsJudgedTogether) {
+  const std::string volume =
+      R"({"apiVersion":"storage.ironcore.dev/v1alpha1","kind":"Volume","metadata":{"name":"data"},)"
+      R"("spec":{"volumeClassRef":{"name":"disk"},"resources":{"storage":"1Gi"}}})";
+  const std::string size =
+      R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"MachineClass","metadata":{"name":)"
+      R"("tiny"},"capabilities":{"cpu":"1","memory":"1Gi"}})";
+  const std::string machine =
+      R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":"db"},)"
+      R"("spec":{"machineClassRef":{"name":"tiny"},)"
+      R"("volumes":[{"name":"data","volumeRef":{"name":"data"}}]}})";
+  const auto ask = [&](const std::string& related) {
+    return Answer(R"({"spec":{"object":)" + machine + R"(,"related":[)" + related + "]}}");
+  };
+  EXPECT_EQ(ask("").GetString({"message"}), "there is no MachineClass tiny") << body_;
+  EXPECT_EQ(ask(size).GetString({"message"}), "there is no Volume data") << body_;
+  const meta::Value status = ask(size + "," + volume);
+  EXPECT_EQ(status.GetString({"verdict"}), "NoPool") << body_;
+  EXPECT_EQ(status.Find("failed")->items()[0].GetString({"rule"}), "Class") << body_;
+}
+
+TEST_F(PlacementReviewing, AGroupIsAnsweredForAllMembersAtOnce) {
+  const meta::Value fits = Answer(AboutGroup({Member("m-0"), Member("m-1")}));
+  EXPECT_EQ(fits.GetString({"verdict"}), "Fits") << body_;
+  EXPECT_EQ(fits.GetString({"message"}), "all 2 members fit at once");
+  EXPECT_EQ(fits.Find("members")->items()[0].GetString({"name"}), "m-0");
+  EXPECT_EQ(fits.Find("members")->items()[0].GetString({"pool"}), "beta");
+  EXPECT_EQ(Answer(AboutGroup({Member("m-0")})).GetString({"verdict"}), "Waits") << body_;
+  std::vector<std::string> many;
+  for (int i = 0; i < 8; ++i) many.push_back(Member("m-" + std::to_string(i)));
+  EXPECT_EQ(Answer(AboutGroup(many)).GetString({"message"}), "room for 6 of 8 members at once");
+  // Members that exist are named, so who asks must be allowed to see them.
+  const std::string about = AboutGroup({Member("m-0"), Member("m-1")});
+  EXPECT_EQ(Send("POST", std::string(kReviews), about, "tenant"), 201) << body_;
+  BindAsker();
+  EXPECT_EQ(Send("POST", std::string(kReviews), Draft("web", ""), "asker"), 201) << body_;
+  EXPECT_EQ(Send("POST", std::string(kReviews), about, "asker"), 403) << body_;
+}
+
+TEST_F(PlacementReviewing, WhatDecidesAboutNoPlaceDoesNotComeWithAQuestion) {
+  const auto code = [&](const std::string& draft) {
+    return Send("POST", std::string(kReviews), AboutGroup({Member("m-0"), draft}));
+  };
+  EXPECT_EQ(code(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}})"), 400);
+  EXPECT_NE(body_.find("spec.related[1]: no place depends on a Secret"), std::string::npos)
+      << body_;
+  EXPECT_EQ(
+      code(R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":)"
+           R"({"name":"x","namespace":"other"},"spec":{"machineClassRef":{"name":"small"}}})"),
+      400);
+  EXPECT_NE(body_.find("spec.related[1].metadata.namespace"), std::string::npos) << body_;
+  EXPECT_EQ(code(R"("web")"), 422) << body_;
+  EXPECT_EQ(
+      Send("POST", std::string(kReviews), AboutGroup(std::vector<std::string>(513, Member("m-0")))),
+      422);
+  EXPECT_NE(body_.find("512"), std::string::npos) << body_;
+}
+
 TEST_F(PlacementReviewing, WhoMayReadMayAskAndOnlyInHisNamespace) {
   Must("POST", "/api/v1/namespaces", R"({"metadata":{"name":"other"}})");
   Must("POST", std::string(kCompute) + "namespaces/other/machines", Machine("secret-project", ""));
@@ -183,15 +266,7 @@ TEST_F(PlacementReviewing, WhoMayReadMayAskAndOnlyInHisNamespace) {
   EXPECT_EQ(Send("POST", std::string(kReviews), Draft("web", ""), "stranger"), 403) << body_;
   // The right to ask is not the right to see: an object that may not be read is not explained.
   Must("POST", std::string(kMachines), Machine("mine", ""));
-  Must("POST",
-       "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
-       R"({"metadata":{"name":"asker"},"rules":[{"verbs":["create"],"apiGroups":["berth.dev"],)"
-       R"("resources":["placementreviews"]}]})");
-  Must("POST",
-       "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
-       R"({"metadata":{"name":"asker"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
-       R"("kind":"Role","name":"asker"},"subjects":[{"kind":"User","apiGroup":)"
-       R"("rbac.authorization.k8s.io","name":"asker"}]})");
+  BindAsker();
   EXPECT_EQ(Send("POST", std::string(kReviews), Draft("web", ""), "asker"), 201) << body_;
   EXPECT_EQ(Send("POST", std::string(kReviews), About("mine"), "asker"), 403) << body_;
 }

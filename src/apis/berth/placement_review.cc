@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/berth/placement_review.h"
 
+#include <algorithm>
 #include <string>
 
 #include "apis/core/rules.h"
@@ -25,6 +26,14 @@ void Validate(const PlacementReview& object, meta::FieldErrors& errors) {
   }
   if (!spec.object.is_null() && !spec.object.is_object()) {
     errors.Invalid(path.Child("object"), spec.object.type_name(), "must be an object");
+  }
+  if (spec.related.size() > kRelatedMax) {
+    errors.TooMany(path.Child("related"), spec.related.size(), kRelatedMax);
+  }
+  for (size_t i = 0; i < std::min(spec.related.size(), kRelatedMax); ++i) {
+    if (spec.related[i].is_object()) continue;
+    errors.Invalid(
+        path.Child("related").Index(i), spec.related[i].type_name(), "must be an object");
   }
   if (spec.copies && (*spec.copies < 1 || *spec.copies > kCopiesCountedMax)) {
     errors.Invalid(path.Child("copies"),

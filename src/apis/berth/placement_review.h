@@ -28,6 +28,9 @@ inline constexpr std::string_view kVerdictNotNeeded = "NotNeeded";
 inline constexpr int32_t kCopiesCounted = 1000;
 inline constexpr int32_t kCopiesCountedMax = 100'000;
 
+// Drafts that come with a question: a group of 256 machines, each with a volume of its own.
+inline constexpr size_t kRelatedMax = 512;
+
 struct PlacementTarget {
   std::string api_version;
   std::string kind;
@@ -49,6 +52,7 @@ BERTH_DESCRIBE(PlacementTarget,
 struct PlacementReviewSpec {
   std::optional<PlacementTarget> object_ref;
   meta::Value object;
+  std::vector<meta::Value> related;
   std::optional<int32_t> copies;
 };
 BERTH_DESCRIBE(PlacementReviewSpec,
@@ -59,8 +63,14 @@ BERTH_DESCRIBE(PlacementReviewSpec,
                            "An object that exists. Who asks needs the right to get it."),
                BERTH_FIELD(object,
                            "object",
-                           "A Machine, Volume, VolumeSnapshot, Bucket, Reservation or MachineSet "
-                           "as it would be created."),
+                           "A Machine, Volume, VolumeSnapshot, Bucket, Reservation, MachineSet or "
+                           "MachineGroup as it would be created."),
+               BERTH_FIELD(related,
+                           "related",
+                           "What would be created with it: volumes, snapshots, reservations and "
+                           "machine classes that it names, machines that name the group; at most "
+                           "512. What exists already counts as it is.",
+                           {.list_type = "atomic"}),
                BERTH_FIELD(copies,
                            "copies",
                            "Up to how many copies are counted; 1000 unless said otherwise."))
@@ -127,6 +137,24 @@ BERTH_DESCRIBE(PoolRefusal,
                BERTH_FIELD(reason, "reason", "One word.", {.always = true}),
                BERTH_FIELD(message, "message", "What the host said."))
 
+struct MemberPlace {
+  std::string name;
+  std::string pool;
+  std::vector<std::string> volume_pools;
+  std::string message;
+  bool operator==(const MemberPlace&) const = default;
+};
+BERTH_DESCRIBE(MemberPlace,
+               "dev.berth.api.v1alpha1.MemberPlace",
+               "A machine of a group, and the pool that it gets when all of them are placed.",
+               BERTH_FIELD(name, "name", "The machine's name.", {.always = true}),
+               BERTH_FIELD(pool, "pool", "The pool that it is on, or gets; empty: none."),
+               BERTH_FIELD(volume_pools,
+                           "volumePools",
+                           "Pools of the volumes that would be placed with it.",
+                           {.list_type = "atomic"}),
+               BERTH_FIELD(message, "message", "What it waits for besides a pool."))
+
 struct PlacementReviewStatus {
   std::string verdict;
   std::string message;
@@ -142,18 +170,20 @@ struct PlacementReviewStatus {
   int64_t room = 0;
   bool room_is_more = false;
   std::optional<int32_t> wanted;
+  std::vector<MemberPlace> members;
   bool operator==(const PlacementReviewStatus&) const = default;
 };
 BERTH_DESCRIBE(
     PlacementReviewStatus,
     "dev.berth.api.v1alpha1.PlacementReviewStatus",
     "The answer, as of the moment in which it was given. Nothing is held.",
-    BERTH_FIELD(verdict,
-                "verdict",
-                "Placed: it is on a pool. Fits: it would be placed. FitsPartly: some of the copies "
-                "would. NoPool: no pool takes it. Waits: something that it needs is missing. "
-                "NotNeeded: it needs no pool.",
-                {.values = {"Placed", "Fits", "FitsPartly", "NoPool", "Waits", "NotNeeded"}}),
+    BERTH_FIELD(
+        verdict,
+        "verdict",
+        "Placed: it is on a pool. Fits: it would be placed. FitsPartly: some of the copies, or "
+        "enough members of the group, would. NoPool: no pool takes it. Waits: something that it "
+        "needs is missing. NotNeeded: it needs no pool.",
+        {.values = {"Placed", "Fits", "FitsPartly", "NoPool", "Waits", "NotNeeded"}}),
     BERTH_FIELD(message, "message", "The answer in a sentence."),
     BERTH_FIELD(pool, "pool", "The pool that it is on, or would be placed on."),
     BERTH_FIELD(policy, "policy", "How the pools that fit are ranked."),
@@ -168,11 +198,21 @@ BERTH_DESCRIBE(
     BERTH_FIELD(ranked, "ranked", "The best pools, best first.", {.list_type = "atomic"}),
     BERTH_FIELD(
         refusals, "refusals", "Hosts that said no in the last attempt.", {.list_type = "atomic"}),
-    BERTH_FIELD(room, "room", "How many (more) copies would fit."),
+    BERTH_FIELD(room,
+                "room",
+                "How many (more) copies would fit; of a MachineGroup, how many members have a pool "
+                "or would get one at once."),
     BERTH_FIELD(room_is_more,
                 "roomIsMore",
                 "Counting stopped there: there is room for at least as many."),
-    BERTH_FIELD(wanted, "wanted", "Of a MachineSet: how many machines it wants."))
+    BERTH_FIELD(wanted,
+                "wanted",
+                "Of a MachineSet: how many machines it wants. Of a MachineGroup: how many members "
+                "it has, those of the question counted."),
+    BERTH_FIELD(members,
+                "members",
+                "Of a MachineGroup: who gets which pool; by name.",
+                {.list_type = "atomic"}))
 
 struct PlacementReview {
   meta::ObjectMeta metadata;

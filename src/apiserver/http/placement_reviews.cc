@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/http/placement_reviews.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "apis/berth/machine_group.h"
 #include "apis/berth/machine_set.h"
+#include "apis/compute/machine.h"
+#include "apis/compute/machine_class.h"
 #include "apis/placement.h"
 #include "apiserver/http/body.h"
 #include "apiserver/http/reviews.h"
@@ -45,22 +50,25 @@ void ForgetState(meta::Object& draft) {
 
 }  // namespace
 
-Result<meta::Object> PlacementReviews::DecodeDraft(Call& call, const meta::Value& draft) const {
+Result<meta::Object> PlacementReviews::DecodeDraft(Call& call,
+                                                   const meta::Value& draft,
+                                                   const std::string& field) const {
   const std::string api_version(draft.GetString({"apiVersion"}));
   const std::string kind_name(draft.GetString({"kind"}));
   const auto [group, version] = meta::SplitApiVersion(api_version);
   const meta::KindInfo* kind = deps_.scheme.FindKind(group, version, kind_name);
   if (kind == nullptr) {
-    return BadRequest("spec.object: no kind " + Quote(kind_name) + " is served in apiVersion " +
+    return BadRequest(field + ": no kind " + Quote(kind_name) + " is served in apiVersion " +
                       Quote(api_version));
   }
   TRY(const auto validation, ReadFieldValidation(call.query));
   const DecodeTarget target{.scheme = deps_.scheme, .kind = *kind, .api_version = api_version};
   TRY(auto object, DecodeObjectValue(draft, validation, target, call.warnings));
   meta::ObjectMeta& metadata = object.metadata();
-  if (metadata.namespace_.empty()) metadata.namespace_ = call.info.namespace_;
-  if (metadata.namespace_ != call.info.namespace_) {
-    return BadRequest("spec.object.metadata.namespace " + Quote(metadata.namespace_) +
+  const bool has_namespace = kind->scope == meta::Scope::kNamespaced;
+  if (has_namespace && metadata.namespace_.empty()) metadata.namespace_ = call.info.namespace_;
+  if (has_namespace && metadata.namespace_ != call.info.namespace_) {
+    return BadRequest(field + ".metadata.namespace " + Quote(metadata.namespace_) +
                       " is not the namespace of the review, " + Quote(call.info.namespace_));
   }
   ForgetState(object);
@@ -69,6 +77,35 @@ Result<meta::Object> PlacementReviews::DecodeDraft(Call& call, const meta::Value
   meta::ValidateObject(object, errors);
   TRY_STATUS(errors.ToStatus(kind->kind, deps_.scheme.GroupOf(*kind), metadata.name));
   return object;
+}
+
+Result<std::vector<meta::Object>> PlacementReviews::DecodeRelated(
+    Call& call, const std::vector<meta::Value>& related) const {
+  std::vector<meta::Object> drafts;
+  for (size_t i = 0; i < related.size(); ++i) {
+    const std::string field = "spec.related[" + std::to_string(i) + "]";
+    TRY(meta::Object draft, DecodeDraft(call, related[i], field));
+    const meta::KindInfo& kind = draft.kind();
+    if (!apis::IsPlaceable(kind) && &kind != &apis::compute::kMachineClassKind) {
+      return BadRequest(field + ": no place depends on a " + std::string(kind.kind) +
+                        "; give Machines, Volumes, VolumeSnapshots, Reservations, MachineClasses");
+    }
+    drafts.push_back(std::move(draft));
+  }
+  return drafts;
+}
+
+Status PlacementReviews::CheckMembersAreKnown(const Call& call) const {
+  const meta::KindInfo& kind = apis::compute::kMachineKind;
+  RequestInfo list;
+  list.is_resource = true;
+  list.verb = "list";
+  list.group = deps_.scheme.GroupOf(kind);
+  list.version = kind.version;
+  list.namespace_ = call.info.namespace_;
+  list.resource = kind.plural;
+  list.kind = &kind;
+  return deps_.authorizer.Check(call.identity, list);
 }
 
 rt::Task<Result<meta::Object>> PlacementReviews::FindTarget(CallPtr call,
@@ -105,11 +142,15 @@ rt::Task<Result<net::HttpResponse>> PlacementReviews::Answer(CallPtr call) const
   if (spec.object_ref) {
     CO_TRY(object, co_await FindTarget(call, *spec.object_ref));
   } else {
-    CO_TRY(object, DecodeDraft(*call, spec.object));
+    CO_TRY(object, DecodeDraft(*call, spec.object, "spec.object"));
   }
+  CO_TRY(const std::vector<meta::Object> related, DecodeRelated(*call, spec.related));
+  if (&object.kind() == &dev::kMachineGroupKind) CO_TRY_STATUS(CheckMembersAreKnown(*call));
   if (deps_.hosts.advice == nullptr) co_return deps_.hosts.Missing();
   CO_TRY(review.as<dev::PlacementReview>().status,
-         deps_.hosts.advice->Review(object, spec.copies.value_or(dev::kCopiesCounted)));
+         deps_.hosts.advice->Review({.object = object,
+                                     .related = related,
+                                     .copies = spec.copies.value_or(dev::kCopiesCounted)}));
   co_return ReviewAnswer(*call, review);
 }
 
@@ -117,7 +158,7 @@ void PlacementReviews::WarnOfPlace(Call& call, const meta::Object& object) const
   const bool has_place =
       apis::IsPlaceable(object.kind()) || &object.kind() == &dev::kMachineSetKind;
   if (deps_.hosts.advice == nullptr || !has_place) return;
-  const auto answer = deps_.hosts.advice->Review(object, dev::kCopiesCounted);
+  const auto answer = deps_.hosts.advice->Review({.object = object});
   if (!answer.ok()) {
     call.warnings.push_back("dry run: its place is not known: " +
                             std::string(answer.status().message()));

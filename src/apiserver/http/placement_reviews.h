@@ -3,14 +3,19 @@
 // tells about the same.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "apis/berth/placement_review.h"
 #include "apiserver/authz/authorizer.h"
 #include "apiserver/http/call.h"
 #include "apiserver/http/hosts.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
+#include "base/status.h"
 #include "meta/object.h"
 #include "meta/scheme.h"
+#include "meta/value.h"
 #include "net/http.h"
 #include "rt/task.h"
 
@@ -37,8 +42,15 @@ class PlacementReviews {
  private:
   rt::Task<Result<meta::Object>> FindTarget(CallPtr call,
                                             apis::berth_dev::PlacementTarget target) const;
-  // The object as it would be created in the review's namespace.
-  Result<meta::Object> DecodeDraft(Call& call, const meta::Value& draft) const;
+  // The object at that field of the review, as it would be created in the review's namespace.
+  Result<meta::Object> DecodeDraft(Call& call,
+                                   const meta::Value& draft,
+                                   const std::string& field) const;
+  // What comes with it.
+  Result<std::vector<meta::Object>> DecodeRelated(Call& call,
+                                                  const std::vector<meta::Value>& related) const;
+  // Who asks about a group is told the names of its machines.
+  Status CheckMembersAreKnown(const Call& call) const;
 
   const Deps deps_;
 };

@@ -71,6 +71,15 @@ std::string NearestText(const Value& status) {
                                      : fmt::format("which lacks {}", missing));
 }
 
+// Names of the pools of volumes: "volumes on alpha-disks"; "" without.
+std::string VolumesText(const Value& place) {
+  std::vector<std::string> pools;
+  for (const Value& pool : ItemsAt(place, "volumePools")) {
+    if (pool.is_string()) pools.push_back(pool.as_string());
+  }
+  return pools.empty() ? "" : "volumes on " + Join(pools, ", ");
+}
+
 std::string RankingText(const Value& status) {
   TextTable table({"Rank", "Pool", "Score", "Preference", "Note"});
   const bool is_placed = status.GetString({"verdict"}) == "Placed";
@@ -82,16 +91,25 @@ std::string RankingText(const Value& status) {
     }
     const std::string_view reluctance = ranked.GetString({"reluctance"});
     if (!reluctance.empty()) notes.emplace_back(reluctance);
-    std::vector<std::string> volume_pools;
-    for (const Value& pool : ItemsAt(ranked, "volumePools")) {
-      if (pool.is_string()) volume_pools.push_back(pool.as_string());
+    if (std::string volumes = VolumesText(ranked); !volumes.empty()) {
+      notes.push_back(std::move(volumes));
     }
-    if (!volume_pools.empty()) notes.push_back("volumes on " + Join(volume_pools, ", "));
     table.AddRow({std::to_string(++rank),
                   std::string(ranked.GetString({"pool"})),
                   std::to_string(NumberAt(ranked, "score")),
                   std::to_string(NumberAt(ranked, "preference")),
                   Join(notes, "; ")});
+  }
+  return table.Flush();
+}
+
+std::string MembersText(const Value& status) {
+  TextTable table({"Member", "Pool", "Note"});
+  for (const Value& member : ItemsAt(status, "members")) {
+    const std::string_view message = member.GetString({"message"});
+    table.AddRow({std::string(member.GetString({"name"})),
+                  std::string(member.GetString({"pool"})),
+                  message.empty() ? VolumesText(member) : std::string(message)});
   }
   return table.Flush();
 }
@@ -128,8 +146,10 @@ std::string PlacementText(std::string_view label, const Value& review) {
   const Value* found = review.Find("status");
   const Value status = found == nullptr ? Value::Object() : *found;
   std::string out = fmt::format("{}: {}\n", label, Printable(status.GetString({"message"})));
-  for (const std::string& part :
-       {RulesText(status) + NearestText(status), RankingText(status), RefusalsText(status)}) {
+  for (const std::string& part : {RulesText(status) + NearestText(status),
+                                  RankingText(status),
+                                  MembersText(status),
+                                  RefusalsText(status)}) {
     if (!part.empty()) out += "\n" + part;
   }
   return out;

@@ -17,7 +17,8 @@ Result<meta::Value> AskForPlacement(Api& api, const std::string& namespace_, met
 // "Placed", "Fits", "NoPool"...
 std::string_view VerdictOf(const meta::Value& review);
 
-// The answer for people: a sentence, the pools that each rule keeps out, the ranking.
+// The answer for people: a sentence, the pools that each rule keeps out, the ranking, who of a
+// group gets which pool.
 std::string PlacementText(std::string_view label, const meta::Value& review);
 
 }  // namespace berth::cli

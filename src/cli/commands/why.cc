@@ -13,6 +13,7 @@
 #include "cli/commands/placement.h"
 #include "cli/commands/placement_answer.h"
 #include "cli/commands/placement_commands.h"
+#include "cli/commands/related_drafts.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
 #include "cli/objects/targets.h"
@@ -103,24 +104,36 @@ Status RunWhy(Session& session, const Arguments& arguments) {
   return failures.Outcome();
 }
 
+// What in the files may decide about the place of something else in them. What cannot be placed is
+// told when it is asked about itself.
+RelatedDrafts FindRelated(Session& session, const std::vector<Manifest>& manifests) {
+  RelatedDrafts related;
+  for (const Manifest& manifest : manifests) {
+    if (!RelatedDrafts::Matters(manifest.object.GetString({"kind"}))) continue;
+    const Result<Placement> placement = PlaceManifest(session, manifest);
+    if (placement.ok()) related.Add(*placement);
+  }
+  return related;
+}
+
 // Whether it fits, as far as it is a thing that is placed.
 Result<bool> FitOne(Session& session,
                     const Arguments& arguments,
                     const Manifest& manifest,
+                    const RelatedDrafts& drafts,
                     Answers& answers) {
   const std::string_view kind = manifest.object.GetString({"kind"});
-  if (!IsPlacedKind(kind) && kind != "MachineSet") {
-    // A group has no machines of its own: those that name it are asked about, one by one.
-    session.err() << fmt::format("{} is left out: it has no place{}\n",
-                                 ObjectLabel(manifest.object),
-                                 kind == "MachineGroup" ? ", only its members have" : "");
+  if (!IsPlacedKind(kind) && kind != "MachineSet" && kind != "MachineGroup") {
+    session.err() << fmt::format("{} is left out: it has no place\n", ObjectLabel(manifest.object));
     return true;
   }
   TRY(Placement placement, PlaceManifest(session, manifest));
   TRY(Api * api, session.GetApi());
   const std::string label = ObjectLabel(placement.object);
+  std::vector<Value> related = drafts.Of(placement);
   Value spec = Value::Object();
   spec.Set("object", std::move(placement.object));
+  if (!related.empty()) spec.Set("related", Value::Array(std::move(related)));
   if (arguments.Given("copies")) spec.Set("copies", arguments.Number("copies"));
   TRY(Value review, AskForPlacement(*api, placement.namespace_, std::move(spec)));
   const std::string_view verdict = VerdictOf(review);
@@ -135,11 +148,12 @@ Status RunFit(Session& session, const Arguments& arguments) {
     return Advise(BadRequest("nothing to place is given"), "berth fit -f FILE");
   }
   TRY(const std::vector<Manifest> manifests, ManifestsOf(session, arguments));
+  const RelatedDrafts related = FindRelated(session, manifests);
   Answers answers(session, std::move(format));
   Failures failures(session.environment());
   bool all_fit = true;
   for (const Manifest& manifest : manifests) {
-    const Result<bool> fits = FitOne(session, arguments, manifest, answers);
+    const Result<bool> fits = FitOne(session, arguments, manifest, related, answers);
     failures.Add(fits.status().Wrap(manifest.source));
     all_fit = all_fit && (!fits.ok() || *fits);
   }
@@ -147,7 +161,7 @@ Status RunFit(Session& session, const Arguments& arguments) {
   TRY_STATUS(failures.Outcome());
   if (answers.count() == 0) {
     return Advise(BadRequest("nothing in there is placed"),
-                  "give a Machine, a Volume, a Bucket or a MachineSet");
+                  "give a Machine, a Volume, a Bucket, a MachineSet or a MachineGroup");
   }
   return all_fit ? OkStatus() : FailQuietly();
 }
@@ -200,9 +214,11 @@ Command FitCommand() {
       .usage = "-f FILE",
       .summary = "Show where something would be placed, and how many of it fit",
       .details =
-          "For every Machine, Volume, VolumeSnapshot, Bucket, Reservation and MachineSet in the "
-          "manifests, each by itself. "
-          "Nothing is created and no room is held. Ends with 1 if something does not fit.",
+          "For every Machine, Volume, VolumeSnapshot, Bucket, Reservation, MachineSet and "
+          "MachineGroup in the manifests. Volumes, snapshots, reservations and machine classes of "
+          "the same manifests count for whoever names them. Of a group all members, those of the "
+          "manifests and those that exist, have to fit at once; everything else is judged by "
+          "itself. Nothing is created and no room is held. Ends with 1 if something does not fit.",
       .examples =
           "berth fit -f web.yaml\n"
           "berth get machine web -o yaml | berth fit -f -\n"

@@ -160,6 +160,128 @@ TEST_F(WhyTest, FitTakesSeveralDocumentsFromStandardInput) {
       << ended.out;
 }
 
+// What came with the last question, as "Kind/name".
+std::vector<std::string> RelatedOf(const std::string& body) {
+  std::vector<std::string> names;
+  const auto asked = meta::ParseJson(body);
+  const meta::Value* related = asked.ok() ? asked->Get({"spec", "related"}) : nullptr;
+  if (related == nullptr) return names;
+  for (const meta::Value& draft : related->items()) {
+    names.push_back(std::string(draft.GetString({"kind"})) + "/" +
+                    std::string(draft.GetString({"metadata", "name"})));
+  }
+  return names;
+}
+
+class FitTest : public CommandTest {
+ protected:
+  FitTest() {
+    Serve("/apis/compute.ironcore.dev/v1alpha1",
+          R"({"name":"machines","namespaced":true,"kind":"Machine","verbs":["get"]},)"
+          R"({"name":"machineclasses","namespaced":false,"kind":"MachineClass","verbs":["get"]})");
+    Serve(
+        "/apis/storage.ironcore.dev/v1alpha1",
+        R"({"name":"volumes","namespaced":true,"kind":"Volume","verbs":["get"]},)"
+        R"({"name":"volumesnapshots","namespaced":true,"kind":"VolumeSnapshot","verbs":["get"]})");
+    Serve("/apis/core.ironcore.dev/v1alpha1",
+          R"({"name":"reservations","namespaced":true,"kind":"Reservation","verbs":["get"]})");
+    Serve("/apis/berth.dev/v1alpha1",
+          R"({"name":"machinegroups","namespaced":true,"kind":"MachineGroup","verbs":["get"]},)"
+          R"({"name":"machinesets","namespaced":true,"kind":"MachineSet","verbs":["get"]})");
+    server().On(kAsk + "shop" + kStrict, kFits, 201);
+  }
+  void Serve(const std::string& path, const std::string& resources) {
+    server().answers["GET " + path] = {};
+    server().On("GET " + path,
+                R"({"kind":"APIResourceList","groupVersion":")" +
+                    path.substr(std::string_view("/apis/").size()) + R"(","resources":[)" +
+                    resources + "]}");
+  }
+  // The drafts that come with each question, in the order of the questions.
+  std::vector<std::vector<std::string>> Asked(const std::string& manifests) {
+    const auto ended = Run({"fit", "-n", "shop", "-f", "-"}, manifests);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    std::vector<std::vector<std::string>> asked;
+    for (const auto& request : server().asked) {
+      if (request.line.starts_with("POST")) asked.push_back(RelatedOf(request.body));
+    }
+    return asked;
+  }
+  static std::string Compute(const std::string& kind, const std::string& rest) {
+    return "---\napiVersion: compute.ironcore.dev/v1alpha1\nkind: " + kind + "\n" + rest + "\n";
+  }
+  static std::string Storage(const std::string& kind, const std::string& rest) {
+    return "---\napiVersion: storage.ironcore.dev/v1alpha1\nkind: " + kind + "\n" + rest + "\n";
+  }
+  using Names = std::vector<std::string>;
+};
+
+TEST_F(FitTest, AMachineIsAskedAboutWithWhatItNamesAndAVolumeWithItsMachine) {
+  const auto asked =
+      Asked(Storage("Volume", "metadata: {name: data}\nspec: {volumeClassRef: {name: disk}}") +
+            Storage("Volume", "metadata: {name: other}\nspec: {volumeClassRef: {name: disk}}") +
+            Compute("MachineClass", "metadata: {name: tiny}\ncapabilities: {cpu: 1}") +
+            "---\napiVersion: core.ironcore.dev/v1alpha1\nkind: Reservation\n"
+            "metadata: {name: rollout}\nspec: {classRef: {name: tiny}}\n" +
+            Compute("Machine",
+                    "metadata: {name: db}\nspec: {machineClassRef: {name: tiny}, "
+                    "placement: {reservationRef: {name: rollout}}, "
+                    "volumes: [{name: data, volumeRef: {name: data}}]}"));
+  ASSERT_EQ(asked.size(), 4U) << "a class has no place";
+  EXPECT_EQ(asked[0], (Names{"MachineClass/tiny", "Reservation/rollout", "Machine/db"}));
+  EXPECT_EQ(asked[1], Names{}) << "nobody names it";
+  EXPECT_EQ(asked[2], Names{"MachineClass/tiny"});
+  EXPECT_EQ(asked[3], (Names{"Volume/data", "MachineClass/tiny", "Reservation/rollout"}));
+}
+
+TEST_F(FitTest, CopiesOfCopiesComeWithTheMachineAndOtherNamespacesDoNot) {
+  const auto asked = Asked(
+      Storage("Volume", "metadata: {name: a}\nspec: {dataSource: {volumeRef: {name: b}}}") +
+      Storage("Volume", "metadata: {name: b}\nspec: {dataSource: {volumeSnapshotRef: {name: c}}}") +
+      Storage("VolumeSnapshot", "metadata: {name: c}\nspec: {volumeRef: {name: a}}") +
+      "---\napiVersion: berth.dev/v1alpha1\nkind: MachineSet\nmetadata: {name: web}\n"
+      "spec: {template: {spec: {volumes: [{name: x, volumeRef: {name: a}}]}}}\n");
+  ASSERT_EQ(asked.size(), 4U);
+  EXPECT_EQ(asked[3], (Names{"Volume/a", "Volume/b", "VolumeSnapshot/c"}));
+  EXPECT_EQ(asked[2], (Names{"Volume/a", "Volume/b"}));
+}
+
+TEST_F(FitTest, AGroupIsAskedAboutWithItsMembersAndShowsWhoGoesWhere) {
+  server().answers[kAsk + "shop" + kStrict] = {
+      {.status = 201,
+       .body = R"({"status":{"verdict":"Waits","message":"2 of 3 members that are needed can be )"
+               R"(placed","wanted":3,"room":2,"members":[{"name":"m-0","pool":"alpha",)"
+               R"("volumePools":["disks"]},{"name":"m-1","pool":"beta"},)"
+               R"({"name":"m-2","message":"there is no Volume x"}]}})",
+       .headers = {}}};
+  const std::string member =
+      "spec: {machineClassRef: {name: small}, placement: {groupRef: {name: ring}}}";
+  const auto ended =
+      Run({"fit", "-n", "shop", "-f", "-"},
+          "apiVersion: berth.dev/v1alpha1\nkind: MachineGroup\nmetadata: {name: ring}\n"
+          "spec: {minMembers: 3}\n" +
+              Storage("Volume", "metadata: {name: other}\nspec: {}") +
+              Compute("Machine", "metadata: {name: m-0}\n" + member) +
+              Compute("Machine", "metadata: {name: m-1}\n" + member));
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_TRUE(
+      ended.out.starts_with("machinegroup.berth.dev/ring: 2 of 3 members that are needed can be "
+                            "placed\n"
+                            "\n"
+                            "MEMBER   POOL    NOTE\n"
+                            "m-0      alpha   volumes on disks\n"
+                            "m-1      beta\n"
+                            "m-2              there is no Volume x\n"))
+      << ended.out;
+  std::vector<Names> asked;
+  for (const auto& request : server().asked) {
+    if (request.line.starts_with("POST")) asked.push_back(RelatedOf(request.body));
+  }
+  ASSERT_EQ(asked.size(), 4U);
+  EXPECT_EQ(asked[0], (Names{"Machine/m-0", "Machine/m-1"}));
+  EXPECT_EQ(asked[2], Names{}) << "a member by itself is not asked about with the others";
+}
+
 TEST_F(WhyTest, FitNeedsSomethingToPlace) {
   EXPECT_EQ(Run({"fit"}).code, 2);
   const auto ended =

@@ -11,7 +11,6 @@
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_pool.h"
 #include "scheduler/placing/explain_text.h"
-#include "scheduler/translate/translate.h"
 
 namespace berth::scheduler {
 namespace {
@@ -75,24 +74,28 @@ std::string DescribeSet(int32_t wanted, const dev::PlacementReviewStatus& answer
 
 }  // namespace
 
-Result<dev::PlacementReviewStatus> Adviser::Review(const meta::Object& object, int32_t copies) {
+Result<dev::PlacementReviewStatus> Adviser::Review(const client::PlacementQuestion& question) {
   if (!is_ready_()) {
     return Unavailable(
         "nothing is placed by this server at the moment: its scheduler does not lead, or is still "
         "reading; ask again");
   }
-  if (&object.kind() == &dev::kMachineSetKind) {
-    return ReviewSet(object.as<dev::MachineSet>(), copies);
-  }
-  if (!apis::IsPlaceable(object.kind())) {
+  const meta::Object& object = question.object;
+  const bool is_set = &object.kind() == &dev::kMachineSetKind;
+  const bool is_group = &object.kind() == &dev::kMachineGroupKind;
+  if (!is_set && !is_group && !apis::IsPlaceable(object.kind())) {
     return BadRequest("a " + std::string(object.kind().kind) +
-                      " is not placed; machines, volumes, snapshots, buckets, reservations and "
-                      "machine sets are");
+                      " is not placed; machines, volumes, snapshots, buckets, reservations, "
+                      "machine sets and machine groups are");
   }
-  return ReviewOne(object, copies);
+  Case one(objects_, board_, question.copies);
+  ReadDrafts(question, one);
+  if (is_set) return ReviewSet(object.as<dev::MachineSet>(), one);
+  if (is_group) return ReviewGroup(object.as<dev::MachineGroup>(), one);
+  return ReviewOne(object, one);
 }
 
-Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
+Adviser::Answer Adviser::ReviewOne(const meta::Object& object, Case& one) {
   ObjectRecord record = objects_.Sketch(object);
   if (record.is_deleting) return Settled(dev::kVerdictNotNeeded, "is being deleted");
   if (record.reserves != nullptr) {
@@ -109,7 +112,14 @@ Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
           dev::kVerdictWaits,
           "is placed together with machine " + machine->key.name + ", which has no place yet");
     }
+    if (const meta::Object* machine = UserOf(record, one)) {
+      const Answer whole = ReviewOne(*machine, one);
+      return Settled(
+          whole.verdict,
+          "is placed together with machine " + machine->metadata().name + ": " + whole.message);
+    }
   }
+  SupposeReservation(record, one);
   std::vector<Request> unmade = TakeUnmadeVolumes(object, record);
   std::variant<Ask, NotYet> prepared = objects_.Prepare(record);
   Answer answer;
@@ -118,7 +128,7 @@ Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
   } else {
     Ask& ask = std::get<Ask>(prepared);
     for (Request& volume : unmade) ask.request.joint.push_back(std::move(volume));
-    Explain(ask, record, copies, answer);
+    Explain(ask, record, one.copies, answer);
     if (!is_placed) TellHold(ask, record, answer);
   }
   if (is_placed) {
@@ -130,44 +140,21 @@ Adviser::Answer Adviser::ReviewOne(const meta::Object& object, int64_t copies) {
 }
 
 // One machine of the set stands for all.
-Adviser::Answer Adviser::ReviewSet(const dev::MachineSet& set, int64_t copies) {
+Adviser::Answer Adviser::ReviewSet(const dev::MachineSet& set, Case& one) {
   apis::compute::Machine machine;
   machine.metadata = set.spec.machine_template.metadata;
   machine.metadata.namespace_ = set.metadata.namespace_;
   machine.metadata.name = set.metadata.name;
   machine.spec = set.spec.machine_template.spec;
   const int32_t wanted = set.spec.replicas.value_or(1);
-  Answer answer = ReviewOne(meta::Object::Of(kMachineKind, std::move(machine)),
-                            std::max<int64_t>(copies, wanted));
+  one.copies = std::max<int64_t>(one.copies, wanted);
+  Answer answer = ReviewOne(meta::Object::Of(kMachineKind, std::move(machine)), one);
   answer.wanted = wanted;
   if (answer.verdict != dev::kVerdictFits) return answer;
   if (answer.room < wanted) answer.verdict = dev::kVerdictFitsPartly;
   answer.message =
       wanted == 0 ? "no machines are wanted; " + answer.message : DescribeSet(wanted, answer);
   return answer;
-}
-
-std::vector<Request> Adviser::TakeUnmadeVolumes(const meta::Object& object, ObjectRecord& record) {
-  std::vector<Request> out;
-  if (record.kind != &kMachineKind) return out;
-  for (const auto& volume : object.as<apis::compute::Machine>().spec.volumes) {
-    if (!volume.ephemeral || !volume.ephemeral->volume_template) continue;
-    const std::string name = record.key.name + '-' + volume.name;
-    const bool is_made =
-        objects_.FindByKey(kVolumeKind, {.namespace_ = record.key.namespace_, .name = name}) !=
-        nullptr;
-    if (is_made) continue;
-    std::erase(record.volumes, name);
-    apis::storage::Volume draft;
-    draft.metadata.namespace_ = record.key.namespace_;
-    draft.spec = volume.ephemeral->volume_template->spec;
-    if (!draft.spec.volume_class_ref) continue;
-    Request& request = out.emplace_back();
-    // Of nobody: the keys of objects come from their UIDs.
-    request.key = {.high = ~uint64_t{0}, .low = ~uint64_t{0} - out.size()};
-    request.shape = board_.Intern(Translate(draft));
-  }
-  return out;
 }
 
 void Adviser::Explain(const Ask& ask, const ObjectRecord& record, int64_t copies, Answer& answer) {

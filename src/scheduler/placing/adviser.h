@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apis/berth/machine_group.h"
 #include "apis/berth/machine_set.h"
 #include "apis/berth/placement_review.h"
 #include "base/result.h"
@@ -17,6 +19,9 @@
 #include "client/advice/pool_rooms.h"
 #include "meta/object.h"
 #include "scheduler/core/board.h"
+#include "scheduler/core/supposition.h"
+#include "scheduler/placing/drafts.h"
+#include "scheduler/placing/group_directory.h"
 #include "scheduler/placing/object_directory.h"
 #include "scheduler/placing/placer.h"
 #include "scheduler/placing/pool_directory.h"
@@ -33,6 +38,7 @@ class Adviser final : public client::PlacementAdvice, public client::PoolRooms {
     const PoolDirectory& pools;
     ObjectDirectory& objects;
     const Placer& placer;
+    const GroupDirectory& groups;
     std::function<bool()> is_ready;  // knows everything, and leads
   };
   explicit Adviser(Deps deps)
@@ -40,18 +46,59 @@ class Adviser final : public client::PlacementAdvice, public client::PoolRooms {
         pools_(deps.pools),
         objects_(deps.objects),
         placer_(deps.placer),
+        groups_(deps.groups),
         is_ready_(std::move(deps.is_ready)) {}
 
-  Result<apis::berth_dev::PlacementReviewStatus> Review(const meta::Object& object,
-                                                        int32_t copies) override;
+  Result<apis::berth_dev::PlacementReviewStatus> Review(
+      const client::PlacementQuestion& question) override;
   std::optional<client::PoolRoom> RoomOf(const meta::KindInfo& pool_kind,
                                          std::string_view name) const override;
 
  private:
   using Answer = apis::berth_dev::PlacementReviewStatus;
 
-  Answer ReviewOne(const meta::Object& object, int64_t copies);
-  Answer ReviewSet(const apis::berth_dev::MachineSet& set, int64_t copies);
+  // One question, with what is supposed for it.
+  struct Case {
+    Case(ObjectDirectory& objects, Board& on, int64_t limit)
+        : copies(limit), with_drafts(objects, drafts), board(on) {}
+
+    int64_t copies;  // counted at most
+    Drafts drafts;
+    const ObjectDirectory::WithDrafts with_drafts;
+    Supposition board;
+  };
+  // A machine of a group: it has a pool, or asks for one, or waits for something else.
+  struct Member {
+    std::string name;
+    std::string pool;
+    std::optional<Ask> ask;
+    std::string not_yet;
+  };
+
+  Answer ReviewOne(const meta::Object& object, Case& one);
+  Answer ReviewSet(const apis::berth_dev::MachineSet& set, Case& one);
+  Answer ReviewGroup(const apis::berth_dev::MachineGroup& group, Case& one);
+
+  // What comes with the question, and its object, if that does not exist either.
+  void ReadDrafts(const client::PlacementQuestion& question, Case& one);
+  // A reservation that is a draft gets the room that it would get, so that the machine, which names
+  // it, can go into it.
+  void SupposeReservation(const ObjectRecord& machine, Case& one);
+  // The draft of a machine with which the draft of a volume would be placed; null: it goes alone.
+  const meta::Object* UserOf(const ObjectRecord& volume, const Case& one) const;
+
+  // Of the store and of the drafts, by name.
+  std::vector<Member> MembersOf(const client::ObjectKey& group, Case& one);
+  Member ReadMember(const ObjectRecord& record);
+  Member ReadMember(const Drafts::Draft& draft, Case& one);
+  // How many of the members that ask for a pool can have one at once. Of very many only whether all
+  // can, or as many as are needed.
+  size_t CountFitting(const std::vector<Request>& requests, size_t needed);
+  // Says where those go who are the first to ask.
+  void TellPlaces(const std::vector<Member>& members,
+                  std::span<const Request> requests,
+                  Answer& answer);
+
   // What the board says of the request: rules, ranking, room.
   void Explain(const Ask& ask, const ObjectRecord& record, int64_t copies, Answer& answer);
   void Rank(const Explanation& explanation, const Ask& ask, Answer& answer) const;
@@ -65,6 +112,7 @@ class Adviser final : public client::PlacementAdvice, public client::PoolRooms {
   const PoolDirectory& pools_;
   ObjectDirectory& objects_;
   const Placer& placer_;
+  const GroupDirectory& groups_;
   const std::function<bool()> is_ready_;
 };
 

@@ -51,7 +51,7 @@ class IdleBinder final : public client::Binder {
 class AdviserTest : public testing::Test {
  protected:
   dev::PlacementReviewStatus Review(const meta::Object& object, int32_t copies = 1000) {
-    auto answer = world_.scheduler().advice().Review(object, copies);
+    auto answer = world_.scheduler().advice().Review({.object = object, .copies = copies});
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.ok() ? *std::move(answer) : dev::PlacementReviewStatus{};
   }
@@ -375,7 +375,7 @@ TEST_F(AdviserTest, ABucketNeedsABucketPool) {
 TEST_F(AdviserTest, OtherKindsAreRefusedAndSoIsEverythingWithoutALeader) {
   world_.StartScheduler();
   const meta::Object pool(apis::compute::kMachinePoolKind);
-  const auto refused = world_.scheduler().advice().Review(pool, 1);
+  const auto refused = world_.scheduler().advice().Review({.object = pool});
   EXPECT_TRUE(refused.status().Is(Reason::kBadRequest)) << refused.status();
   Scheduler follower(Scheduler::Deps{.loop = world_.api().loop(),
                                      .client = world_.api().client(),
@@ -384,8 +384,8 @@ TEST_F(AdviserTest, OtherKindsAreRefusedAndSoIsEverythingWithoutALeader) {
                                      .scheme = world_.api().scheme(),
                                      .metrics = metrics_},
                      {.holder = "another"});
-  const auto unavailable = follower.advice().Review(
-      meta::Object::Of(apis::compute::kMachineKind, world_.Machine("web")), 1);
+  const auto web = meta::Object::Of(apis::compute::kMachineKind, world_.Machine("web"));
+  const auto unavailable = follower.advice().Review({.object = web});
   EXPECT_TRUE(unavailable.status().Is(Reason::kUnavailable)) << unavailable.status();
 }
 

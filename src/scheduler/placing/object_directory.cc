@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "client/cache/informer.h"
+#include "scheduler/placing/drafts.h"
 #include "scheduler/translate/translate.h"
 
 namespace berth::scheduler {
@@ -96,8 +97,16 @@ void ObjectDirectory::ReadMachine(const meta::Object& object, ObjectRecord& reco
 }
 
 Shape ObjectDirectory::ShapeOf(const apis::compute::Machine& machine) {
-  const auto size = classes_.find(machine.spec.machine_class_ref.name);
-  return size == classes_.end() ? nullptr : board_.Intern(Translate(machine, size->second));
+  const apis::compute::MachineClass* size = FindClass(machine.spec.machine_class_ref.name);
+  return size == nullptr ? nullptr : board_.Intern(Translate(machine, *size));
+}
+
+const apis::compute::MachineClass* ObjectDirectory::FindClass(std::string_view name) const {
+  const auto found = classes_.find(name);
+  if (found != classes_.end()) return &found->second;
+  if (drafts_ == nullptr) return nullptr;
+  const auto draft = drafts_->classes.find(name);
+  return draft == drafts_->classes.end() ? nullptr : &draft->second;
 }
 
 ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
@@ -353,7 +362,8 @@ const ObjectRecord* ObjectDirectory::Find(std::string_view uid) const {
 const ObjectRecord* ObjectDirectory::FindByKey(const meta::KindInfo& kind,
                                                const client::ObjectKey& key) const {
   const auto found = by_key_.find(Name(&kind, key));
-  return found == by_key_.end() ? nullptr : *found;
+  if (found != by_key_.end()) return *found;
+  return drafts_ == nullptr ? nullptr : drafts_->Find(kind, key);
 }
 
 std::set<std::string> ObjectDirectory::UidsOf(const meta::KindInfo& kind) const {

@@ -102,8 +102,25 @@ struct PriorityRules {
   bool may_preempt = true;      // for its machines others may be stopped
 };
 
+struct Drafts;
+
 class ObjectDirectory {
  public:
+  // While it lives, drafts are found where the store has no object of that name. One at a time;
+  // the directory and the drafts outlive it.
+  class WithDrafts {
+   public:
+    WithDrafts(ObjectDirectory& objects, const Drafts& drafts) : objects_(objects) {
+      objects_.drafts_ = &drafts;
+    }
+    ~WithDrafts() { objects_.drafts_ = nullptr; }
+    WithDrafts(const WithDrafts&) = delete;
+    WithDrafts& operator=(const WithDrafts&) = delete;
+
+   private:
+    ObjectDirectory& objects_;
+  };
+
   // Everything outlives the directory.
   ObjectDirectory(Board& board, const PoolDirectory& pools) : board_(board), pools_(pools) {}
 
@@ -143,6 +160,8 @@ class ObjectDirectory {
   const PoolEntry* PlaceOf(const ObjectRecord& record) const;
   // The request for the board, or what it waits for.
   std::variant<Ask, NotYet> Prepare(const ObjectRecord& record) const;
+  // What a reservation whose unit is known keeps on that pool: one request for each machine.
+  static std::vector<Request> CopiesOf(const ObjectRecord& reservation, PoolIndex pool);
 
   // What a machine that is not in the store yet would ask for; null while its class is not known.
   Shape ShapeOf(const apis::compute::Machine& machine);
@@ -190,6 +209,7 @@ class ObjectDirectory {
     bool operator()(const Name& a, const Name& b) const { return a == b; }
   };
 
+  const apis::compute::MachineClass* FindClass(std::string_view name) const;
   ObjectRecord Read(const meta::Object& object);
   void ReadMachine(const meta::Object& object, ObjectRecord& record);
   void ReadReservation(const meta::Object& object, ObjectRecord& record);
@@ -236,7 +256,8 @@ class ObjectDirectory {
 
   Board& board_;
   const PoolDirectory& pools_;
-  TextMap<ObjectRecord> records_;  // by UID
+  const Drafts* drafts_ = nullptr;  // null: there are none
+  TextMap<ObjectRecord> records_;   // by UID
   // The same records by kind and name: what is one pointer here would be hundreds of bytes.
   std::unordered_set<const ObjectRecord*, NameHash, NameEqual> by_key_;
   std::map<std::string, Loss, std::less<>> losses_;                         // by UID

@@ -6,6 +6,7 @@
 
 #include "apis/core/reservation.h"
 #include "apis/placement.h"
+#include "scheduler/placing/drafts.h"
 #include "scheduler/placing/object_directory.h"
 #include "scheduler/translate/translate.h"
 
@@ -49,8 +50,7 @@ void ObjectDirectory::ReadReservation(const meta::Object& object, ObjectRecord& 
   const apis::compute::MachineClass* size = nullptr;
   if (reservation.spec.class_ref) {
     record.class_name = reservation.spec.class_ref->name;
-    const auto found = classes_.find(record.class_name);
-    if (found != classes_.end()) size = &found->second;
+    size = FindClass(record.class_name);
   }
   if (size != nullptr || !reservation.spec.class_ref) {
     const Requirements one = Translate(reservation, size);
@@ -102,6 +102,18 @@ void ObjectDirectory::SettleReservation(const ObjectRecord& record) {
   }
 }
 
+std::vector<Request> ObjectDirectory::CopiesOf(const ObjectRecord& reservation, PoolIndex pool) {
+  std::vector<Request> copies;
+  for (int32_t i = 0; i < reservation.reserves->left; ++i) {
+    Request& copy = copies.emplace_back();
+    copy.key = CopyKey(reservation.uid, i);
+    copy.shape = reservation.reserves->unit;
+    copy.is_reservation = true;
+    copy.pinned = pool;
+  }
+  return copies;
+}
+
 const ObjectRecord* ObjectDirectory::ReservationAt(ObjectKey copy) const {
   const auto found = copies_.find(copy);
   return found == copies_.end() ? nullptr : Find(found->second);
@@ -133,7 +145,8 @@ std::optional<NotYet> ObjectDirectory::AddReservation(const ObjectRecord& machin
     is_placed = is_placed || !part->placed_uid.empty();
     for (int32_t i = 0; i < part->reserves->count; ++i) {
       const ObjectKey key = CopyKey(part->uid, i);
-      if (copies_.contains(key)) ask.request.reservation.push_back(key);
+      const bool is_draft = drafts_ != nullptr && drafts_->copies.contains(key);
+      if (is_draft || copies_.contains(key)) ask.request.reservation.push_back(key);
     }
   }
   if (!ask.request.reservation.empty()) return std::nullopt;

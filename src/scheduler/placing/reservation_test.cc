@@ -241,7 +241,7 @@ TEST_F(ReservationTest, R8_6_WhyAnswersForReservationsAndForWhoNamesThem) {
   MakePool("alpha", 4);
   world_.StartScheduler();
   const auto review = [&](meta::Object object) {
-    const auto answer = world_.scheduler().advice().Review(object, 10);
+    const auto answer = world_.scheduler().advice().Review({.object = object, .copies = 10});
     CHECK(answer.ok()) << answer.status();
     return answer->verdict + ": " + answer->message;
   };

@@ -135,6 +135,7 @@ Scheduler::Scheduler(Deps deps, SchedulerOptions options)
                              .pools = pools_,
                              .objects = objects_,
                              .placer = placer_,
+                             .groups = groups_,
                              .is_ready = [this] { return ready(); }}),
       leader_(
           deps.loop,
