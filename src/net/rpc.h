@@ -29,6 +29,10 @@ struct RpcPeer {
   std::string certificate_der;  // signed by the server's client CA; "" without one
   // kExpired only where the server marks: everything about the certificate is right but its time.
   CertificateState certificate_state = CertificateState::kNone;
+  // A handler that learns from the call itself whose it is, by a token, says so: until then a peer
+  // without a certificate has a small share of what the server spares. Only for such peers, and on
+  // servers that count; empty otherwise. Called on the handler's loop, while the call lasts.
+  std::function<void(std::string user)> introduce = {};
 };
 
 // One long, ordered exchange of messages. Reliable until it breaks; what was queued when it broke
@@ -69,6 +73,8 @@ struct RpcCall {
 // A handler is cancelled when its client is gone, its deadline has passed or the server drains.
 using UnaryHandler =
     std::function<rt::Task<Result<std::string>>(RpcCall call, std::string request)>;
+// Whether a caller may ask at all. Runs where handlers do.
+using Admission = std::function<rt::Task<Status>(RpcCall call)>;
 // The stream lives until the handler returns; its status ends the call.
 using StreamHandler = std::function<rt::Task<Status>(RpcCall call, MessageStream& stream)>;
 
@@ -82,6 +88,7 @@ struct RpcRoutes {
   struct Unary {
     UnaryHandler handler;
     RpcLimits limits;
+    Admission admit = {};  // asked before the request is read; empty: everybody may
   };
   struct Stream {
     StreamHandler handler;

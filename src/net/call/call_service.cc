@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "rt/deadline.h"
 
 namespace berth::net {
 namespace {
@@ -31,11 +32,11 @@ void CallService::Drain() {
 void CallService::Begin(std::shared_ptr<CallStream> stream, CallHead head) {
   if (stream->over()) return;
   // Resets make a transport forget a call before its handler has ended.
-  if (handlers_.size() >= calls_max_) {
-    stream->Finish(Status(
-        Reason::kTooManyRequests,
-        fmt::format(
-            "{} calls on one connection, the limit is {}", handlers_.size() + 1, calls_max_)));
+  if (handlers_.size() >= limits_.calls_max) {
+    stream->Finish(Status(Reason::kTooManyRequests,
+                          fmt::format("{} calls on one connection, the limit is {}",
+                                      handlers_.size() + 1,
+                                      limits_.calls_max)));
     return;
   }
   const std::optional<Duration> timeout = head.timeout;
@@ -92,10 +93,14 @@ rt::Task<Status> CallService::Serve(std::shared_ptr<CallStream> stream,
 rt::Task<Status> CallService::ServeUnary(CallStream* stream,
                                          const RpcRoutes::Unary* route,
                                          RpcCall call) {
-  CO_TRY(std::string request, co_await ReadOnly(stream));
-  CO_TRY(std::string answer, co_await route->handler(std::move(call), std::move(request)));
-  const size_t size = answer.size();
-  if (stream->TryWrite(std::move(answer))) co_return OkStatus();
+  if (route->admit) CO_TRY_STATUS(co_await route->admit(call));
+  CO_TRY(std::string request, co_await ReadRequest(stream));
+  ++answering_;
+  Result<std::string> answer = co_await route->handler(std::move(call), std::move(request));
+  --answering_;
+  CO_TRY_STATUS(answer.status());
+  const size_t size = answer->size();
+  if (stream->TryWrite(*std::move(answer))) co_return OkStatus();
   if (size > route->limits.message_bytes_max) {
     co_return Status(
         Reason::kRequestTooLarge,
@@ -103,6 +108,17 @@ rt::Task<Status> CallService::ServeUnary(CallStream* stream,
             "an answer of {} bytes, the limit is {}", size, route->limits.message_bytes_max));
   }
   co_return Status(Reason::kTooManyRequests, "the client does not take its answers");
+}
+
+// Without a limit of ours a peer that answers pings could keep half a request, and its connection,
+// for ever.
+rt::Task<Result<std::string>> CallService::ReadRequest(CallStream* stream) const {
+  auto request = co_await rt::WithDeadline(ReadOnly(stream), limits_.request_timeout);
+  if (request.status().Is(Reason::kTimeout) && !stream->over()) {
+    co_return Timeout("the request was not complete within " +
+                      FormatDuration(limits_.request_timeout));
+  }
+  co_return request;
 }
 
 rt::Task<Status> CallService::ServeStream(CallStream* stream,

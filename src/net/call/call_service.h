@@ -29,14 +29,21 @@ struct CallHead {
   std::optional<Duration> timeout;
 };
 
+struct CallServiceLimits {
+  size_t calls_max = 0;  // handlers at once
+  // For the whole request of a unary call, whatever deadline its client has named. What a stream
+  // waits for is its handler's business.
+  Duration request_timeout = Duration::Seconds(30);
+};
+
 class CallService {
  public:
   // The routes outlive it. `peer` is asked once per call.
   CallService(rt::Loop& loop,
               const RpcRoutes& routes,
-              size_t calls_max,
+              CallServiceLimits limits,
               std::function<RpcPeer()> peer)
-      : routes_(routes), calls_max_(calls_max), peer_(std::move(peer)), handlers_(loop) {}
+      : routes_(routes), limits_(limits), peer_(std::move(peer)), handlers_(loop) {}
 
   // Starts the handler of a call, or ends the call with the reason why not.
   void Begin(std::shared_ptr<CallStream> stream, CallHead head);
@@ -44,6 +51,8 @@ class CallService {
   void Drain();
   // Cancels every handler and waits until all have ended.
   rt::Task<Status> Close() { return handlers_.Close(); }
+  // How many whole requests of unary calls are being answered.
+  size_t answering() const { return answering_; }
 
  private:
   enum class Kind : uint8_t { kUnary, kStream };
@@ -54,17 +63,17 @@ class CallService {
 
   Result<rt::Task<Status>> Route(CallStream* stream, CallHead head, Kind* kind);
   rt::Task<Status> Serve(std::shared_ptr<CallStream> stream, rt::Task<Status> handler, Kind kind);
-  static rt::Task<Status> ServeUnary(CallStream* stream,
-                                     const RpcRoutes::Unary* route,
-                                     RpcCall call);
+  rt::Task<Status> ServeUnary(CallStream* stream, const RpcRoutes::Unary* route, RpcCall call);
+  rt::Task<Result<std::string>> ReadRequest(CallStream* stream) const;
   static rt::Task<Status> ServeStream(CallStream* stream,
                                       const RpcRoutes::Stream* route,
                                       RpcCall call);
 
   const RpcRoutes& routes_;
-  const size_t calls_max_;
+  const CallServiceLimits limits_;
   const std::function<RpcPeer()> peer_;
   bool draining_ = false;
+  size_t answering_ = 0;
   std::list<Call*> calls_;
   rt::TaskScope handlers_;
 };

@@ -23,6 +23,12 @@ class CallTransport {
   CallTransport(const CallTransport&) = delete;
   CallTransport& operator=(const CallTransport&) = delete;
 
+  // From now on; what is held already stays.
+  void SetBytesMax(size_t received, size_t queued) {
+    received_bytes_max_ = received;
+    queued_bytes_max_ = queued;
+  }
+
   virtual rt::Loop& loop() const = 0;
   // The call has something to send: messages, the end of its half, its final status, or just its
   // first word.
@@ -44,8 +50,8 @@ class CallTransport {
   virtual void WakeWriters() = 0;
 
  private:
-  const size_t received_bytes_max_;
-  const size_t queued_bytes_max_;
+  size_t received_bytes_max_;
+  size_t queued_bytes_max_;
   size_t received_bytes_ = 0;
   size_t queued_bytes_ = 0;
   bool crowded_ = false;  // somebody waits for queued_bytes_ to fall

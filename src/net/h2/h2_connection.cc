@@ -27,6 +27,8 @@ constexpr int kReadsPerTurn = 4;
 constexpr size_t kStuckFramesMax = 512;
 constexpr int32_t kConnectionWindow = 1024 * 1024;
 constexpr Duration kTickMin = Duration::Millis(10);
+// For the peer to take our last word.
+constexpr Duration kFarewellMax = Duration::Seconds(2);
 // Of frames that HTTP/2 lets us ignore, over the life of a connection.
 constexpr uint64_t kIgnoredBytesMax = 1024 * 1024;
 
@@ -75,7 +77,7 @@ rt::Task<Status> H2Connection::Run() {
   rt::TaskScope writing(loop());
   rt::ChildContext child(co_await rt::CurrentContext());
   reading_ = &child;
-  Tick();
+  if (!terminated_) Tick();
   stream_->SetReadDeadline(Now() + limits_.settings_timeout);
   stream_->SetWriteTimeout(limits_.write_timeout);
   writing.Spawn("h2.write", WriteAll());
@@ -224,6 +226,10 @@ void H2Connection::Terminate(uint32_t error_code, std::string_view text) {
                         reinterpret_cast<const uint8_t*>(text.data()),
                         text.size());
   nghttp2_session_terminate_session(session_, error_code);
+  loop().CancelTimer(tick_);
+  tick_ = loop().After("h2.farewell", kFarewellMax, [this] {
+    Lose(Unavailable("the peer takes nothing, and the connection is ended"));
+  });
   WakeWriter();
 }
 
@@ -249,10 +255,13 @@ void H2Connection::Tick() {
   if (side_ == Side::kServer && streams_.empty() && now - idle_since_ >= limits_.idle_timeout) {
     Drain();
   }
+  if (side_ == Side::kServer) TickHeads(now);
   TickStreams(now);
+  if (terminated_) return;
   const Duration shortest = std::min({limits_.keepalive_interval,
                                       limits_.keepalive_timeout,
                                       limits_.idle_timeout,
+                                      limits_.head_timeout,
                                       limits_.stall_timeout});
   tick_ = loop().After("h2.tick", std::max(kTickMin, shortest / 2), [this] { Tick(); });
 }
@@ -264,6 +273,15 @@ void H2Connection::Ping(Time now) {
     WakeWriter();
   } else if (now - *pinged_ >= limits_.keepalive_timeout) {
     Lose(Unavailable("the peer has been silent for " + FormatDuration(now - heard_)));
+  }
+}
+
+// Between the frames of one head nothing else may come: half a head holds up the whole connection.
+void H2Connection::TickHeads(Time now) {
+  for (const auto& [id, entry] : streams_) {
+    if (entry.head_received || now - entry.begun < limits_.head_timeout) continue;
+    Terminate(kEnhanceYourCalm, "the head of a call does not end");
+    return;
   }
 }
 

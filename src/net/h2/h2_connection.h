@@ -61,11 +61,14 @@ class H2Connection final : public CallTransport {
   Result<std::shared_ptr<CallStream>> Request(const H2Fields& fields, const RpcLimits& limits);
   // Takes no new calls; ends once those in progress have ended.
   void Drain();
-  // Ends the connection now, telling the peer why; calls in progress are lost.
+  // Ends the connection now, telling the peer why; calls in progress are lost. A peer that does not
+  // take even that is not waited for.
   void Terminate(uint32_t error_code, std::string_view text);
   void RefuseFlood() { Terminate(kEnhanceYourCalm, "too many control frames"); }
   bool usable() const;
   size_t open_streams() const { return streams_.size(); }
+  // When the last call ended, or the connection began. Of no meaning while there are calls.
+  Time idle_since() const { return idle_since_; }
 
   RpcPeer peer() const;
   Stream& stream() { return *stream_; }
@@ -89,6 +92,8 @@ class H2Connection final : public CallTransport {
     std::shared_ptr<CallStream> call;
     H2Fields fields;  // of the header block in progress
     size_t fields_cost = 0;
+    size_t charged = 0;  // of a call that came in: its head, as received bytes
+    Time begun;
     bool head_received = false;
     bool head_sent = false;  // a server's: its answer has begun
   };
@@ -105,6 +110,7 @@ class H2Connection final : public CallTransport {
   void OnHeadersBegin(int32_t id);
   void OnField(Entry& entry, std::string_view name, std::string_view value);
   void OnHeaders(Entry& entry, bool ends_stream);
+  void Charge(Entry& entry);
   void OnAnswerHeaders(Entry& entry, const H2Fields& fields, bool ends_stream);
   void OnGoaway(uint32_t error_code, std::string_view text);
   void OnStreamClosed(int32_t id, uint32_t error_code);
@@ -125,6 +131,7 @@ class H2Connection final : public CallTransport {
   void WakeWriter();
   void Lose(Status why);
   void Tick();
+  void TickHeads(Time now);
   void TickStreams(Time now);
   void Ping(Time now);
 
@@ -149,9 +156,9 @@ class H2Connection final : public CallTransport {
   bool write_wanted_ = false;
   rt::Event written_;  // reset while a write is stuck
 
-  rt::TimerId tick_;
-  Time heard_;       // when the peer last sent something
-  Time idle_since_;  // when the last call ended
+  rt::TimerId tick_;  // once terminated: how long the peer has to hear of it
+  Time heard_;        // when the peer last sent something
+  Time idle_since_;   // when the last call ended
   std::optional<Time> pinged_;
 };
 

@@ -174,7 +174,8 @@ bool H2Connection::OnFrameBegins(const FrameHead& head) {
 void H2Connection::OnHeadersBegin(int32_t id) {
   if (Find(id) == nullptr) {
     if (side_ == Side::kClient) return;
-    streams_.emplace(id, Entry{.call = std::make_shared<CallStream>(*this, id, RpcLimits())});
+    streams_.emplace(
+        id, Entry{.call = std::make_shared<CallStream>(*this, id, RpcLimits()), .begun = Now()});
   }
   Entry& entry = streams_.at(id);
   entry.fields.clear();
@@ -200,8 +201,19 @@ void H2Connection::OnHeaders(Entry& entry, bool ends_stream) {
     OnAnswerHeaders(entry, fields, ends_stream);
     return;
   }
-  if (!std::exchange(entry.head_received, true)) calls_.emplace_back(entry.call, fields);
+  if (!std::exchange(entry.head_received, true)) {
+    Charge(entry);
+    calls_.emplace_back(entry.call, fields);
+  }
   if (ends_stream) entry.call->ReceiveEnd();
+}
+
+// A call keeps what is in its head, which may be as large as a message.
+void H2Connection::Charge(Entry& entry) {
+  entry.charged = entry.fields_cost;
+  CountReceived(static_cast<int64_t>(entry.charged));
+  const Status fits = CheckReceived();
+  if (!fits.ok()) entry.call->Abort(fits);
 }
 
 void H2Connection::OnAnswerHeaders(Entry& entry, const H2Fields& fields, bool ends_stream) {
@@ -231,6 +243,7 @@ void H2Connection::OnStreamClosed(int32_t id, uint32_t error_code) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
   const std::shared_ptr<CallStream> call = std::move(found->second.call);
+  CountReceived(-static_cast<int64_t>(found->second.charged));
   streams_.erase(found);
   if (streams_.empty()) idle_since_ = Now();
   call->Detach(side_ == Side::kServer && error_code == NGHTTP2_CANCEL

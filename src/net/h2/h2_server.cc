@@ -3,12 +3,12 @@
 
 #include <unistd.h>
 
-#include <list>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "net/census.h"
+#include "net/crowd.h"
 #include "net/h2/h2_sessions.h"
 #include "net/socket.h"
 #include "net/stream.h"
@@ -20,6 +20,10 @@ namespace berth::net {
 namespace {
 
 constexpr std::string_view kAlpn = "h2";
+// Connections that were given up and have not ended yet, beyond the limit of all.
+constexpr size_t kEndingMax = 64;
+// From the end of a handshake to the first call, of a host that means it.
+constexpr Duration kFirstWordMax = Duration::Seconds(10);
 
 }  // namespace
 
@@ -36,7 +40,8 @@ class H2Server::Body {
         lane_(loop),
         sessions_({.limits = options_.limits,
                    .connections_max = options_.connections_max,
-                   .connections_per_identity_max = options_.connections_per_identity_max},
+                   .connections_per_identity_max = options_.connections_per_identity_max,
+                   .anonymous = options_.anonymous},
                   std::move(routes)),
         connections_(loop),
         acceptor_(loop, listener, [this](int fd) { Take(fd); }, options_.doors) {}
@@ -53,7 +58,7 @@ class H2Server::Body {
   rt::Task<Status> Stop() {
     if (std::exchange(stopped_, true)) co_return OkStatus();
     CO_TRY_STATUS(co_await acceptor_.Stop());
-    while (!handshaking_.empty()) GiveUpOldestHandshake();
+    while (GiveUpHandshake()) continue;
     sessions_.Drain();
     const rt::TimerId timer =
         loop_.After("h2.drain", options_.drain_timeout, [this] { connections_.Cancel(); });
@@ -65,25 +70,37 @@ class H2Server::Body {
  private:
   struct Handshake {
     rt::ChildContext context;
-    bool listed = true;
+    std::unique_ptr<Crowd<Handshake>::Place> place;  // null: given up
   };
 
-  void GiveUpOldestHandshake() {
-    Handshake* oldest = handshaking_.front();
-    handshaking_.pop_front();
-    oldest->listed = false;
-    oldest->context.Cancel();
+  // False: there is none.
+  bool GiveUpHandshake() {
+    Handshake* one = handshaking_.OldestOfMost([](const Handshake&) { return true; });
+    if (one == nullptr) return false;
+    one->place.reset();
+    one->context.Cancel();
+    return true;
+  }
+
+  // The newcomer has shown nothing yet. Who has just come in, and has not said yet what for, goes
+  // last: else whoever only knocks, and often, would throw out hosts right behind their handshakes.
+  bool MakeRoom() {
+    return sessions_.EndOne(kFirstWordMax) || GiveUpHandshake() || sessions_.EndOne();
   }
 
   void Take(int fd) {
-    if (connections_.size() >= options_.connections_max) {
+    // Those that made way are counted until they have ended, a turn or two later.
+    const size_t count = connections_.size();
+    const bool has_room = count < options_.connections_max ||
+                          (count < options_.connections_max + kEndingMax && MakeRoom());
+    if (!has_room) {
       LOG_DEBUG("{}: refused a connection, the limit is {}",
                 acceptor_.address(),
                 options_.connections_max);
       ::close(fd);
       return;
     }
-    if (handshaking_.size() >= options_.handshakes_max) GiveUpOldestHandshake();
+    if (handshaking_.size() >= options_.handshakes_max) GiveUpHandshake();
     ConfigureTcp(fd);
     connections_.Spawn("h2.serve", Serve(fd));
   }
@@ -107,12 +124,13 @@ class H2Server::Body {
 
   // Out of line: its frame is for the handshake only.
   [[gnu::noinline]] rt::Task<Result<std::unique_ptr<Stream>>> Shake(OwnedFd* fd) {
-    Handshake handshake{.context = rt::ChildContext(co_await rt::CurrentContext())};
-    const auto place = handshaking_.insert(handshaking_.end(), &handshake);
+    Handshake handshake{.context = rt::ChildContext(co_await rt::CurrentContext()),
+                        .place = nullptr};
+    handshake.place = handshaking_.Add(HostOf(PeerAddress(fd->get())), handshake);
     auto shaking =
         TlsStream::Accept(&loop_, fd->Release(), options_.tls, options_.handshake_timeout, &lane_);
     Result<std::unique_ptr<Stream>> stream = co_await shaking.In(handshake.context.context());
-    if (handshake.listed) handshaking_.erase(place);
+    handshake.place.reset();
     if (stream.ok() && (*stream)->alpn() != kAlpn) {
       co_return Unavailable("the client does not ask for h2");
     }
@@ -124,7 +142,7 @@ class H2Server::Body {
   HandshakeLane lane_;
   Census by_address_;
   bool stopped_ = false;
-  std::list<Handshake*> handshaking_;  // oldest first
+  Crowd<Handshake> handshaking_;
   H2Sessions sessions_;
   rt::TaskScope connections_;
   Acceptor acceptor_;

@@ -28,13 +28,18 @@ struct H2ServerOptions {
   std::shared_ptr<const TlsContext> tls;
   H2Limits limits;
 
-  // 10,000 sessions * 60 KB = 600 MB, twice the fleet of 5,000 hosts.
+  // 10,000 sessions * 60 KB = 600 MB, twice the fleet of 5,000 hosts. With one more, one makes way:
+  // of nobody or without a call for some time, in a handshake, or new and without a call.
   size_t connections_max = 10'000;
-  // Handshakes that are not done; when there are more, the oldest is given up for the newest, so
-  // that peers that say nothing keep nobody out. All of 5,000 hosts may come back at once.
+  // Handshakes that are not done; when there are more, the oldest of the address that has most is
+  // given up for the newest, so that peers that say nothing keep nobody out. All of 5,000 hosts may
+  // come back at once.
   size_t handshakes_max = 5'000;
   // All hosts of a site may be behind one address.
   size_t connections_per_address_max = 10'000;
+  // A host that joins has no certificate yet, and needs none for longer than one call. Who is in a
+  // handshake is not counted: nobody knows who that will be.
+  AnonymousLimits anonymous;
   // A host has one connection, and a new one before the old is noticed to be dead.
   size_t connections_per_identity_max = 64;
   Duration handshake_timeout = Duration::Seconds(10);

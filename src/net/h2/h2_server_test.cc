@@ -204,8 +204,14 @@ TEST(H2Server, LimitsTheConnectionsOfOneIdentity) {
 
 rt::Task<Status> TooManyConnections(H2World* world) {
   CO_TRY(auto first, co_await world->Dial(world->Client("host-1")));
+  RpcOptions options;
+  CO_TRY(auto session, co_await first->Open(H2World::kDeaf, options));
+  options.deadline = kLimit;
+  CO_TRY_STATUS(co_await first->Call(H2World::kEcho, "heard of both", options));
   const auto second = co_await world->Dial(world->Client("host-2"));
   EXPECT_EQ(second.status().reason(), Reason::kUnavailable) << second.status();
+  EXPECT_TRUE(first->usable());
+  session.reset();
   co_return co_await first->Close();
 }
 TEST(H2Server, LimitsItsConnections) {
@@ -224,6 +230,84 @@ TEST(H2Server, LimitsTheConnectionsOfOneAddress) {
 rt::Task<Status> WaitUntilUnusable(RpcChannel* channel) {
   while (channel->usable()) CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(5)));
   co_return OkStatus();
+}
+
+rt::Task<Status> IdleMakesWay(H2World* world) {
+  CO_TRY(auto idle, co_await world->Dial(world->Client("host-1")));
+  CO_TRY(const std::string answer,
+         co_await CallOnce(world, world->Client("host-2"), H2World::kEcho));
+  EXPECT_EQ(answer, "hello");
+  CO_TRY_STATUS(co_await rt::WithDeadline(WaitUntilUnusable(idle.get()), kLimit));
+  co_return co_await idle->Close();
+}
+TEST(H2Server, AConnectionWithoutCallsMakesWayForANewOne) {
+  H2World world;
+  H2ServerOptions options;
+  options.connections_max = 1;
+  EXPECT_EQ(world.Run(options, IdleMakesWay), OkStatus());
+}
+
+// Peers that say nothing take every place: no certificate has been seen, nor its absence.
+rt::Task<Status> SilenceMakesWay(H2World* world) {
+  std::vector<std::unique_ptr<Socket>> silent;
+  for (int i = 0; i < 5; ++i) {
+    CO_TRY(const int fd, co_await ConnectTcp(&world->loop, "127.0.0.1", world->server->port()));
+    silent.push_back(std::make_unique<Socket>(world->loop, fd));
+  }
+  CO_TRY(const std::string answer,
+         co_await CallOnce(world, world->Client("host-1"), H2World::kEcho));
+  EXPECT_EQ(answer, "hello");
+  co_return OkStatus();
+}
+rt::Task<Status> NewHostsStay(H2World* world) {
+  CO_TRY(auto host, co_await world->Dial(world->Client("host-1")));
+  CO_TRY_STATUS(co_await SilenceMakesWay(world));
+  EXPECT_TRUE(host->usable());
+  RpcOptions options;
+  options.deadline = kLimit;
+  CO_TRY(const std::string answer, co_await host->Call(H2World::kEcho, "x", options));
+  EXPECT_EQ(answer, "x");
+  co_return co_await host->Close();
+}
+TEST(H2Server, WhoOnlyKnocksDoesNotThrowOutAHostThatHasJustComeIn) {
+  H2World world;
+  H2ServerOptions options;
+  options.connections_max = 3;
+  EXPECT_EQ(world.Run(options, NewHostsStay), OkStatus());
+}
+
+TEST(H2Server, AHandshakeThatDoesNotGoOnMakesWayForANewOne) {
+  H2World world;
+  H2ServerOptions options;
+  options.connections_max = 3;
+  EXPECT_EQ(world.Run(options, SilenceMakesWay), OkStatus());
+}
+
+rt::Task<Status> AllComeBack(H2World* world) {
+  constexpr int kHosts = 40;
+  std::vector<std::unique_ptr<RpcChannel>> hosts(kHosts);
+  rt::TaskScope coming(world->loop);
+  for (int i = 0; i < kHosts; ++i) {
+    coming.Spawn("host",
+                 [](H2World* w, std::unique_ptr<RpcChannel>* host, int number) -> rt::Task<Status> {
+                   CO_TRY(*host, co_await w->Dial(w->Client("host-" + std::to_string(number))));
+                   co_return OkStatus();
+                 }(world, &hosts[i], i));
+  }
+  CO_TRY_STATUS(co_await coming.Join());
+  for (const auto& host : hosts) {
+    if (host == nullptr) co_return Unavailable("a host was refused");
+    EXPECT_TRUE(host->usable());
+    CO_TRY_STATUS(co_await host->Close());
+  }
+  co_return OkStatus();
+}
+TEST(H2Server, HostsOfOneAddressMayAllComeBackAtOnce) {
+  H2World world;
+  H2ServerOptions options;
+  options.connections_max = 40;
+  options.anonymous = {.connections_max = 1, .connections_per_address_max = 1};
+  EXPECT_EQ(world.Run(options, AllComeBack), OkStatus());
 }
 
 rt::Task<Status> IdleIsClosed(H2World* world) {

@@ -45,8 +45,11 @@ struct World : H2World {
     http.reset();
     co_return status;
   }
-  rt::Task<Result<std::unique_ptr<RpcChannel>>> DialHttp(std::string name) {
-    return dialer.Dial(http->address(), Client(name), kDialLimit);
+  rt::Task<Result<std::unique_ptr<RpcChannel>>> DialHttp(const std::string& name) {
+    return DialHttp(Client(name));
+  }
+  rt::Task<Result<std::unique_ptr<RpcChannel>>> DialHttp(RpcCredentials credentials) {
+    return dialer.Dial(http->address(), std::move(credentials), kDialLimit);
   }
 
   H2Sessions grpc;
@@ -110,6 +113,31 @@ rt::Task<Status> RoomIsMade(World* world) {
 TEST(H2Sessions, EndIdleConnectionsForNewOnesAndRefuseMore) {
   World world(2);
   EXPECT_EQ(world.Run(RoomIsMade), OkStatus());
+}
+
+rt::Task<Status> ControllerComesAllTheSame(World* world) {
+  std::vector<std::unique_ptr<RpcChannel>> nobodies;
+  std::vector<std::unique_ptr<MessageStream>> calls;
+  const RpcOptions options;
+  for (int i = 0; i < 2; ++i) {
+    CO_TRY(auto nobody, co_await world->DialHttp(world->Nobody()));
+    CO_TRY(auto call, co_await nobody->Open(H2World::kEcho, options));
+    nobodies.push_back(std::move(nobody));
+    calls.push_back(std::move(call));
+  }
+  CO_TRY(auto controller, co_await world->DialHttp("controller"));
+  RpcOptions limited;
+  limited.deadline = kLimit;
+  CO_TRY(const std::string answer, co_await controller->Call(H2World::kEcho, "x", limited));
+  EXPECT_EQ(answer, "x");
+  CO_TRY_STATUS(co_await rt::WithDeadline(WaitUntilUnusable(nobodies[0].get()), kLimit));
+  calls.clear();
+  for (const auto& nobody : nobodies) CO_TRY_STATUS(co_await nobody->Close());
+  co_return co_await controller->Close();
+}
+TEST(H2Sessions, ThoseOfNobodyMakeWayWithHalfACallToo) {
+  World world(2);
+  EXPECT_EQ(world.Run(ControllerComesAllTheSame), OkStatus());
 }
 
 rt::Task<Status> StreamEndsWithTheServer(World* world) {

@@ -26,6 +26,8 @@ struct H2World {
   static constexpr char kDeaf[] = "/test/Deaf";
   static constexpr char kState[] = "/test/State";
   static constexpr char kCertificate[] = "/test/Certificate";
+  static constexpr char kIntroduce[] = "/test/Introduce";
+  static constexpr char kKnownOnly[] = "/test/KnownOnly";
   static constexpr Duration kDialLimit = Duration::Seconds(20);
 
   static rt::Task<Result<std::string>> Echo(RpcCall, std::string request) { co_return request; }
@@ -37,6 +39,16 @@ struct H2World {
   }
   static rt::Task<Result<std::string>> Certificate(RpcCall call, std::string) {
     co_return call.peer.certificate_der;
+  }
+  // Takes the request for the name of the user who sent it.
+  static rt::Task<Result<std::string>> Introduce(RpcCall call, std::string user) {
+    if (!call.peer.introduce) co_return "known already";
+    call.peer.introduce(std::move(user));
+    co_return "introduced";
+  }
+  static rt::Task<Status> AdmitNobody(RpcCall call) {
+    if (call.peer.certificate_der.empty()) co_return Unauthorized("who are you?");
+    co_return OkStatus();
   }
   rt::Task<Result<std::string>> Wait() {
     ++waiting;
@@ -52,6 +64,8 @@ struct H2World {
     routes.unary[kHuge] = {.handler = Huge};
     routes.unary[kState] = {.handler = State};
     routes.unary[kCertificate] = {.handler = Certificate};
+    routes.unary[kIntroduce] = {.handler = Introduce};
+    routes.unary[kKnownOnly] = {.handler = Echo, .limits = {}, .admit = AdmitNobody};
     routes.unary[kWait] = {.handler = [this](RpcCall, std::string) { return Wait(); }};
     routes.streams[kDeaf] = {.handler = [](RpcCall, MessageStream&) { return Deaf(); }};
     return routes;
@@ -71,6 +85,12 @@ struct H2World {
     return {.ca_pem = pki.ca_pem(),
             .certificate_pem = identity.certificate_pem,
             .key_pem = identity.key_pem};
+  }
+  // Of somebody who trusts the server and shows no certificate.
+  RpcCredentials Nobody() {
+    RpcCredentials credentials;
+    credentials.ca_pem = pki.ca_pem();
+    return credentials;
   }
   rt::Task<Result<std::unique_ptr<RpcChannel>>> Dial(RpcCredentials credentials) {
     return dialer.Dial(server->address(), std::move(credentials), kDialLimit);

@@ -318,6 +318,99 @@ TEST(HostilePeer, APeerWithoutAPrefaceIsClosed) {
   EXPECT_EQ(world.Run(options, SaysNothingAfterTheHandshake), OkStatus());
 }
 
+// Begins something, adds to it now and then, answers pings (or is not asked), and never ends it.
+struct Dribble {
+  std::string begun;
+  std::string more;
+};
+rt::Task<Status> SendSlowly(Hostile* hostile, const Dribble* dribble) {
+  Status sent = co_await hostile->Send(Preface() + dribble->begun);
+  while (sent.ok()) {
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(20)));
+    sent = co_await hostile->Send(dribble->more);
+  }
+  co_return OkStatus();
+}
+rt::Task<Status> HeadNeverEnds(H2World* world, const Dribble* dribble) {
+  CO_TRY(auto hostile, co_await Hostile::Connect(world));
+  rt::TaskScope sending(world->loop);
+  sending.Spawn("hostile.dribble", SendSlowly(hostile.get(), dribble));
+  const Status read = co_await rt::WithDeadline(hostile->ReadToTheEnd(), Duration::Seconds(3));
+  EXPECT_NE(hostile->seen().find("does not end"), std::string::npos);
+  CO_TRY_STATUS(co_await sending.Close());
+  co_return read;
+}
+TEST(HostilePeer, ACallWhoseHeadNeverEndsEndsTheConnection) {
+  H2World world;
+  H2ServerOptions options;
+  options.limits.head_timeout = Duration::Millis(100);
+  // One frame with one long field, of which a byte comes now and then.
+  const std::string head = Frame(
+      kHeaders, kEndHeaders, 1, CallFields(H2World::kEcho) + Literal("x", std::string(9'000, 'x')));
+  const Dribble dribble{.begun = head.substr(0, 500), .more = "x"};
+  const auto script = [&](H2World* served) { return HeadNeverEnds(served, &dribble); };
+  EXPECT_EQ(world.Run(options, script), OkStatus());
+}
+
+rt::Task<Status> RequestNeverEnds(H2World* world, const Dribble* dribble) {
+  CO_TRY(auto hostile, co_await Hostile::Connect(world));
+  rt::TaskScope sending(world->loop);
+  sending.Spawn("hostile.dribble", SendSlowly(hostile.get(), dribble));
+  rt::TaskScope reading(world->loop);
+  reading.Spawn("hostile.read", hostile->ReadToTheEnd());
+  // A head that ends the stream: the answer is all status.
+  const std::string answer = std::string(1, kHeaders) + '\x05' + Number(1, 4);
+  const Time limit = world->loop.Now() + Duration::Seconds(3);
+  while (hostile->seen().find(answer) == std::string::npos && world->loop.Now() < limit) {
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(5)));
+  }
+  EXPECT_NE(hostile->seen().find(answer), std::string::npos);
+  CO_TRY_STATUS(co_await sending.Close());
+  co_return co_await reading.Close();
+}
+TEST(HostilePeer, ARequestThatNeverEndsGetsATimeout) {
+  const std::string head = Frame(kHeaders, kEndHeaders, 1, CallFields(H2World::kEcho));
+  const Dribble kDribbles[] = {
+      {.begun = head, .more = Frame(kData, 0, 1, std::string(1, '\0'))},
+      {.begun = head + Frame(kData, 0, 1, std::string(1, '\0') + Number(60'000, 4)),
+       .more = Frame(kData, 0, 1, "x")},
+      // The whole message, but not its end.
+      {.begun = head + Frame(kData, 0, 1, Message("x")), .more = Frame(kPing, 0, 0, "12345678")},
+  };
+  for (const Dribble& dribble : kDribbles) {
+    H2World world;
+    H2ServerOptions options;
+    options.limits.request_timeout = Duration::Millis(100);
+    const auto script = [&](H2World* served) { return RequestNeverEnds(served, &dribble); };
+    EXPECT_EQ(world.Run(options, script), OkStatus());
+  }
+}
+
+// Its answer fills everything between the two, and it takes none of it.
+rt::Task<Status> EndedWithoutListening(H2World* world) {
+  CO_TRY(auto hostile, co_await Hostile::Connect(world));
+  std::string call = Preface(Number(4, 2) + Number(0x7fffffff, 4)) +
+                     Frame(kWindowUpdate, 0, 0, Number(0x7fff0000, 4));
+  call += Frame(kHeaders, kEndHeaders, 1, CallFields(H2World::kHuge));
+  call += Frame(kData, kEndStream, 1, Message("4000000"));
+  CO_TRY_STATUS(co_await hostile->Send(call));
+  CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(100)));
+  CO_TRY(auto next, co_await world->Dial(world->Nobody()));
+  const Time limit = world->loop.Now() + Duration::Seconds(10);
+  while (world->server->connections() > 1 && world->loop.Now() < limit) {
+    CO_TRY_STATUS(co_await rt::Sleep(Duration::Millis(5)));
+  }
+  EXPECT_EQ(world->server->connections(), 1U);
+  co_return co_await next->Close();
+}
+TEST(HostilePeer, WhoDoesNotHearThatItIsEndedIsEndedAllTheSame) {
+  H2World world;
+  H2ServerOptions options;
+  options.anonymous.connections_max = 1;
+  options.limits.write_timeout = Duration::Hours(1);
+  EXPECT_EQ(world.Run(options, EndedWithoutListening), OkStatus());
+}
+
 // Sends requests and reads nothing: what the server would say is held back by TCP.
 rt::Task<Status> ReadsNothing(H2World* world) {
   CO_TRY(auto good, co_await world->Dial(world->Client("good")));

@@ -15,6 +15,15 @@ namespace {
 // The handler hears of what the network took in steps: its own limit is at least four of them.
 constexpr size_t kToldEvery = size_t{16} * 1024;
 
+// A call as its handler is told of it. The peer is introduced where its connection is.
+RpcCall AtHome(RpcCall call, rt::Loop* net) {
+  if (!call.peer.introduce) return call;
+  call.peer.introduce = [net, introduce = std::move(call.peer.introduce)](std::string user) {
+    net->Post("net.introduce", [introduce, user = std::move(user)] { introduce(user); });
+  };
+  return call;
+}
+
 rt::Task<Status> Handle(std::shared_ptr<const StreamHandler> handler,
                         std::shared_ptr<HomeEnd> end,
                         RpcCall call) {
@@ -28,6 +37,7 @@ rt::Task<Status> ServeStream(rt::Loop* net,
                              RpcCall call,
                              MessageStream* stream) {
   const size_t told_every = std::clamp<size_t>(limits.outbox_bytes_max / 4, 1, kToldEvery);
+  call = AtHome(std::move(call), net);
   auto end = std::make_shared<NetEnd>(*net, handlers->loop(), *stream, told_every);
   auto home = std::make_shared<HomeEnd>(*net, end, limits, told_every);
   end->Start(home);
@@ -42,14 +52,27 @@ rt::Task<Status> ServeStream(rt::Loop* net,
   co_return status;
 }
 
-rt::Task<Result<std::string>> ServeUnary(rt::TaskScope* handlers,
+rt::Task<Result<std::string>> ServeUnary(rt::Loop* net,
+                                         rt::TaskScope* handlers,
                                          std::shared_ptr<const UnaryHandler> handler,
                                          RpcCall call,
                                          std::string request) {
+  call = AtHome(std::move(call), net);
   rt::MakeTask<Result<std::string>> handle =
       [handler = std::move(handler), call = std::move(call), request = std::move(request)]() mutable
       -> rt::Task<Result<std::string>> { return (*handler)(std::move(call), std::move(request)); };
   co_return co_await rt::RunOn<Result<std::string>>(handlers, std::move(handle));
+}
+
+rt::Task<Status> Admit(rt::Loop* net,
+                       rt::TaskScope* handlers,
+                       std::shared_ptr<const Admission> admit,
+                       RpcCall call) {
+  call = AtHome(std::move(call), net);
+  rt::MakeTask<Status> ask = [admit = std::move(admit), call = std::move(call)]() mutable {
+    return (*admit)(std::move(call));
+  };
+  co_return co_await rt::RunOn<Status>(handlers, std::move(ask));
 }
 
 }  // namespace
@@ -58,12 +81,17 @@ RpcRoutes RelayRoutes(RpcRoutes routes, rt::Loop& net, rt::TaskScope& handlers) 
   RpcRoutes relayed;
   for (auto& [method, route] : routes.unary) {
     auto handler = std::make_shared<const UnaryHandler>(std::move(route.handler));
-    relayed.unary[method] = {.handler =
-                                 [handler, &handlers](RpcCall call, std::string request) {
-                                   return ServeUnary(
-                                       &handlers, handler, std::move(call), std::move(request));
-                                 },
-                             .limits = route.limits};
+    relayed.unary[method] = {
+        .handler =
+            [handler, &net, &handlers](RpcCall call, std::string request) {
+              return ServeUnary(&net, &handlers, handler, std::move(call), std::move(request));
+            },
+        .limits = route.limits};
+    if (!route.admit) continue;
+    auto admit = std::make_shared<const Admission>(std::move(route.admit));
+    relayed.unary[method].admit = [admit, &net, &handlers](RpcCall call) {
+      return Admit(&net, &handlers, admit, std::move(call));
+    };
   }
   for (auto& [method, route] : routes.streams) {
     auto handler = std::make_shared<const StreamHandler>(std::move(route.handler));

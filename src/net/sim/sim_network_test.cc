@@ -21,6 +21,7 @@ namespace berth::net {
 namespace {
 
 constexpr char kChat[] = "/sim.Test/Chat";
+constexpr char kEcho[] = "/sim.Test/Echo";
 constexpr Duration kDialLimit = Duration::Seconds(5);
 
 // Real time at which the test certificates are valid, on the world's clock.
@@ -114,8 +115,10 @@ class World {
     RpcRoutes routes;
     routes.streams[kChat] = {
         .handler = [this](RpcCall, MessageStream& peer) { return Chat(&peer); }};
+    routes.unary[kEcho] = {.handler = Echo};
     server = *network.Serve("server", {}, std::move(routes));
   }
+  static rt::Task<Result<std::string>> Echo(RpcCall, std::string request) { co_return request; }
   rt::Task<Status> Chat(MessageStream* peer) {
     ++handlers;
     Status status;
@@ -260,6 +263,22 @@ TEST(SimNetwork, ADelaySlowsOneDirection) {
   ASSERT_TRUE(world.Say("slow", Duration::Seconds(1)).ok());
   EXPECT_GE(world.loop.Now() - before, Duration::Millis(300));
   EXPECT_LT(world.loop.Now() - before, Duration::Millis(310));
+}
+
+TEST(SimNetwork, ARequestThatNeverComesGetsATimeout) {
+  World world(11);
+  ASSERT_EQ(world.Connect(), OkStatus());
+  {
+    auto half = rt::RunTask(world.loop, world.channel->Open(kEcho, {}));
+    ASSERT_TRUE(half.ok()) << half.status();
+    const Time before = world.loop.Now();
+    const auto answer =
+        rt::RunTask(world.loop, rt::WithDeadline((*half)->Read(), Duration::Minutes(1)));
+    EXPECT_EQ(answer.status().reason(), Reason::kTimeout) << answer.status();
+    EXPECT_EQ(answer.status().message(), "the request was not complete within 30s");
+    EXPECT_LT(world.loop.Now() - before, Duration::Seconds(31));
+  }
+  EXPECT_TRUE(world.Say("a stream may be silent", Duration::Seconds(1)).ok());
 }
 
 TEST(SimNetwork, ACrashWithAResetIsHeardAtOnce) {

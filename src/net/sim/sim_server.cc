@@ -71,7 +71,9 @@ Result<std::shared_ptr<SimEnd>> SimServer::Accept(SimFabric::Hello hello) {
   session->peer = std::move(peer);
   Session* raw = session.get();
   session->service = std::make_unique<CallService>(
-      loop_, routes_, options_.streams_max, [raw] { return raw->peer; });
+      loop_, routes_, CallServiceLimits{.calls_max = options_.streams_max}, [raw] {
+        return raw->peer;
+      });
   CallService* service = session->service.get();
   session->end =
       std::make_shared<SimEnd>(SimEnd::Side::kServer,
