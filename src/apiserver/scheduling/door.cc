@@ -89,6 +89,7 @@ Status Door::BecomeImpersonated(const net::RpcCall& call, Caller& caller) const 
 
 Status Door::Admit(Visit& visit, const meta::KindInfo& kind, std::string_view verb) const {
   TRY(visit.caller.identity, Authenticate(visit.call));
+  if (visit.call.peer.introduce) visit.call.peer.introduce(visit.caller.identity.user);
   visit.requests = {RequestFor(kind, verb, {}, visit.call.method)};
   return BecomeImpersonated(visit.call, visit.caller);
 }

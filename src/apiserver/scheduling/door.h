@@ -63,7 +63,8 @@ class Door {
   // A visit begins with the call, before anything of it is read.
   Visit Receive(net::RpcCall call) const;
   // Finds out who calls, for what so far only by kind and verb. Unauthorized without a valid
-  // certificate or token; Forbidden for an impersonation that is not granted.
+  // certificate or token; Forbidden for an impersonation that is not granted. The connection is
+  // told whose credentials it has, whoever is impersonated.
   Status Admit(Visit& visit, const meta::KindInfo& kind, std::string_view verb) const;
 
   // What a call does to an object, or with verb `watch` to all of a namespace.

@@ -9,6 +9,7 @@
 
 #include "apiserver/scheduling/scheduling_world.h"
 #include "berth/agent/v1/agent.pb.h"
+#include "rt/deadline.h"
 
 namespace berth::apiserver {
 namespace {
@@ -74,6 +75,38 @@ TEST_F(SchedulingRights, WhoeverIsNobodyIsRefusedEverywhere) {
     EXPECT_TRUE(Try(anonymous, method, "default").Is(Reason::kUnauthorized)) << method;
     EXPECT_FALSE(Try(guesser, method, "default").ok()) << method;
   }
+}
+
+TEST_F(SchedulingRights, WhoeverIsNobodyIsRefusedBeforeItsRequestIsRead) {
+  const pki::Credentials nothing;
+  TestCaller& anonymous = world.Caller("anonymous", nothing);
+  for (const char* method : {"Update", "Stop", "Destroy"}) {
+    auto half =
+        world.Run(anonymous.channel->Open(std::string(SchedulingService::kName) + method, {}));
+    ASSERT_TRUE(half.ok()) << half.status();
+    const auto refused = world.Run(rt::WithDeadline((*half)->Read(), Duration::Seconds(1)));
+    EXPECT_TRUE(refused.status().Is(Reason::kUnauthorized)) << method << ": " << refused.status();
+  }
+}
+
+TEST_F(SchedulingRights, AConnectionLearnsWhoseTokenItsCallsHave) {
+  net::RpcRoutes routes;
+  world.service().AddRoutes(routes);
+  std::vector<std::string> introduced;
+  const auto admit = [&](std::map<std::string, std::string, std::less<>> metadata) {
+    net::RpcCall call{.method = "/x", .metadata = std::move(metadata), .deadline = {}, .peer = {}};
+    call.peer.introduce = [&introduced](std::string user) {
+      introduced.push_back(std::move(user));
+    };
+    const std::string stop = std::string(SchedulingService::kName) + "Stop";
+    return world.Run(routes.unary.at(stop).admit(std::move(call)));
+  };
+  EXPECT_TRUE(admit({}).Is(Reason::kUnauthorized));
+  EXPECT_TRUE(admit({{"authorization", "Bearer nothing"}}).Is(Reason::kUnauthorized));
+  EXPECT_EQ(introduced, std::vector<std::string>());
+  const std::string token = "Bearer " + world.MakeToken("controller");
+  EXPECT_EQ(admit({{"authorization", token}}), OkStatus());
+  EXPECT_EQ(introduced, std::vector<std::string>{"controller"});
 }
 
 TEST_F(SchedulingRights, AnExpiredCertificateIsNobody) {

@@ -115,20 +115,22 @@ void SchedulingService::AddRoutes(net::RpcRoutes& routes) {
             },
         .limits = limits};
   };
-  const auto unary = [&](const char* name, WriteMethod method) {
+  const auto unary = [&](const char* name, std::string_view verb, WriteMethod method) {
     routes.unary[std::string(kName) + name] = {
         .handler =
             [this, method](net::RpcCall call, std::string request) {
               return Answer(std::move(call), std::move(request), method);
             },
-        .limits = limits};
+        .limits = limits,
+        // Nobody makes the server hold a manifest.
+        .admit = [this, verb](net::RpcCall call) { return Admit(std::move(call), verb); }};
   };
   stream("Schedule", &SchedulingService::Schedule);
   stream("Attach", &SchedulingService::Attach);
   stream("Watch", &SchedulingService::Watch);
-  unary("Update", &SchedulingService::Update);
-  unary("Stop", &SchedulingService::Stop);
-  unary("Destroy", &SchedulingService::Destroy);
+  unary("Update", "update", &SchedulingService::Update);
+  unary("Stop", "patch", &SchedulingService::Stop);
+  unary("Destroy", "delete", &SchedulingService::Destroy);
 }
 
 rt::Task<Status> SchedulingService::Serve(net::RpcCall call,
@@ -138,6 +140,13 @@ rt::Task<Status> SchedulingService::Serve(net::RpcCall call,
   const Status ended = co_await (this->*method)(&visit, stream);
   door_.Tell(visit, ended, nullptr);  // if it has not begun
   co_return ended;
+}
+
+rt::Task<Status> SchedulingService::Admit(net::RpcCall call, std::string_view verb) {
+  Visit visit = door_.Receive(std::move(call));
+  const Status admitted = door_.Admit(visit, kMachineKind, verb);
+  if (!admitted.ok()) door_.Tell(visit, admitted, nullptr);
+  co_return admitted;
 }
 
 rt::Task<Result<std::string>> SchedulingService::Answer(net::RpcCall call,

@@ -65,6 +65,8 @@ class SchedulingService {
 
   // Each call is one visit, which the audit log hears of however it ends.
   rt::Task<Status> Serve(net::RpcCall call, net::MessageStream* stream, StreamMethod method);
+  // A write is let in twice: before its request is read, and with it.
+  rt::Task<Status> Admit(net::RpcCall call, std::string_view verb);
   rt::Task<Result<std::string>> Answer(net::RpcCall call, std::string request, WriteMethod method);
 
   rt::Task<Status> Schedule(Visit* visit, net::MessageStream* stream);

@@ -270,6 +270,7 @@ class SchedulingWorld : public PlacementWorld {
   }
 
   net::SimNetwork& network() { return network_; }
+  SchedulingService& service() { return *service_; }
   Authorizer& authorizer() { return authorizer_; }
   RequestGate& gate() { return gate_; }
 
