@@ -8,7 +8,6 @@ import json
 import os
 import socket
 import ssl
-import struct
 import sys
 import time
 import unittest
@@ -23,7 +22,7 @@ except ImportError:  # Debian's package belongs to Debian's interpreter
 import berth_fixture
 import fleet_fixture
 import malformed
-from malformed import frames
+from malformed import frames, slow_calls
 
 # The smallest number that is worth a suite.
 CASES_MIN = 500
@@ -187,13 +186,9 @@ def ending(server, address, sent):
             if len(head) < 9:
                 return ('end',)
             payload = stream.read(int.from_bytes(head[:3], 'big'))
-            kind, flags = head[3], head[4]
-            if kind == frames.GOAWAY:
-                return ('goaway', struct.unpack('>II', payload[:8])[1])
-            if kind == frames.RST:
-                return ('reset', struct.unpack('>I', payload)[0])
-            if kind == frames.HEADERS and flags & frames.END_STREAM:
-                return ('answer',)
+            ended = frames.ended_by(head[3], head[4], payload)
+            if ended:
+                return ended
 
 
 class Malformed(berth_fixture.ServerTestCase):
@@ -307,6 +302,8 @@ class Malformed(berth_fixture.ServerTestCase):
         self.assertGreaterEqual(len(cases), CASES_MIN)
         before, files, memory = self.state(), self.open_files(), self.rss_mb()
         slow = slow_senders(self.server)
+        slow += [call for address in grpc_ports(self.server).values()
+                 for call in slow_calls.slow_calls(self.server, address)]
         failures = self.run_all(cases) + self.run_frames() + self.run_grpc()
         failures += list(filter(None, (sender.failure() for sender in slow)))
         counts = collections.Counter(case.kind for case in cases)

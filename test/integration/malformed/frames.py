@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP/2 and gRPC as no client speaks them, for the port of the hosts.
+"""HTTP/2 and gRPC as no client speaks them, for the ports where gRPC is spoken.
 
 A case of frames is what follows the client's preface, and how the server must end it: ('goaway', code) for the whole
 connection, ('reset', code) for the stream, ('answer',) if the stream ends with an answer. A case of gRPC is a method, the
@@ -11,6 +11,7 @@ import struct
 DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM, END_HEADERS, PADDED, WITH_PRIORITY = 1, 4, 8, 0x20
 PROTOCOL_ERROR, FLOW_CONTROL_ERROR, STREAM_CLOSED, FRAME_SIZE_ERROR, COMPRESSION_ERROR = 1, 3, 5, 6, 9
+ENHANCE_YOUR_CALM = 11
 
 PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 
@@ -21,8 +22,18 @@ def frame(kind, flags=0, stream=0, payload=b'', length=None):
 
 
 def fields(*pairs):
-    """Header fields as HPACK, each literal and without an index; at most 126 bytes long."""
-    return b''.join(b'\0' + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in pairs)
+    """Header fields as HPACK, each literal and without an index."""
+    def text(value):
+        size, length = bytearray(), len(value)
+        if length < 127:
+            return bytes([length]) + value
+        length -= 127
+        while length >= 128:
+            size.append(length % 128 + 128)
+            length //= 128
+        return b'\x7f' + bytes(size) + bytes([length]) + value
+
+    return b''.join(b'\0' + text(name) + text(value) for name, value in pairs)
 
 
 CALL = ((b':method', b'POST'), (b':scheme', b'https'), (b':path', b'/berth.agent.v1.AgentService/Join'),
@@ -39,6 +50,17 @@ def call(*changes, flags=END_HEADERS, stream=1, behind=()):
 def message(payload, flags=END_STREAM, stream=1, compressed=0, length=None):
     size = len(payload) if length is None else length
     return frame(DATA, flags, stream, struct.pack('>BI', compressed, size) + payload)
+
+
+def ended_by(kind, flags, payload):
+    """How a frame of the server ends what was sent, as cases say it; None if it does not."""
+    if kind == GOAWAY:
+        return ('goaway', struct.unpack('>II', payload[:8])[1])
+    if kind == RST:
+        return ('reset', struct.unpack('>I', payload)[0])
+    if kind == HEADERS and flags & END_STREAM:
+        return ('answer',)
+    return None
 
 
 def goaway(code):
