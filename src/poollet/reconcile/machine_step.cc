@@ -198,13 +198,16 @@ bool RestartsAfter(Death death, RestartPolicy policy) {
   return death == Death::kFailed && policy == RestartPolicy::kOnFailure;
 }
 
+bool IsToBeSwitchedOff(const DesiredMachine& desired, const iri::Machine& machine) {
+  return desired.object.spec.power == iri::Power::kOff && machine.spec.power != iri::Power::kOff;
+}
+
+// REQUIRES: it is not to be switched off.
 Step PowerStep(const DesiredMachine& desired,
                const iri::Machine& machine,
                const Situation& situation) {
   const std::string& id = machine.metadata.id;
-  if (desired.object.spec.power == iri::Power::kOff) {
-    return machine.spec.power == iri::Power::kOff ? Step() : Do(Kind::kPowerOff, id);
-  }
+  if (desired.object.spec.power == iri::Power::kOff) return {};
   const Death death = DeathOf(machine);
   const bool starts = machine.spec.power == iri::Power::kOff ||
                       (death != Death::kNone && RestartsAfter(death, desired.restart));
@@ -260,6 +263,9 @@ Step NextMachineStep(const Desired& desired,
   if (IsBeingDeleted(there)) {
     return Wait("DeletedByOthers", "its runtime object is being deleted, not by us");
   }
+  // Before anything that may fail and is tried again: a guest that does not let go of a disk is not
+  // to run on because of that.
+  if (IsToBeSwitchedOff(machine, there)) return Do(Kind::kPowerOff, there.metadata.id);
   if (auto step = VolumeStep(machine, there, situation)) return *std::move(step);
   if (auto step = NicStep(machine, there)) return *std::move(step);
   if (AnnotationsFor(machine, there) != there.metadata.annotations) {
@@ -267,7 +273,7 @@ Step NextMachineStep(const Desired& desired,
   }
   Step power = PowerStep(machine, there, situation);
   const bool lacks = LacksSecrets(there) && situation.create_is_idempotent;
-  if (!lacks || power.kind == Kind::kPowerOff) return power;
+  if (!lacks) return power;
   // An assignment without it says that the machine has none any more, if nothing is missing.
   const bool is_known = !situation.secrets_missing &&
                         (!machine.object.spec.ignition_data.empty() || desired.missing.empty());

@@ -115,6 +115,37 @@ TEST(MachineStep, D7_PowerOffIsCreatedOff) {
   EXPECT_EQ(Next(assign, {Made(MachineAssign())}).kind, Kind::kPowerOff);
 }
 
+TEST(MachineStep, D7_NothingThatMayFailHoldsUpAPowerOff) {
+  auto off = MachineAssign();
+  off.mutable_machine()->set_power_on(false);
+  const auto of = [](const pb::Assign& assign, auto change) {
+    pb::Assign changed = assign;
+    change(changed);
+    return changed;
+  };
+  const auto with_volume = [](pb::Assign& assign) { AddVolume(assign, "data", 10); };
+  const auto with_larger = [](pb::Assign& assign) { AddVolume(assign, "data", 20); };
+  const auto with_nic = [](pb::Assign& assign) {
+    assign.mutable_machine()->add_network_interfaces()->set_name("eth0");
+  };
+  const auto annotated = [](pb::Assign& assign) {
+    (*assign.mutable_machine()->mutable_annotations())["a"] = "b";
+  };
+  const iri::Machine plain = Made(MachineAssign());
+  EXPECT_EQ(Next(off, {Made(of(MachineAssign(), with_volume))}).kind, Kind::kPowerOff) << "detach";
+  EXPECT_EQ(Next(of(off, with_volume), {plain}).kind, Kind::kPowerOff) << "attach";
+  EXPECT_EQ(Next(of(off, with_larger), {Made(of(MachineAssign(), with_volume))}).kind,
+            Kind::kPowerOff)
+      << "resize";
+  EXPECT_EQ(Next(off, {Made(of(MachineAssign(), with_nic))}).kind, Kind::kPowerOff) << "detach";
+  EXPECT_EQ(Next(of(off, with_nic), {plain}).kind, Kind::kPowerOff) << "attach";
+  EXPECT_EQ(Next(of(off, annotated), {plain}).kind, Kind::kPowerOff) << "annotate";
+  // What is left to do follows.
+  iri::Machine ended = Made(of(MachineAssign(), with_volume), MachineState::kStopped);
+  ended.spec.power = Power::kOff;
+  EXPECT_EQ(Next(off, {ended}).kind, Kind::kDetachVolume);
+}
+
 TEST(MachineStep, D15_SurplusThatIsOffIsRemovedAndTwoThatRunAreForAPerson) {
   auto first = Made(MachineAssign(), MachineState::kStopped);
   first.spec.power = Power::kOff;
