@@ -2,6 +2,7 @@
 #include "app/runtime/machine_runtime_command.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -207,6 +208,7 @@ rt::Task<Result<Accelerated>> ChooseAcceleration(MachineProcess* process,
   runtime::Probe probe;
   probe.qemu = options->qemu;
   probe.floppy = options->places.run_folder + "/probe.img";
+  if (geteuid() == 0) probe.user = options->places.guest_user;
   const Status probed = co_await runtime::RunProbe(&process->processes, std::move(probe));
   if (probed.ok()) {
     chosen.acceleration = Acceleration::kKvm;

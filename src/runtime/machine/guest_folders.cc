@@ -2,12 +2,10 @@
 #include "runtime/machine/guest_folders.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +20,7 @@
 #include "image/manifest.h"
 #include "pki/private_file.h"
 #include "runtime/machine/efi_store.h"
+#include "runtime/machine/guest_user.h"
 
 namespace berth::runtime {
 namespace {
@@ -61,17 +60,10 @@ Status Unlink(const std::string& path) {
   return FileFailed("remove", path);
 }
 
-Status GiveTo(const std::string& user, const std::string& path) {
-  if (user.empty() || geteuid() != 0) return OkStatus();
-  std::array<char, 4096> buffer{};
-  passwd entry = {};
-  passwd* found = nullptr;
-  if (getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-      found == nullptr) {
-    return NotFound("user " + Quote(user) + " does not exist");
-  }
-  if (lchown(path.c_str(), found->pw_uid, found->pw_gid) == 0) return OkStatus();
-  return FileFailed("give away", path);
+Status GiveToGuest(const std::string& name, const std::string& path) {
+  if (name.empty() || geteuid() != 0) return OkStatus();
+  TRY(const GuestUser user, GuestUserNamed(name));
+  return GiveTo(user, path);
 }
 
 Status PutOrRemove(const std::string& path, const std::string& content) {
@@ -124,7 +116,7 @@ rt::Task<Status> GuestFolders::Prepare(std::string id, Content content) {
     TRY_STATUS(PutOrRemove(IgnitionFile(id), content.ignition));
     TRY_STATUS(PutOrRemove(SeedFile(id), content.seed));
     for (const std::string& path : {IgnitionFile(id), SeedFile(id)}) {
-      if (IsFile(path)) TRY_STATUS(GiveTo(places_.guest_user, path));
+      if (IsFile(path)) TRY_STATUS(GiveToGuest(places_.guest_user, path));
     }
     return OkStatus();
   };
@@ -141,7 +133,7 @@ rt::Task<Status> GuestFolders::PutEfiVariables(std::string id,
     Result<std::string> with = WithEfiVariables(std::move(store), variables);
     if (!with.ok()) return with.status().Wrap(from);
     TRY_STATUS(AsFullDisk(pki::WritePrivateFile(path, *with)));
-    return GiveTo(places_.guest_user, path);
+    return GiveToGuest(places_.guest_user, path);
   };
   co_return co_await pool_.Run("guests.efi", job);
 }

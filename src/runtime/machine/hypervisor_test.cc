@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every Hypervisor promises, shown on the fake and on real guests of a libvirtd of our own;
 // and what only libvirt can do: hang, die and come back.
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
 
+#include <array>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "base/mutex.h"
@@ -339,6 +344,46 @@ TEST(Hypervisor, LibvirtMayHangAndDieWithoutAnybodyElse) {
   kill(bench.libvirt.daemon(), SIGCONT);
   PrivateLibvirt::Wait([&] { return bench.Await(hypervisor.List()).ok(); }, "it answers again");
   ASSERT_EQ(bench.Await(hypervisor.Destroy("guest")), OkStatus());
+}
+
+// Ends as a probe guest that runs if it may read its disk, and says who it is.
+std::string WriteNosyQemu(const std::string& path) {
+  std::ofstream(path) << "#!/bin/sh\n"
+                         "for word; do disk=${word#*file=}; done\n"
+                         "head -c 512 \"$disk\" >/dev/null || exit 3\n"
+                         "echo \"$(id -u) $(id -G)\" >&2\n"
+                         "exit 4\n";
+  std::filesystem::permissions(path, std::filesystem::perms(0755));
+  return path;
+}
+
+TEST(KvmProbe, IsTheUserThatGuestsAreInAllOfItsGroups) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root becomes another user";
+  rt::LoopThread loop("loop");
+  rt::ThreadPool programs({.threads = 1, .queue_max = 4, .name = "programs"});
+  rt::ChildProcesses processes(programs);
+  const std::string base =
+      std::filesystem::temp_directory_path() / ("berth-probe-" + std::to_string(getpid()));
+  Probe probe;
+  probe.qemu = WriteNosyQemu(base + ".sh");
+  probe.floppy = base + ".img";
+  for (const char* const user : {"nobody", "libvirt-qemu"}) {
+    const passwd* const known = getpwnam(user);
+    if (known == nullptr) continue;
+    std::array<gid_t, 64> groups{};
+    int count = groups.size();
+    ASSERT_GT(getgrouplist(user, known->pw_gid, groups.data(), &count), 0);
+    probe.user = user;
+    const std::string said(loop.Await(RunProbe(&processes, probe)).message());
+    EXPECT_TRUE(said.contains(": " + std::to_string(known->pw_uid) + " ")) << said;
+    for (int i = 0; i < count; ++i) {
+      EXPECT_TRUE((said + " ").contains(" " + std::to_string(groups.at(i)) + " ")) << said;
+    }
+  }
+  probe.user = "nobody-of-that-name";
+  EXPECT_EQ(loop.Await(RunProbe(&processes, probe)).reason(), Reason::kNotFound);
+  std::filesystem::remove(probe.floppy);
+  std::filesystem::remove(probe.qemu);
 }
 
 TEST(KvmProbe, TellsAGuestThatRanFromOneThatDidNot) {

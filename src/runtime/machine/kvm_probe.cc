@@ -5,9 +5,11 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "base/strings.h"
 #include "pki/private_file.h"
+#include "runtime/machine/guest_user.h"
 
 namespace berth::runtime {
 namespace {
@@ -29,6 +31,40 @@ std::string Floppy() {
   return bytes;
 }
 
+// setpriv is in Debian's base. It dies with us, as it would without a user of its own.
+std::vector<std::string> BecomeUser(const GuestUser& user) {
+  return {"/usr/bin/setpriv",
+          "--pdeathsig=KILL",
+          "--reuid=" + std::to_string(user.uid),
+          "--regid=" + std::to_string(user.gid),
+          "--init-groups",
+          "--"};
+}
+
+std::vector<std::string> QemuOf(const Probe& probe) {
+  const bool is_kvm = probe.acceleration == Acceleration::kKvm;
+  return {probe.qemu,
+          "-accel",
+          is_kvm ? "kvm" : "tcg",
+          "-cpu",
+          is_kvm ? "host" : "max",
+          "-machine",
+          "pc",
+          "-m",
+          "16",
+          "-nodefaults",
+          "-no-user-config",
+          "-no-reboot",
+          "-display",
+          "none",
+          "-sandbox",
+          "on",
+          "-device",
+          "isa-debug-exit,iobase=0xf4,iosize=0x04",
+          "-drive",
+          "if=floppy,format=raw,readonly=on,file=" + probe.floppy};
+}
+
 }  // namespace
 
 rt::Task<Status> RunProbe(rt::ProcessRunner* processes, Probe probe) {
@@ -36,28 +72,13 @@ rt::Task<Status> RunProbe(rt::ProcessRunner* processes, Probe probe) {
     co_return BadRequest("a probe cannot have a disk at " + Quote(probe.floppy));
   }
   CO_TRY_STATUS(pki::WritePrivateFile(probe.floppy, Floppy()));
-  const bool is_kvm = probe.acceleration == Acceleration::kKvm;
   rt::ProcessRequest request;
-  request.argv = {probe.qemu,
-                  "-accel",
-                  is_kvm ? "kvm" : "tcg",
-                  "-cpu",
-                  is_kvm ? "host" : "max",
-                  "-machine",
-                  "pc",
-                  "-m",
-                  "16",
-                  "-nodefaults",
-                  "-no-user-config",
-                  "-no-reboot",
-                  "-display",
-                  "none",
-                  "-sandbox",
-                  "on",
-                  "-device",
-                  "isa-debug-exit,iobase=0xf4,iosize=0x04",
-                  "-drive",
-                  "if=floppy,format=raw,readonly=on,file=" + probe.floppy};
+  if (!probe.user.empty()) {
+    CO_TRY(const GuestUser user, GuestUserNamed(probe.user));
+    CO_TRY_STATUS(GiveTo(user, probe.floppy));
+    request.argv = BecomeUser(user);
+  }
+  for (std::string& word : QemuOf(probe)) request.argv.push_back(std::move(word));
   request.limit = probe.limit;
   const Result<rt::ProcessEnd> end = co_await processes->Run(std::move(request));
   if (end.status().Is(Reason::kTimeout)) {

@@ -19,9 +19,13 @@ struct Probe {
   std::string floppy;  // where its disk is written
   Acceleration acceleration = Acceleration::kKvm;
   Duration limit = Duration::Seconds(15);
+  // Who QEMU of guests is, with all groups of that user: root may open what guests may not. "": who
+  // we are. REQUIRES: one only if we are root.
+  std::string user;
 };
 
-// Ok if the guest ran; else why it did not. The runner outlives the call.
+// Ok if the guest ran; else why it did not. NotFound: there is no such user. The runner outlives
+// the call.
 rt::Task<Status> RunProbe(rt::ProcessRunner* processes, Probe probe);
 
 }  // namespace berth::runtime

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who QEMU is where a root runs guests: another user, who may do less.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace berth::runtime {
+
+struct GuestUser {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+// NotFound names the user. Blocks.
+Result<GuestUser> GuestUserNamed(const std::string& name);
+// The file becomes that user's. REQUIRES: we are root.
+Status GiveTo(const GuestUser& user, const std::string& path);
+
+}  // namespace berth::runtime
