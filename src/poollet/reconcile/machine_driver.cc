@@ -157,8 +157,12 @@ class MachineDriver final : public Driver {
   std::string PullSecretFor(const Desired& desired, const Observation& observed) const override {
     const auto& there = std::get<std::vector<iri::Machine>>(observed.objects);
     // Images are fetched when it starts; disks that come later may be of images, too.
+    const auto lacks = [](const iri::AttachmentStatus& volume) {
+      return volume.state == iri::AttachmentState::kPending;
+    };
     const bool is_whole = !there.empty() &&
                           there.front().status.state == iri::MachineState::kRunning &&
+                          std::ranges::none_of(there.front().status.volumes, lacks) &&
                           there.front().spec.volumes.size() ==
                               std::get<DesiredMachine>(desired.body).object.spec.volumes.size();
     return is_whole ? std::string() : std::get<DesiredMachine>(desired.body).pull_secret;

@@ -178,20 +178,24 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
     shown.status.nics.push_back(
         {.name = nic.name, .handle = shown.metadata.id + "/" + nic.name, .state = state});
   }
-  if (entry.image_problem.empty() && !entry.pull.text().empty()) {
+  // Of its guest, or of a disk that it is to get.
+  const std::string& error = entry.error.empty() ? entry.late.error : entry.error;
+  const std::string& image_problem =
+      entry.error.empty() ? entry.late.image_problem : entry.image_problem;
+  if (image_problem.empty() && !entry.pull.text().empty()) {
     shown.status.conditions.push_back({.type = std::string(iri::kImageReadyCondition),
                                        .status = "False",
                                        .reason = std::string(kPullingReason),
                                        .message = entry.pull.text(),
                                        .last_transition = {}});
-  } else if (!entry.image_problem.empty() ||
+  } else if (!image_problem.empty() ||
              (!shown.status.image_ref.empty() && (entry.observed.alive() || entry.has_image))) {
-    const bool is_there = entry.image_problem.empty();
+    const bool is_there = image_problem.empty();
     shown.status.conditions.push_back(
         {.type = std::string(iri::kImageReadyCondition),
          .status = is_there ? "True" : "False",
-         .reason = is_there ? std::string(iri::kImageReadyCondition) : entry.image_problem,
-         .message = is_there ? std::string() : entry.error,
+         .reason = is_there ? std::string(iri::kImageReadyCondition) : image_problem,
+         .message = is_there ? std::string() : error,
          .last_transition = {}});
   }
   if (shown.status.state == MachineState::kSuspended) {
@@ -202,14 +206,14 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
                                        .last_transition = entry.paused_since});
   }
   const GuestEnd& end = entry.record.end;
-  if (end.kind == GuestEnd::Kind::kFailed || !entry.error.empty()) {
-    const bool failed = !entry.error.empty();
+  if (end.kind == GuestEnd::Kind::kFailed || !error.empty()) {
+    const bool failed = !error.empty();
     // A guest that is alive may lack a device, or have one too many.
     const bool is_alive = failed && entry.observed.alive();
     shown.status.conditions.push_back({.type = is_alive ? "DevicesReady" : "Running",
                                        .status = "False",
                                        .reason = failed ? "Failed" : end.reason,
-                                       .message = failed ? entry.error : end.message,
+                                       .message = failed ? error : end.message,
                                        .last_transition = failed ? WallTime() : end.time});
   }
   if (LacksIgnition(entry.record, entry.secrets)) {
@@ -329,6 +333,7 @@ rt::Task<Status> MachineHost::DeleteMachine(std::string id) {
       ++record.object.metadata.generation;
     };
     CO_TRY_STATUS(co_await Save(entry, change));
+    CancelMaking(*entry);
     Changed(*entry, "deleted");
   }
   Tend(entry);
@@ -377,6 +382,7 @@ rt::Task<Status> MachineHost::UpdateMachinePower(std::string id, iri::Power powe
     record.end = GuestEnd();
   };
   CO_TRY_STATUS(co_await Save(entry, change));
+  if (power == iri::Power::kOff) CancelMaking(*entry);
   entry->error.clear();
   Changed(*entry, "power");
   Tend(entry);

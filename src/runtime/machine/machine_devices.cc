@@ -54,23 +54,8 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
   iri::MachineSpec secrets = TakeSecrets(part);
   next.object.spec.volumes.push_back(part.volumes[0]);
   CO_TRY_STATUS(CheckSpec(next.object.spec));
-  // An image takes its time, which nobody else waits for.
-  if (volume.local_disk.has_value() && !volume.local_disk->image.empty()) {
-    CO_TRY(const ImageDisk disk, co_await LookAtImageDisk(id, ImageRequestOf(*entry), volume));
-    if (HasSizeOfImage(volume)) {
-      next.image_sized[volume.name] = disk.bytes;
-      volume.local_disk->size_bytes = disk.bytes;
-    }
-  }
-  CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
-  const ClaimedRoom claimed(claimed_);
   if (volume.local_disk.has_value()) {
-    const iri::ResourceVector more = {{std::string(iri::kStorage), volume.local_disk->size_bytes}};
-    const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);
-    CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
-    CO_TRY_STATUS(co_await ClaimDisk(volume.local_disk->size_bytes));
-    AddTo(next.resources, more);
-    CO_TRY_STATUS(co_await MakeDisk(id, ImageRequestOf(*entry), volume));
+    co_return co_await AddLocalDisk(entry, std::move(next), *volume.local_disk);
   }
   CO_TRY(const DomainDisk disk, DiskOf(id, volume, deps_.folders));
   CO_TRY_STATUS(co_await SetKey(id, volume));
@@ -87,6 +72,28 @@ rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume vo
   }
   Changed(*entry, "volumes");
   co_return attached.ok() ? attached : attached.Wrap("volume " + Quote(volume.name));
+}
+
+// It is counted and written down. What fills it may take longer than any call: the machine's task
+// sees that the guest lacks it.
+rt::Task<Status> MachineHost::AddLocalDisk(Pointer entry,
+                                           MachineRecord next,
+                                           iri::LocalDisk wanted) {
+  if (!wanted.image.empty()) CO_TRY_STATUS(deps_.images.Check(wanted.image));
+  CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
+  const ClaimedRoom claimed(claimed_);
+  if (wanted.size_bytes > 0) {
+    const iri::ResourceVector more = {{std::string(iri::kStorage), wanted.size_bytes}};
+    const std::string uid(LabelOf(next.object.metadata, iri::kMachineUidLabel));
+    CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
+    CO_TRY_STATUS(co_await ClaimDisk(wanted.size_bytes));
+    AddTo(next.resources, more);
+  }
+  ++next.object.metadata.generation;
+  CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
+  Changed(*entry, "volumes");
+  Doubt(entry, Duration());
+  co_return OkStatus();
 }
 
 rt::Task<Status> MachineHost::KeepSecrets(Pointer entry,
@@ -159,6 +166,7 @@ rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
     CO_TRY_STATUS(co_await deps_.hypervisor.RemoveSecret(disk.secret_uuid));
   }
   if (volume.local_disk.has_value()) {
+    CancelMaking(*entry);  // perhaps of this one; the others go on
     CO_TRY_STATUS(co_await deps_.folders.RemoveFile(disk.file.path));
   }
   CO_TRY_STATUS(co_await KeepSecrets(entry, name, iri::MachineSpec()));

@@ -21,6 +21,24 @@ namespace {
 
 using iri::MachineState;
 
+// An image with a disk of so many bytes.
+void MakeImage(const MachineWorld& world, const std::string& name, size_t bytes) {
+  auto layout = image::LayoutWriter::Open(world.root + "/images/" + name);
+  CHECK(layout.ok()) << layout.status();
+  image::Manifest manifest;
+  manifest.root_disk =
+      *layout->AddText(image::MediaTypeOf(image::Part::kRootDisk), std::string(bytes, 'd'));
+  CHECK(layout->AddManifest(manifest, "", "").ok());
+}
+
+// What the machine says of this; "" if it says nothing.
+std::string MessageOf(MachineWorld& world, const std::string& id, std::string_view type) {
+  for (const iri::MachineCondition& condition : world.Get(id).status.conditions) {
+    if (condition.type == type) return condition.message;
+  }
+  return {};
+}
+
 TEST(MachineHost, AnImageOnItsWayIsShownUntilItIsThere) {
   FakeImages images;
   MachineWorld world;
@@ -137,6 +155,160 @@ TEST(MachineHost, NobodyWaitsForTheImageOfAnothersDisk) {
             OkStatus());
 }
 
+// Within the time that a caller has.
+Status Soon(MachineWorld& world, rt::Task<Status> call) {
+  return world.Run(rt::WithDeadline(std::move(call), Duration::Seconds(10)));
+}
+
+// A machine whose disk is of an image that stays on its way.
+std::string Pulling(MachineWorld& world, FakeImages& images) {
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes = {LocalDisk("root", "oda", 4096, "registry.test/os:1")};
+  const auto made = world.Await(world.host().CreateMachine(wanted));
+  CHECK(made.ok()) << made.status();
+  CHECK(world.Run(images.Asked()).ok());
+  return made->metadata.id;
+}
+
+TEST(MachineHost, AMachineIsDeletedWhileItsImageIsPulled) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.Start();
+  const std::string id = Pulling(world, images);
+  EXPECT_EQ(Soon(world, world.host().DeleteMachine(id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+  EXPECT_FALSE(std::filesystem::exists(world.root + "/machines/" + id));
+}
+
+TEST(MachineHost, AMachineIsSwitchedOffWhileItsImageIsPulled) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.options.pull_interval = Duration();
+  world.Start();
+  const std::string id = Pulling(world, images);
+  EXPECT_EQ(Soon(world, world.host().UpdateMachinePower(id, iri::Power::kOff)), OkStatus());
+  EXPECT_TRUE(world.Becomes(id, MachineState::kStopped));
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.ReasonOf(id).empty(); })) << "not Pulling";
+  // It is pulled again when it is wanted again.
+  ASSERT_EQ(Soon(world, world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, [&] { return world.ReasonOf(id) == "Pulling"; }));
+  ASSERT_EQ(world.Run(images.Arrive()), OkStatus());
+  EXPECT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+}
+
+TEST(MachineHost, AMachineIsChangedWhileItsImageIsPulled) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.Start();
+  const std::string id = Pulling(world, images);
+  EXPECT_EQ(Soon(world, world.host().UpdateMachineAnnotations(id, {{"a", "b"}})), OkStatus());
+  EXPECT_EQ(Soon(world, world.host().AttachVolume(id, LocalDisk("more", "odb", 4096, ""))),
+            OkStatus());
+  ASSERT_EQ(world.Run(images.Arrive()), OkStatus());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  EXPECT_TRUE(world.Has(id, "vdb")) << "from the start";
+  EXPECT_TRUE(std::filesystem::exists(world.root + "/machines/" + id + "/more.qcow2"));
+}
+
+TEST(MachineHost, ADiskInTheMiddleOfItsCopyIsInNobodysWay) {
+  rt::Event go_on;
+  MachineWorld world;
+  MakeImage(world, "os", 2048);
+  world.OnLoop([&] { world.disks.copies_go_on = &go_on; });
+  iri::Machine wanted = world.Wanted("u-1");
+  wanted.spec.volumes = {LocalDisk("root", "oda", 4096, "os")};
+  const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
+  const std::string part = world.root + "/machines/" + id + "/root.qcow2.part";
+  const auto is_there = [&part] { return std::filesystem::exists(part); };
+  ASSERT_TRUE(iri::Eventually(world, is_there));
+  ASSERT_EQ(Soon(world, world.host().UpdateMachinePower(id, iri::Power::kOff)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return !is_there(); })) << "nothing is left";
+  ASSERT_EQ(Soon(world, world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, is_there));
+  ASSERT_EQ(Soon(world, world.host().DeleteMachine(id)), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
+  EXPECT_FALSE(std::filesystem::exists(world.root + "/machines/" + id));
+}
+
+TEST(MachineHost, ARunningGuestGetsTheDiskOfAnImageWhenThatIsThere) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.Start();
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  const iri::MachineVolume disk = LocalDisk("more", "odb", 4096, "registry.test/data:1");
+  ASSERT_EQ(Soon(world, world.host().AttachVolume(id, disk)), OkStatus());
+  ASSERT_EQ(world.Run(images.Asked()), OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, [&] {
+    return world.Get(id).status.volumes[0].state == iri::AttachmentState::kPending;
+  }));
+  EXPECT_EQ(world.Get(id).spec.volumes, std::vector<iri::MachineVolume>{disk});
+  // What its guest does is not held up.
+  ASSERT_EQ(Soon(world, world.host().AttachVolume(id, world.Volume("data", "odc"))), OkStatus());
+  EXPECT_TRUE(world.Has(id, "vdc"));
+  ASSERT_EQ(world.Run(images.Arrive()), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.Has(id, "vdb"); })) << world.Events();
+  EXPECT_TRUE(std::filesystem::exists(world.root + "/machines/" + id + "/more.qcow2"));
+}
+
+TEST(MachineHost, ADiskThatIsToComeIsMadeAfterARestart) {
+  FakeImages images;
+  MachineWorld world;
+  world.Stop();
+  world.other_images = &images;
+  world.Start();
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  ASSERT_EQ(Soon(world, world.host().AttachVolume(id, LocalDisk("more", "odb", 4096, "late:1"))),
+            OkStatus());
+  world.Restart();
+  ASSERT_EQ(world.Run(images.Arrive()), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.Has(id, "vdb"); })) << world.Events();
+}
+
+TEST(MachineHost, ADiskThatIsTakenBackWhileItIsMadeLeavesNothing) {
+  rt::Event go_on;
+  MachineWorld world;
+  MakeImage(world, "os", 2048);
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.OnLoop([&] { world.disks.copies_go_on = &go_on; });
+  const std::string whole = world.root + "/machines/" + id + "/more.qcow2";
+  ASSERT_EQ(Soon(world, world.host().AttachVolume(id, LocalDisk("more", "odb", 4096, "os"))),
+            OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, [&] { return std::filesystem::exists(whole + ".part"); }));
+  ASSERT_EQ(Soon(world, world.host().DetachVolume(id, "more")), OkStatus());
+  EXPECT_TRUE(iri::Eventually(world, [&] { return !std::filesystem::exists(whole + ".part"); }));
+  EXPECT_FALSE(std::filesystem::exists(whole));
+  EXPECT_EQ(world.Await(world.host().Capacity())->used.at(std::string(iri::kStorage)), 0);
+  // Another one of the same name is not taken for it.
+  ASSERT_EQ(Soon(world, world.host().AttachVolume(id, LocalDisk("more", "odb", 8192, ""))),
+            OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, [&] { return world.Has(id, "vdb"); })) << world.Events();
+  EXPECT_EQ(std::filesystem::file_size(whole), 8192U);
+}
+
+TEST(MachineHost, ALateDiskThatCannotBeMadeIsSaidOnceAndTriedAgain) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  ASSERT_EQ(Soon(world, world.host().AttachVolume(id, LocalDisk("more", "odb", 4096, "late"))),
+            OkStatus());
+  ASSERT_TRUE(iri::Eventually(
+      world, [&] { return MessageOf(world, id, "DevicesReady").contains("image \"late\""); }));
+  EXPECT_TRUE(MessageOf(world, id, "ImageReady").contains("image \"late\""));
+  world.Pass(Duration::Millis(50));  // two attempts and more
+  const std::string events = world.Events();
+  EXPECT_EQ(events.find("image \"late\""), events.rfind("image \"late\"")) << events;
+  MakeImage(world, "late", 2048);
+  EXPECT_TRUE(iri::Eventually(world, [&] { return world.Has(id, "vdb"); })) << world.Events();
+  EXPECT_TRUE(iri::Eventually(world, [&] { return MessageOf(world, id, "DevicesReady").empty(); }));
+}
+
 TEST(MachineHost, WhatCannotBeAttachedIsNotKept) {
   MachineWorld world;
   const std::string id = iri::Running(world, "u-1").metadata.id;
@@ -190,16 +362,6 @@ TEST(MachineHost, AnImageWithKernelAndDiskGivesBoth) {
   EXPECT_EQ(content.size(), 4096U);
 }
 
-// An image with a disk of so many bytes.
-void MakeImage(const MachineWorld& world, const std::string& name, size_t bytes) {
-  auto layout = image::LayoutWriter::Open(world.root + "/images/" + name);
-  CHECK(layout.ok()) << layout.status();
-  image::Manifest manifest;
-  manifest.root_disk =
-      *layout->AddText(image::MediaTypeOf(image::Part::kRootDisk), std::string(bytes, 'd'));
-  CHECK(layout->AddManifest(manifest, "", "").ok());
-}
-
 TEST(MachineHost, P6_6_ALocalDiskWithTheSizeOfItsImageCountsAsThat) {
   MachineWorld world;
   MakeImage(world, "small", 600 << 10);
@@ -236,12 +398,17 @@ TEST(MachineHost, P6_6_ALocalDiskWithTheSizeOfItsImageCountsAsThat) {
   disk.device = "odb";
   disk.local_disk->image = "tiny";
   ASSERT_EQ(world.Await(world.host().AttachVolume(second, disk)), OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, [&] { return world.Has(second, "vdb"); })) << world.Events();
   EXPECT_EQ(storage(), 700 << 10);
   disk.name = "more";
   disk.device = "odc";
   disk.local_disk->image = "small";
-  EXPECT_FALSE(world.Await(world.host().AttachVolume(second, disk)).ok());
+  ASSERT_EQ(world.Await(world.host().AttachVolume(second, disk)), OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, [&] {
+    return MessageOf(world, second, "DevicesReady").contains("storage");
+  })) << "it waits for room";
   EXPECT_EQ(storage(), 700 << 10);
+  ASSERT_EQ(world.Await(world.host().DetachVolume(second, "more")), OkStatus());
   ASSERT_EQ(world.Await(world.host().DetachVolume(second, "data")), OkStatus());
   EXPECT_EQ(storage(), 600 << 10);
 }

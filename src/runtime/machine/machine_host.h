@@ -23,6 +23,7 @@
 #include "iri/host.h"
 #include "iri/machine.h"
 #include "rt/backoff.h"
+#include "rt/child_context.h"
 #include "rt/event.h"
 #include "rt/gate.h"
 #include "rt/loop.h"
@@ -158,6 +159,18 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     Time resumed;  // the last time
     rt::Backoff resumes;
     rt::Gate saving{1};  // whoever changes the record or the guest's devices
+    // Whoever makes its disks, which takes as long as an image does: entered before `saving`, never
+    // inside of it.
+    rt::Gate making{1};
+    rt::ChildContext* maker = nullptr;  // of what is being made, while it may be cancelled
+    // The task that makes disks for the running guest, and how it fares.
+    struct Late {
+      bool is_on = false;
+      rt::Event nudge;  // ends a pause of it
+      std::string error;
+      std::string image_problem;
+    };
+    Late late;
     bool is_gone = false;
     bool is_tended = false;  // its task runs
     rt::Event nudge;         // ends a pause of the task
@@ -247,7 +260,9 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> TakeKey(Pointer entry, iri::MachineVolume volume);
   // Gives it to the running guest, if there is one.
   rt::Task<Status> PlugIn(Pointer entry, std::string device, std::string xml);
-  // Takes the device from the running guest and waits until it has let go.
+  // REQUIRES: `saving` is entered. The disk is made, and the guest gets it, behind this.
+  rt::Task<Status> AddLocalDisk(Pointer entry, MachineRecord next, iri::LocalDisk wanted);
+  // Takes the device from the running guest and waits until it has let go. Conflict: it does not.
   rt::Task<Status> Unplug(Pointer entry, std::string device, std::string xml);
 
   // Tasks.
@@ -273,40 +288,52 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // It is off: nothing of its life is left.
   static void ForgetLife(Entry& entry);
   rt::Task<Status> StartGuest(Pointer entry);
+  // What its first moments need, in folders of its own. Cancelled: it is not to start any more.
+  rt::Task<Status> PutStartFiles(Pointer entry);
   // Its firmware gets the variables that the machine has, if those are not what it got before.
   rt::Task<Status> PutEfiVariables(std::string id, MachineRecord* record);
   // On whose behalf its images are fetched.
   static ImageRequest ImageRequestOf(const Entry& entry);
-  // The same, and how far they are is told from here on.
+  // The same, and how far those are that its start waits for is told from here on.
   ImageRequest ToldImageRequestOf(Pointer entry);
-  // Counts local disks that have the size of their image, before they are made. TooManyRequests if
-  // there is no room for one.
-  rt::Task<Status> CountImageDisks(Pointer entry);
+
+  // Local disks (machine_disks.cc).
+  // Whether its disks are to be made: it is to run.
+  static bool WantsDisks(const Entry& entry);
+  // What is being made of them ends as Cancelled. For whoever has written down that it is not to
+  // be.
+  static void CancelMaking(Entry& entry);
+  // Does the part unless the disks are not wanted, and until they are not: Cancelled.
+  template <class T>
+  rt::Task<T> WhileWanted(Pointer entry, rt::Task<T> part);
+  // Those of the record that are not there. Cancelled: other ones are wanted by now. REQUIRES: the
+  // caller has not entered `saving`.
+  rt::Task<Status> MakeDisks(Pointer entry);
+  // The same behind a guest that is alive, which gets them then; tried until they are there.
+  void MakeLater(const Pointer& entry);
+  rt::Task<Status> MakeLate(Pointer entry);
+  // Counts a disk that has the size of its image, before it is made. TooManyRequests if there is no
+  // room for it.
+  rt::Task<Status> CountImageDisk(Pointer entry, iri::MachineVolume volume);
   // How large such a disk is, or will be.
   struct ImageDisk {
     int64_t bytes = 0;
     bool is_there = false;
   };
-  rt::Task<Result<ImageDisk>> LookAtImageDisk(std::string machine_id,
-                                              ImageRequest request,
-                                              iri::MachineVolume volume);
-  // `starting` is the machine if this is for its start, whose saving is entered: then it gets all
-  // of its image.
-  rt::Task<Status> MakeDisk(std::string machine_id,
-                            ImageRequest request,
-                            iri::MachineVolume volume,
-                            Pointer starting = nullptr);
+  rt::Task<Result<ImageDisk>> LookAtImageDisk(Pointer entry, iri::MachineVolume volume);
+  rt::Task<Status> MakeDisk(Pointer entry, iri::MachineVolume volume);
+  // Its content, in the file `part`; a guest that is off gets all of its image.
+  rt::Task<Status> FillDisk(Pointer entry, iri::MachineVolume volume, DiskFile part);
+  // True for what is not made here.
+  rt::Task<Result<bool>> HasDisk(std::string id, iri::MachineVolume volume);
   // Counts and refuses what an image has beside a disk. BadRequest if this machine cannot boot it.
-  rt::Task<Status> AdmitMedia(Pointer starting,
-                              std::string machine_id,
-                              image::ImageFiles* files,
-                              std::string image);
+  rt::Task<Status> AdmitMedia(Pointer entry, image::ImageFiles* files, std::string image);
   // All that it has beside disks and its kernel counts as so many bytes from now on.
-  rt::Task<Status> CountMedia(Pointer starting, int64_t bytes);
+  rt::Task<Status> CountMedia(Pointer entry, int64_t bytes);
   static void SetMediaBytes(MachineRecord& record, int64_t bytes);
   // What the guest has copies of, counted as what is there; how many bytes its media have.
   rt::Task<Result<int64_t>> FindBootFiles(Pointer entry);
-  // Its image is there: told if it was told before that it is on its way.
+  // The image that it starts with is there: told if it was told before that it is on its way.
   void NoteImage(Entry& entry);
   // A disk of `wanted`, from the image's if it has one, in the file `part`.
   rt::Task<Status> MakePart(image::ImageFiles files, iri::LocalDisk wanted, DiskFile part);

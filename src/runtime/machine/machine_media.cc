@@ -23,12 +23,12 @@ Result<int64_t> BytesOf(const std::string& path) {
 
 }  // namespace
 
-rt::Task<Status> MachineHost::AdmitMedia(Pointer starting,
-                                         std::string machine_id,
+rt::Task<Status> MachineHost::AdmitMedia(Pointer entry,
                                          image::ImageFiles* files,
                                          std::string image) {
   const std::string name = "image " + Quote(image);
-  CO_TRY(const Pointer entry, Find(machine_id));
+  const std::string machine_id = entry->record.object.metadata.id;
+  const bool starts = !entry->observed.alive();
   const std::string class_name = entry->record.object.spec.class_name;
   const auto* const offered = FindClass(options_.classes, class_name);
   const auto firmware =
@@ -36,14 +36,13 @@ rt::Task<Status> MachineHost::AdmitMedia(Pointer starting,
   const Status boots = ChooseBoot(*files, firmware, class_name);
   if (!boots.ok()) co_return OfImage(boots.Wrap(name), image);
   const bool has_media = !files->iso.empty() || !files->squashfs.empty();
-  if (!has_media && (starting == nullptr || starting->record.media_bytes == 0)) {
-    co_return OkStatus();
-  }
-  if (starting == nullptr) {
+  if (!has_media && (!starts || entry->record.media_bytes == 0)) co_return OkStatus();
+  if (!starts) {
     const auto part = files->iso.empty() ? image::Part::kSquashfs : image::Part::kIso;
     const Status late = BadRequest(
         name + ": its layer of type " + std::string(image::MediaTypeOf(part)) +
-        " is for a machine that is created with this disk, not for one that gets it later");
+        " is for a guest that starts with this disk, and this one runs: it gets it once it was "
+        "switched off and on");
     co_return OfImage(late, image);
   }
   // It has at most one of each, and keeps what it has: only what it lacks is copied.
@@ -54,32 +53,34 @@ rt::Task<Status> MachineHost::AdmitMedia(Pointer starting,
     return iso + squashfs;
   };
   CO_TRY(const int64_t bytes, co_await deps_.files.Run("machines.media", measure));
-  const Status counted = co_await CountMedia(std::move(starting), bytes);
+  const Status counted = co_await CountMedia(std::move(entry), bytes);
   co_return counted.Is(Reason::kTooManyRequests) ? OfImage(counted.Wrap(name), image) : counted;
 }
 
 void MachineHost::NoteImage(Entry& entry) {
+  if (entry.observed.alive()) return;  // it is one of a disk that comes later
   const bool was_told = !entry.pull.text().empty();
   entry.pull.End();
   entry.has_image = true;
   if (was_told) Changed(entry, "image");
 }
 
-rt::Task<Status> MachineHost::CountMedia(Pointer starting, int64_t bytes) {
+rt::Task<Status> MachineHost::CountMedia(Pointer entry, int64_t bytes) {
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   // What an attempt before counted, of this image or of another, may be more or less.
-  const int64_t missing = bytes - starting->record.media_bytes;
+  const int64_t missing = bytes - entry->record.media_bytes;
   if (missing == 0) co_return OkStatus();
   CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
   const ClaimedRoom claimed(claimed_);
   if (missing > 0) {
     const iri::ResourceVector more = {{std::string(iri::kStorage), missing}};
-    const std::string uid(LabelOf(starting->record.object.metadata, iri::kMachineUidLabel));
+    const std::string uid(LabelOf(entry->record.object.metadata, iri::kMachineUidLabel));
     CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
     CO_TRY_STATUS(co_await ClaimDisk(missing));
   }
-  MachineRecord next = starting->record;
+  MachineRecord next = entry->record;
   SetMediaBytes(next, bytes);
-  co_return co_await SaveInside(std::move(starting), std::move(next));
+  co_return co_await SaveInside(std::move(entry), std::move(next));
 }
 
 void MachineHost::SetMediaBytes(MachineRecord& record, int64_t bytes) {

@@ -179,15 +179,22 @@ TEST(MachineMedia, AnImageIsSaidToBeThereBeforeTheGuestRuns) {
   ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
 }
 
-TEST(MachineMedia, ARunningMachineGetsNoCd) {
+TEST(MachineMedia, ARunningMachineGetsItsCdAtTheNextStart) {
   MachineWorld world;
   MakeImage(world, "installer", {{Part::kIso, "iso"}});
   const std::string id = iri::Running(world, "u-1").metadata.id;
-  const Status attached =
-      world.Await(world.host().AttachVolume(id, LocalDisk("more", "odb", 4096, "installer")));
-  EXPECT_EQ(attached.reason(), Reason::kBadRequest) << attached;
-  EXPECT_TRUE(Has(std::string(attached.message()), "application/vnd.ironcore.image.iso"))
-      << attached;
+  ASSERT_EQ(world.Await(world.host().AttachVolume(id, LocalDisk("more", "odb", 4096, "installer"))),
+            OkStatus());
+  ASSERT_TRUE(iri::Eventually(world, [&] { return world.ReasonOf(id) == "ImageInvalid"; }));
+  const std::string why = world.Get(id).status.conditions[0].message;
+  EXPECT_TRUE(Has(why, "application/vnd.ironcore.image.iso")) << why;
+  EXPECT_TRUE(Has(why, "switched off and on")) << why;
+  EXPECT_FALSE(world.Has(id, "vdb"));
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOff)), OkStatus());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kStopped));
+  ASSERT_EQ(world.Await(world.host().UpdateMachinePower(id, iri::Power::kOn)), OkStatus());
+  ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  EXPECT_TRUE(Has(world.Guest(id).xml, world.root + "/machines/" + id + "/boot.iso"));
 }
 
 TEST(MachineRecord, RemembersWhatItsMediaTake) {

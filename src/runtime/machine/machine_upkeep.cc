@@ -90,6 +90,11 @@ rt::Task<Status> MachineHost::GiveMissing(Pointer entry, DeviceDrift drift) {
   for (const iri::MachineVolume& volume : spec.volumes) {
     CO_TRY(const DomainDisk disk, DiskOf(metadata.id, volume, deps_.folders));
     if (std::ranges::find(drift.disks, disk) == drift.disks.end()) continue;
+    CO_TRY(const bool there, co_await HasDisk(metadata.id, volume));
+    if (!there) {
+      MakeLater(entry);  // and then it is looked for again
+      continue;
+    }
     CO_TRY_STATUS(co_await SetKey(metadata.id, volume));
     const Status given = co_await PlugIn(entry, disk.target, DiskXml(disk));
     if (!given.ok()) co_return given.Wrap("volume " + Quote(volume.name));

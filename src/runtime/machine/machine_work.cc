@@ -12,7 +12,6 @@
 #include "iri/labels.h"
 #include "pki/digest.h"
 #include "rt/deadline.h"
-#include "rt/join_all.h"
 #include "runtime/machine/machine_host.h"
 
 namespace berth::runtime {
@@ -38,6 +37,7 @@ std::string_view ActionOf(MachineStep step) {
 
 void MachineHost::Tend(const Pointer& entry) {
   entry->nudge.Set();
+  entry->late.nudge.Set();
   if (entry->is_tended || entry->is_gone) return;
   entry->is_tended = true;
   work_.Spawn("machine.tend", TendMachine(entry));
@@ -72,6 +72,7 @@ rt::Task<Status> MachineHost::TendMachine(Pointer entry) {
       entry->backoff.Reset();
       continue;
     }
+    if (done.Is(Reason::kCancelled)) continue;  // the making of its disks: they are not wanted
     if (entry->error != done.message()) {
       entry->error = done.message();
       entry->image_problem = ImageProblem(done);
@@ -131,6 +132,8 @@ ImageRequest MachineHost::ImageRequestOf(const Entry& entry) {
 
 ImageRequest MachineHost::ToldImageRequestOf(Pointer entry) {
   ImageRequest request = ImageRequestOf(*entry);
+  // That of a disk that comes later is not what its guest waits for.
+  if (entry->observed.alive()) return request;
   entry->pull = PullProgress(deps_.loop.Now(), options_.pull_interval);
   request.progress = [this, entry](int64_t bytes, int64_t of) {
     if (entry->pull.Note(bytes, of, deps_.loop.Now())) Changed(*entry, "image");
@@ -177,132 +180,6 @@ rt::Task<Status> MachineHost::SetIgnition(iri::Ignition ignition) {
   co_return OkStatus();
 }
 
-rt::Task<Status> MachineHost::FillFromImage(image::RootDisk disk,
-                                            iri::LocalDisk wanted,
-                                            DiskFile part) {
-  DiskCopy copy;
-  copy.source = DiskFileOf(disk);
-  copy.target = part;
-  CO_TRY(const int64_t has, co_await deps_.disks.ForeignVirtualBytes(copy.source));
-  copy.bytes = wanted.size_bytes > 0 ? WholeSectors(wanted.size_bytes) : has;
-  const int64_t bytes = copy.bytes;
-  if (has > bytes) {
-    co_return BadRequest(fmt::format("a disk of {} bytes does not fit into one of {}", has, bytes));
-  }
-  CO_TRY_STATUS(co_await deps_.disks.Copy(std::move(copy)));
-  CO_TRY_STATUS(co_await deps_.disks.Grow(std::move(part), bytes));
-  co_return OkStatus();
-}
-
-rt::Task<Status> MachineHost::MakePart(image::ImageFiles files,
-                                       iri::LocalDisk wanted,
-                                       DiskFile part) {
-  if (!files.disk.has_value()) {
-    const int64_t bytes = std::max(WholeSectors(wanted.size_bytes), kSectorBytes);
-    co_return co_await deps_.disks.Create(std::move(part), bytes, std::string());
-  }
-  const std::string image = wanted.image;
-  const Status filled = co_await FillFromImage(*files.disk, std::move(wanted), std::move(part));
-  co_return filled.ok() ? filled : OfImage(filled.Wrap("image " + Quote(image)), image);
-}
-
-rt::Task<Result<MachineHost::ImageDisk>> MachineHost::LookAtImageDisk(std::string machine_id,
-                                                                      ImageRequest request,
-                                                                      iri::MachineVolume volume) {
-  ImageDisk disk;
-  const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
-  CO_TRY(disk.is_there, co_await deps_.folders.Exists(whole.path));
-  if (disk.is_there) {
-    CO_TRY(disk.bytes, co_await deps_.disks.VirtualBytes(whole));
-    co_return disk;
-  }
-  const std::string image = volume.local_disk->image;
-  request.reference = image;
-  const Result<image::ImageFiles> files = co_await FetchImage(std::move(request));
-  if (!files.ok()) co_return OfImage(files.status(), image);
-  disk.bytes = kSectorBytes;  // what an empty one has at least
-  if (!files->disk.has_value()) co_return disk;
-  const Result<int64_t> has = co_await deps_.disks.ForeignVirtualBytes(DiskFileOf(*files->disk));
-  if (!has.ok()) co_return OfImage(has.status().Wrap("image " + Quote(image)), image);
-  disk.bytes = WholeSectors(*has);
-  co_return disk;
-}
-
-rt::Task<Status> MachineHost::CountImageDisks(Pointer entry) {
-  const std::vector<iri::MachineVolume> volumes = entry->record.object.spec.volumes;
-  for (const iri::MachineVolume& volume : volumes) {
-    if (!HasSizeOfImage(volume) || entry->record.image_sized.contains(volume.name)) continue;
-    const std::string id = entry->record.object.metadata.id;
-    const Result<ImageDisk> disk = co_await LookAtImageDisk(id, ToldImageRequestOf(entry), volume);
-    entry->pull.End();
-    if (!disk.ok()) co_return disk.status();
-    CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
-    CO_TRY(const rt::Gate::Permit admitted, co_await admission_.Enter());
-    MachineRecord next = entry->record;
-    const bool is_wanted =
-        !next.is_deleted() &&
-        std::ranges::find(next.object.spec.volumes, volume) != next.object.spec.volumes.end();
-    if (!is_wanted) co_return OkStatus();  // the next look knows what is
-    const iri::ResourceVector more = {{std::string(iri::kStorage), disk->bytes}};
-    const ClaimedRoom claimed(claimed_);
-    if (!disk->is_there) {  // one that is there cannot be refused any more
-      const std::string_view uid = LabelOf(next.object.metadata, iri::kMachineUidLabel);
-      CO_TRY_STATUS(CheckFits(more, Used(uid), options_.total));
-      CO_TRY_STATUS(co_await ClaimDisk(disk->bytes));
-    }
-    AddTo(next.resources, more);
-    next.image_sized[volume.name] = disk->bytes;
-    CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));
-  }
-  co_return OkStatus();
-}
-
-// A disk that is made elsewhere and gets its name when it is whole, and the guest's kernel is there
-// too: a disk that is there needs no image any more.
-rt::Task<Status> MachineHost::MakeDisk(std::string machine_id,
-                                       ImageRequest request,
-                                       iri::MachineVolume volume,
-                                       Pointer starting) {
-  const DiskFile whole = deps_.folders.LocalDisk(machine_id, volume.name);
-  CO_TRY(const bool there, co_await deps_.folders.Exists(whole.path));
-  if (there) co_return OkStatus();
-  const DiskFile part = {.path = whole.path + ".part", .format = whole.format};
-  const int64_t bytes = WholeSectors(volume.local_disk->size_bytes);
-  image::ImageFiles files;
-  if (!volume.local_disk->image.empty()) {
-    request.reference = volume.local_disk->image;
-    if (bytes > 0) request.disk_bytes_max = bytes;
-    Result<image::ImageFiles> fetched = co_await FetchImage(std::move(request));
-    if (!fetched.ok()) co_return OfImage(fetched.status(), volume.local_disk->image);
-    files = *std::move(fetched);
-    if (starting != nullptr) NoteImage(*starting);
-    CO_TRY_STATUS(co_await AdmitMedia(starting, machine_id, &files, volume.local_disk->image));
-    if (files.kernel.has_value()) {
-      CO_TRY_STATUS(co_await ClaimKernel(machine_id, *files.kernel, volume.local_disk->image));
-    }
-  }
-  // Nobody removes a blob before all of them are copied.
-  const std::optional<image::LayoutHold> hold = std::exchange(files.hold, std::nullopt);
-  // The kernel is written while qemu-img works on the disk.
-  std::vector<rt::Task<Status>> all;
-  if (files.kernel.has_value()) {
-    all.push_back(deps_.folders.PutKernel(machine_id, *files.kernel));
-  }
-  if (!files.iso.empty() || !files.squashfs.empty()) {
-    GuestFolders::Media media{.iso = files.iso, .squashfs = files.squashfs};
-    all.push_back(deps_.folders.PutMedia(machine_id, std::move(media)));
-  }
-  all.push_back(MakePart(std::move(files), *volume.local_disk, part));
-  const std::vector<Status> ends = co_await rt::JoinAll(std::move(all));
-  for (const Status& end : ends) {
-    if (end.ok()) continue;
-    // Nothing of a failed attempt takes room until the next.
-    CO_TRY_STATUS(co_await deps_.folders.RemoveFile(part.path));
-    co_return end;
-  }
-  co_return co_await deps_.folders.Settle(part.path, whole.path);
-}
-
 rt::Task<Status> MachineHost::PutEfiVariables(std::string id, MachineRecord* record) {
   const std::string text(iri::AnnotationOf(record->object.metadata, iri::kEfiVariablesAnnotation));
   CO_TRY_STATUS(CheckEfi(record->object.spec.class_name, text));
@@ -317,24 +194,23 @@ rt::Task<Status> MachineHost::PutEfiVariables(std::string id, MachineRecord* rec
   co_return OkStatus();
 }
 
+rt::Task<Status> MachineHost::PutStartFiles(Pointer entry) {
+  CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
+  if (Next(*entry) != MachineStep::kStart) co_return Cancelled();
+  co_return co_await PutSecrets(std::move(entry));
+}
+
 rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
-  CO_TRY_STATUS(co_await CountImageDisks(entry));
+  CO_TRY_STATUS(co_await PutStartFiles(entry));  // with the folder that its disks are made in
+  CO_TRY_STATUS(co_await MakeDisks(entry));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   if (Next(*entry) != MachineStep::kStart) co_return OkStatus();
   const std::string id = entry->record.object.metadata.id;
   const iri::MachineSpec spec = WithSecrets(entry->record.object.spec, entry->secrets);
   CO_TRY_STATUS(co_await PutSecrets(entry));
   for (const iri::MachineVolume& volume : spec.volumes) {
-    if (volume.local_disk.has_value()) {
-      iri::MachineVolume wanted = volume;
-      const auto sized = entry->record.image_sized.find(volume.name);
-      // What was counted, even if the image is another one by now.
-      if (sized != entry->record.image_sized.end()) wanted.local_disk->size_bytes = sized->second;
-      const Status made =
-          co_await MakeDisk(id, ToldImageRequestOf(entry), std::move(wanted), entry);
-      entry->pull.End();
-      CO_TRY_STATUS(made);
-    }
+    CO_TRY(const bool there, co_await HasDisk(id, volume));
+    if (!there) co_return OkStatus();  // it came meanwhile, and is made first
     CO_TRY_STATUS(co_await SetKey(id, volume));
   }
   // It has its images now.
@@ -400,6 +276,8 @@ rt::Task<Status> MachineHost::StopGuest(Pointer entry) {
 
 // The domain goes last: it is what remembers that something is left to do.
 rt::Task<Status> MachineHost::RemoveMachine(Pointer entry) {
+  // Whoever makes a disk of it was told, and writes into its folder until then.
+  CO_TRY(const rt::Gate::Permit alone, co_await entry->making.Enter());
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   const iri::ObjectMetadata metadata = entry->record.object.metadata;
   const iri::MachineSpec spec = entry->record.object.spec;

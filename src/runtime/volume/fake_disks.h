@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "rt/event.h"
 #include "runtime/volume/disks.h"
 
 namespace berth::runtime {
@@ -22,6 +23,10 @@ class FakeDisks final : public Disks {
     ++copies;
     if (!failure.ok()) co_return failure;
     if (in_use.contains(copy.source.path)) co_return Conflict("in use");
+    if (copies_go_on != nullptr) {
+      std::ofstream(copy.target.path) << "a part";
+      CO_TRY_STATUS(co_await copies_go_on->Wait());
+    }
     std::filesystem::copy_file(
         copy.source.path, copy.target.path, std::filesystem::copy_options::overwrite_existing);
     co_return OkStatus();
@@ -52,6 +57,7 @@ class FakeDisks final : public Disks {
   std::set<std::string> in_use;  // paths
   std::string right_key = "right";
   int copies = 0;
+  rt::Event* copies_go_on = nullptr;  // they wait for it in the middle; outlives this
 };
 
 }  // namespace berth::runtime
