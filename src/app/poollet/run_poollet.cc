@@ -26,6 +26,7 @@
 #include "poollet/fencer/process_fencer.h"
 #include "poollet/identity/identity.h"
 #include "poollet/poollet.h"
+#include "poollet/reconcile/driver.h"
 #include "rt/asio/asio_loop.h"
 #include "rt/backoff.h"
 #include "rt/child_context.h"
@@ -36,6 +37,9 @@
 
 namespace berth::app {
 namespace {
+
+// What a runtime says is heard, and not only that it took its time.
+static_assert(iri::kAskLimit < poollet::kCallLimit && iri::kChangeLimit < poollet::kCallLimit);
 
 // What a process needs for one poollet. Members end in reverse order.
 class PoolletProcess {

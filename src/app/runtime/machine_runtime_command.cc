@@ -25,6 +25,7 @@
 #include "cli/arguments.h"
 #include "cli/failure.h"
 #include "cli/session/session.h"
+#include "iri/grpc/client.h"
 #include "iri/grpc/server.h"
 #include "net/grpc_status.h"
 #include "rt/asio/asio_loop.h"
@@ -192,6 +193,10 @@ struct MachineProcess : RuntimeThreads {
   std::unique_ptr<runtime::MachineHost> host;
   RuntimeServers servers;
 };
+
+// Whoever asks over a socket hears why it is refused before it gives up.
+static_assert(runtime::kLibvirtCallLimit < iri::kChangeLimit);
+static_assert(runtime::kDetachLimit + runtime::kDetachPause < iri::kChangeLimit);
 
 struct Accelerated {
   Acceleration acceleration = Acceleration::kTcg;

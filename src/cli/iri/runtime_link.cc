@@ -47,7 +47,7 @@ Result<std::unique_ptr<RuntimeLink>> RuntimeLink::Make(const Environment& enviro
   TRY(std::string path, FindSocket(link->loop_, environment, arguments.Text("endpoint"), kind));
   iri::RuntimeClientOptions options;
   TRY(options.allowed_uids, iri::UsersOf(arguments.List("runtime-user")));
-  options.deadline = arguments.Span("call-timeout");
+  options.ask_limit = options.change_limit = arguments.Span("call-timeout");
   link->client_ = std::make_unique<iri::RuntimeClient>(link->loop_, std::move(path), options);
   return link;
 }

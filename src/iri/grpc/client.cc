@@ -119,9 +119,28 @@ class RuntimeClient::Connection {
 
   template <class Async, class Request, class Response>
   rt::Task<Result<Response>> Call(Method<Async, Request, Response> method, Request request) {
+    return CallWithin(options_.ask_limit, method, std::move(request));
+  }
+  // The same of one that changes something.
+  template <class Async, class Request, class Response>
+  rt::Task<Result<Response>> Change(Method<Async, Request, Response> method, Request request) {
+    return CallWithin(options_.change_limit, method, std::move(request));
+  }
+  // A change whose answer is empty.
+  template <class Async, class Request, class Response>
+  rt::Task<Status> Do(Method<Async, Request, Response> method, Request request) {
+    const Result<Response> answer = co_await Change(method, std::move(request));
+    co_return answer.status();
+  }
+
+ private:
+  template <class Async, class Request, class Response>
+  rt::Task<Result<Response>> CallWithin(Duration limit,
+                                        Method<Async, Request, Response> method,
+                                        Request request) {
     CO_TRY(const std::shared_ptr<Link> link, Connect());
     net::GrpcCallOptions call;
-    call.deadline = options_.deadline;
+    call.deadline = limit;
     Async* const async = CallsOf(*link, static_cast<const Async*>(nullptr));
     Result<Response> answer = co_await net::CallUnary<Async, Request, Response>(
         async, method, std::move(request), std::move(call));
@@ -133,14 +152,6 @@ class RuntimeClient::Connection {
     co_return answer;
   }
 
-  // A call whose answer is empty.
-  template <class Async, class Request, class Response>
-  rt::Task<Status> Do(Method<Async, Request, Response> method, Request request) {
-    const Result<Response> answer = co_await Call(method, std::move(request));
-    co_return answer.status();
-  }
-
- private:
   rt::Loop& loop_;
   const std::string path_;
   const RuntimeClientOptions options_;
@@ -177,7 +188,7 @@ class RuntimeClient::Machines final : public MachineRuntime {
     machine_pb::CreateMachineRequest request;
     *request.mutable_machine() = ToProto(machine);
     CO_TRY(const auto answer,
-           co_await connection_.Call(&MachineCalls::CreateMachine, std::move(request)));
+           co_await connection_.Change(&MachineCalls::CreateMachine, std::move(request)));
     co_return FromProto(answer.machine());
   }
   rt::Task<Status> DeleteMachine(std::string id) override {
@@ -273,7 +284,7 @@ class RuntimeClient::Volumes final : public VolumeRuntime {
     volume_pb::CreateVolumeRequest request;
     *request.mutable_volume() = ToProto(volume);
     CO_TRY(const auto answer,
-           co_await connection_.Call(&VolumeCalls::CreateVolume, std::move(request)));
+           co_await connection_.Change(&VolumeCalls::CreateVolume, std::move(request)));
     co_return FromProto(answer.volume());
   }
   rt::Task<Status> ExpandVolume(std::string id, int64_t storage_bytes) override {
@@ -298,7 +309,7 @@ class RuntimeClient::Volumes final : public VolumeRuntime {
     volume_pb::CreateVolumeSnapshotRequest request;
     *request.mutable_volume_snapshot() = ToProto(snapshot);
     CO_TRY(const auto answer,
-           co_await connection_.Call(&VolumeCalls::CreateVolumeSnapshot, std::move(request)));
+           co_await connection_.Change(&VolumeCalls::CreateVolumeSnapshot, std::move(request)));
     co_return FromProto(answer.volume_snapshot());
   }
   rt::Task<Status> DeleteVolumeSnapshot(std::string id) override {
@@ -346,7 +357,7 @@ class RuntimeClient::Buckets final : public BucketRuntime {
     bucket_pb::CreateBucketRequest request;
     *request.mutable_bucket() = ToProto(bucket);
     CO_TRY(const auto answer,
-           co_await connection_.Call(&BucketCalls::CreateBucket, std::move(request)));
+           co_await connection_.Change(&BucketCalls::CreateBucket, std::move(request)));
     co_return FromProto(answer.bucket());
   }
   rt::Task<Status> DeleteBucket(std::string id) override {

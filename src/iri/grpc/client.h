@@ -24,9 +24,17 @@ namespace berth::iri {
 // A list of 10,000 machines with 1.5 KiB each fits.
 inline constexpr size_t kAnswerBytesMax = 16 * 1024 * 1024;
 
+// Of a call that only asks: runtimes of ours answer from memory, and one that hangs is soon known.
+inline constexpr Duration kAskLimit = Duration::Seconds(10);
+// Of a call that changes something. More than whoever is behind the runtime takes to refuse
+// (libvirt that hangs 20 s, a guest that does not let go of a device 17 s): its words come, not our
+// Timeout.
+inline constexpr Duration kChangeLimit = Duration::Seconds(30);
+
 struct RuntimeClientOptions {
-  Duration deadline = Duration::Seconds(10);  // of one call; Timeout after it
-  std::vector<uid_t> allowed_uids;            // beside root and ourselves: see ConnectSocket
+  Duration ask_limit = kAskLimit;  // Timeout after it
+  Duration change_limit = kChangeLimit;
+  std::vector<uid_t> allowed_uids;  // beside root and ourselves: see ConnectSocket
 };
 
 class RuntimeClient {

@@ -28,19 +28,26 @@ class Stranger final : public pb::MachineRuntime::CallbackService {
     reactor->Finish(status);
     return reactor;
   }
-  // Never answers.
+  // These two never answer.
   grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext*,
                                    const pb::StatusRequest*,
                                    pb::StatusResponse*) override {
-    class Silent final : public grpc::ServerUnaryReactor {
-      void OnCancel() override { Finish(grpc::Status::CANCELLED); }
-      void OnDone() override { delete this; }
-    };
+    return new Silent();
+  }
+  grpc::ServerUnaryReactor* DetachVolume(grpc::CallbackServerContext*,
+                                         const pb::DetachVolumeRequest*,
+                                         pb::DetachVolumeResponse*) override {
     return new Silent();
   }
 
   pb::ListMachinesResponse machines;
   grpc::Status status;
+
+ private:
+  class Silent final : public grpc::ServerUnaryReactor {
+    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+    void OnDone() override { delete this; }
+  };
 };
 
 class RuntimeClientTest : public testing::Test {
@@ -50,7 +57,7 @@ class RuntimeClientTest : public testing::Test {
     std::string folder = testing::TempDir() + "berth-iri-XXXXXX";
     folder_ = mkdtemp(folder.data());
     RuntimeClientOptions options;
-    options.deadline = Duration::Seconds(20);
+    options.ask_limit = Duration::Seconds(20);
     client_ = std::make_unique<RuntimeClient>(loop_, folder_ + "/s", options);
   }
   ~RuntimeClientTest() override {
@@ -129,13 +136,25 @@ TEST_F(RuntimeClientTest, ConnectsAgainAtOnceAfterTheRuntimeCameBack) {
   EXPECT_TRUE(listed.ok()) << listed.status();
 }
 
-TEST_F(RuntimeClientTest, KeepsItsDeadline) {
+TEST_F(RuntimeClientTest, KeepsItsDeadlines) {
   StartServer();
   RuntimeClientOptions options;
-  options.deadline = Duration::Millis(50);
+  options.ask_limit = Duration::Millis(50);
   RuntimeClient impatient(loop_, folder_ + "/s", options);
   EXPECT_EQ(rt::RunTask(loop_, impatient.machine().ClassStatus()).status().reason(),
             Reason::kTimeout);
+}
+
+TEST_F(RuntimeClientTest, AChangeMayTakeLongerThanAQuestion) {
+  StartServer();
+  RuntimeClientOptions options;
+  options.ask_limit = Duration::Hours(1);
+  options.change_limit = Duration::Millis(50);
+  RuntimeClient impatient(loop_, folder_ + "/s", options);
+  EXPECT_EQ(rt::RunTask(loop_, impatient.machine().DetachVolume("m-1", "data")).reason(),
+            Reason::kTimeout);
+  EXPECT_TRUE(rt::RunTask(loop_, impatient.machine().ListMachines(ObjectFilter())).ok());
+  EXPECT_GT(kChangeLimit, kAskLimit);
 }
 
 }  // namespace

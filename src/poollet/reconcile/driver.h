@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "fleet/fleet.h"
 #include "iri/runtimes.h"
 #include "poollet/reconcile/desired.h"
@@ -18,6 +19,11 @@
 #include "rt/task.h"
 
 namespace berth::poollet {
+
+// Of one call to a runtime, for runtimes that are not asked through a socket, and for a connection
+// that is lost without a word: more than the 30 s that iri/grpc gives a call, so that its words
+// come first.
+constexpr Duration kCallLimit = Duration::Seconds(35);
 
 // An object of this cluster that a runtime has.
 struct Seen {

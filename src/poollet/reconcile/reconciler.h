@@ -25,9 +25,9 @@
 namespace berth::poollet {
 
 struct ReconcileOptions {
-  Duration call_limit = Duration::Seconds(30);  // of one call to a runtime
-  // How long a create whose answer was lost may still show.
-  Duration create_settle = Duration::Seconds(35);
+  Duration call_limit = kCallLimit;
+  // How long a create whose answer was lost may still show, from when it was sent.
+  Duration create_settle = kCallLimit + Duration::Seconds(5);
   Duration relist = Duration::Millis(500);  // while something is known to be under way
   Duration stuck_recheck = Duration::Seconds(30);
   Duration restart_first = Duration::Seconds(10);  // after the second failure; doubles

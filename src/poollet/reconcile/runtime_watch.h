@@ -25,7 +25,7 @@ struct WatchOptions {
   Duration scan_interval = Duration::Seconds(60);   // of one with a watch: the safety net
   Duration event_interval = Duration::Seconds(10);  // of ListEvents, if nothing changes
   Duration event_pause = Duration::Millis(250);     // between two of them, whatever changes
-  Duration call_limit = Duration::Seconds(30);
+  Duration call_limit = kCallLimit;
 };
 
 class RuntimeWatch {

@@ -28,11 +28,14 @@ struct _virDomain;
 
 namespace berth::runtime {
 
+// Of one call of libvirt.
+constexpr Duration kLibvirtCallLimit = Duration::Seconds(20);
+
 class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
  public:
   struct Options {
     std::string uri = "qemu:///system";
-    Duration call_limit = Duration::Seconds(20);
+    Duration call_limit = kLibvirtCallLimit;
     // As long without an answer, and the connection is given up: as many questions, this often.
     int keepalive_seconds = 5;
     unsigned keepalive_count = 3;

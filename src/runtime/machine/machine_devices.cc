@@ -121,7 +121,6 @@ rt::Task<Status> MachineHost::PlugIn(Pointer entry, std::string device, std::str
 
 rt::Task<Status> MachineHost::Unplug(Pointer entry, std::string device, std::string xml) {
   const std::string name = DomainNameOf(entry->record.object.metadata.id);
-  constexpr Duration kAgain = Duration::Seconds(2);  // a guest that boots does not listen yet
   const Time limit = deps_.loop.Now() + options_.detach_limit;
   for (;;) {
     entry->device_event.Reset();
@@ -137,9 +136,25 @@ rt::Task<Status> MachineHost::Unplug(Pointer entry, std::string device, std::str
     // An error: it is being let go of already. What counts is that it is gone.
     const Status asked = co_await deps_.hypervisor.DetachDevice(name, xml);
     if (asked.Is(Reason::kUnavailable) || asked.Is(Reason::kTimeout)) co_return asked;
-    const Status waited = co_await rt::WithDeadline(entry->device_event.Wait(), kAgain);
+    const Status waited = co_await rt::WithDeadline(entry->device_event.Wait(), kDetachPause);
     if (waited.Is(Reason::kCancelled)) co_return waited;
   }
+}
+
+Status MachineHost::Told(Entry& entry, const Status& unplugged, const std::string& part) {
+  if (unplugged.ok()) {
+    entry.kept.erase(part);
+    return unplugged;
+  }
+  const Status told = unplugged.Wrap(part);
+  if (unplugged.Is(Reason::kConflict) && entry.kept.insert(part).second) {
+    Say(entry.record.object.metadata,
+        iri::EventType::kWarning,
+        "Failed",
+        "Detach",
+        std::string(told.message()));
+  }
+  return told;
 }
 
 rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
@@ -153,7 +168,7 @@ rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
   const iri::MachineVolume volume = *found;
   CO_TRY(const DomainDisk disk, DiskOf(id, volume, deps_.folders));
   const Status unplugged = co_await Unplug(entry, disk.target, DiskXml(disk));
-  if (!unplugged.ok()) co_return unplugged.Wrap("volume " + Quote(name));
+  CO_TRY_STATUS(Told(*entry, unplugged, "volume " + Quote(name)));
   next.object.spec.volumes.erase(found);
   if (volume.local_disk.has_value()) {
     const auto sized = next.image_sized.extract(name);
@@ -266,7 +281,7 @@ rt::Task<Status> MachineHost::DetachNetworkInterface(std::string id, std::string
   const iri::MachineNic nic = *found;
   CO_TRY(const DomainNic described, deps_.networks.Describe(id, nic));
   const Status unplugged = co_await Unplug(entry, described.mac, NicXml(described));
-  if (!unplugged.ok()) co_return unplugged.Wrap("network interface " + Quote(name));
+  CO_TRY_STATUS(Told(*entry, unplugged, "network interface " + Quote(name)));
   next.object.spec.nics.erase(found);
   ++next.object.metadata.generation;
   CO_TRY_STATUS(co_await SaveInside(entry, std::move(next)));

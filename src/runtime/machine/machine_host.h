@@ -48,6 +48,11 @@ namespace berth::runtime {
 // About 4 KiB each in memory; far more than a host runs.
 constexpr size_t kMachinesMax = 4096;
 
+// How long a guest may take to let go of a device, and how often it is asked meanwhile: one that
+// boots does not listen yet. Whoever asked hears of a refusal after 15 s + 2 s.
+constexpr Duration kDetachLimit = Duration::Seconds(15);
+constexpr Duration kDetachPause = Duration::Seconds(2);
+
 class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
  public:
   // All outlive the host.
@@ -85,8 +90,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     Duration log_look = Duration::Seconds(1);
     // From the power button to the plug.
     Duration shutdown_grace = Duration::Seconds(30);
-    // How long a guest may take to let go of a device.
-    Duration detach_limit = Duration::Seconds(15);
+    Duration detach_limit = kDetachLimit;
     // From a device that the guest let go of to its getting it back, if it is to have it: whoever
     // wanted it away and was refused, because the guest took its time, asks again before.
     Duration give_back_after = Duration::Minutes(2);
@@ -171,6 +175,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
       std::string image_problem;
     };
     Late late;
+    std::set<std::string> kept;  // parts that the guest does not let go of, as far as that was said
     bool is_gone = false;
     bool is_tended = false;  // its task runs
     rt::Event nudge;         // ends a pause of the task
@@ -264,6 +269,9 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Task<Status> AddLocalDisk(Pointer entry, MachineRecord next, iri::LocalDisk wanted);
   // Takes the device from the running guest and waits until it has let go. Conflict: it does not.
   rt::Task<Status> Unplug(Pointer entry, std::string device, std::string xml);
+
+  // What became of an Unplug of this part, which an event says once if the guest keeps it.
+  Status Told(Entry& entry, const Status& unplugged, const std::string& part);
 
   // Tasks.
   rt::Task<Status> KeepLogsShort();

@@ -32,6 +32,7 @@ std::optional<Duration> MachineHost::UntilDue(const Entry& entry) const {
 
 void MachineHost::ForgetLife(Entry& entry) {
   entry.live.reset();
+  entry.kept.clear();
   entry.match_at.reset();
   entry.resume_at.reset();
   entry.trial_ends.reset();

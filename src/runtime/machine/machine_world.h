@@ -164,6 +164,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
   }
 
   MachineHost& host() { return *host_; }
+  rt::Loop& loop() { return loop_.loop(); }
   template <class T>
   T Await(rt::Task<T> task) {
     return iri::Await(*this, std::move(task));
