@@ -57,6 +57,13 @@ struct ListRequest {
   std::string resource_version;        // "", "0", or a revision
   std::string resource_version_match;  // "", "Exact", "NotOlderThan"
   bool wants_remaining = true;         // counting costs as much as there is to count
+  bool wants_keys = false;             // of every item, and everything that is passed over
+};
+
+// An object that is there and cannot be read.
+struct PassedOver {
+  std::string key;  // NAMESPACE/NAME or NAME
+  StoredObject object;
 };
 
 struct ListPage {
@@ -64,8 +71,9 @@ struct ListPage {
   store::Revision revision;
   std::string continue_token;        // "" on the last page
   std::optional<int64_t> remaining;  // how many more there are, if known
-  // Objects that are there and cannot be read, as NAMESPACE/NAME or NAME; the first few.
-  std::vector<std::string> passed_over;
+  std::vector<std::string> keys;     // of items, in order, if they are wanted
+  // What has no readable header: all of it if keys are wanted, otherwise the first few.
+  std::vector<PassedOver> passed_over;
 };
 
 // The encoded frames of one event. Whoever encodes an event first leaves the frame here for all

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "meta/kind.h"
 #include "meta/object.h"
@@ -36,7 +37,15 @@ enum class Detail : uint8_t {
 // What becomes of a list with an object that is there and cannot be read.
 enum class Unreadable : uint8_t {
   kSkip,  // it is not in the list, as over HTTPS
-  kFail,  // there is no list: for those who give away what nobody else seems to have
+  kName,  // it is not in the list, and named beside it: for those who must not take it for absent
+  kFail,  // there is no list: for those whom what they do not see may cost everything
+};
+
+// An object that is there and cannot be read.
+struct Unread {
+  ObjectKey key;
+  std::string uid;  // "": not even its header can be read, so whatever selects may mean it
+  Bytes at_rest;    // as the store has it
 };
 
 struct ListOptions {
@@ -55,6 +64,7 @@ struct ObjectList {
   std::vector<meta::Object> items;
   std::string resource_version;  // watch from here on
   std::string continue_token;    // "" on the last page; Expired once its state is compacted
+  std::vector<Unread> unread;    // of kName: all of them, some perhaps with every page
 };
 
 struct WatchOptions {

@@ -98,8 +98,8 @@ Handlers::Answer Handlers::List(CallPtr call) {
     co_return ExpiredListAnswer(listed.status(), call->query.Get("continue"));
   }
   CO_TRY(ListPage page, std::move(listed));
-  for (const std::string& name : page.passed_over) {
-    call->warnings.push_back(std::string(call->info.kind->plural) + " " + Quote(name) +
+  for (const PassedOver& one : page.passed_over) {
+    call->warnings.push_back(std::string(call->info.kind->plural) + " " + Quote(one.key) +
                              " cannot be read and is left out");
   }
 

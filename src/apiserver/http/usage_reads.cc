@@ -195,7 +195,8 @@ rt::Task<Result<net::HttpResponse>> UsageReads::AnswerList(CallPtr call) const {
   const meta::KindInfo& kind = *call->info.kind;
   CO_TRY(const ListPage page, co_await deps_.registry.List(kind, std::move(request)));
 
-  std::vector<std::string> unreadable = page.passed_over;
+  std::vector<std::string> unreadable;
+  for (const PassedOver& one : page.passed_over) unreadable.push_back(one.key);
   const Healths healths = ReadHealths();
   std::string text = ListHead(page);
   bool is_first = true;

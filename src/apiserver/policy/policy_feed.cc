@@ -64,7 +64,7 @@ rt::Task<Result<std::shared_ptr<RegistryWatch>>> PolicyFeed::Load(const meta::Ki
   // Whom it locks out is not known: nobody is let in.
   const bool is_revocation = kind == &k8s::kConfigMapKind;
   if (is_revocation && !page.passed_over.empty()) {
-    co_return Internal("who was revoked cannot be read: " + page.passed_over.front());
+    co_return Internal("who was revoked cannot be read: " + page.passed_over.front().key);
   }
   for (const auto& item : page.items) {
     auto decoded =

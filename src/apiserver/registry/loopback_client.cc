@@ -40,6 +40,18 @@ Status Unreadable(const meta::KindInfo& kind, const StoredObject& stored, const 
                   FormatResourceVersion(stored.revision) + ", cannot be read");
 }
 
+// `key` is NAMESPACE/NAME or NAME.
+client::Unread UnreadOf(std::string_view key, const StoredObject& stored) {
+  const size_t slash = key.find('/');
+  client::Unread unread;
+  if (slash != std::string_view::npos) unread.key.namespace_ = key.substr(0, slash);
+  unread.key.name = key.substr(slash == std::string_view::npos ? 0 : slash + 1);
+  const Result<meta::AtRestView> view = meta::AtRestView::Parse(stored.at_rest.view());
+  if (view.ok()) unread.uid = view->uid();
+  unread.at_rest = stored.at_rest;
+  return unread;
+}
+
 class LoopbackWatch final : public client::ObjectWatch {
  public:
   LoopbackWatch(const meta::KindInfo& kind,
@@ -152,17 +164,24 @@ rt::Task<Result<client::ObjectList>> LoopbackClient::List(const meta::KindInfo& 
   request.wants_remaining = false;
   request.continue_token = std::move(options.continue_token);
   request.resource_version = std::move(options.resource_version);
+  const bool is_named = options.unreadable == client::Unreadable::kName;
+  request.wants_keys = is_named;
   CO_TRY(ListPage page, co_await registry_.List(kind, std::move(request)));
   client::ObjectList list{.items = {},
                           .resource_version = FormatResourceVersion(page.revision),
-                          .continue_token = std::move(page.continue_token)};
+                          .continue_token = std::move(page.continue_token),
+                          .unread = {}};
   const bool is_strict = options.unreadable == client::Unreadable::kFail;
   if (is_strict && !page.passed_over.empty()) {
-    co_return Internal(std::string(kind.plural) + " " + Quote(page.passed_over.front()) +
+    co_return Internal(std::string(kind.plural) + " " + Quote(page.passed_over.front().key) +
                        " cannot be read; a deletion by force removes it");
   }
+  if (is_named) {
+    for (PassedOver& one : page.passed_over) list.unread.push_back(UnreadOf(one.key, one.object));
+  }
   list.items.reserve(page.items.size());
-  for (const StoredObject& stored : page.items) {
+  for (size_t i = 0; i < page.items.size(); ++i) {
+    const StoredObject& stored = page.items[i];
     auto object = DecodeFor(kind, stored, options.detail);
     if (object.ok()) {
       list.items.push_back(*std::move(object));
@@ -171,6 +190,7 @@ rt::Task<Result<client::ObjectList>> LoopbackClient::List(const meta::KindInfo& 
     Status why = Unreadable(kind, stored, object.status());
     if (is_strict) co_return why;
     LOG_ERROR("{}", why.message());
+    if (is_named) list.unread.push_back(UnreadOf(page.keys[i], stored));
   }
   co_return list;
 }

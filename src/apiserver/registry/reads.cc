@@ -2,6 +2,7 @@
 #include "apiserver/registry/reads.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "apiserver/cache/keys.h"
@@ -45,8 +46,9 @@ Status CheckListRequest(const ListRequest& request) {
   return errors.ToStatus("ListOptions", "meta.k8s.io", "");
 }
 
-void NotePassedOver(const std::string& suffix, ListPage& page) {
-  if (page.passed_over.size() < kPassedOverMax) page.passed_over.push_back(suffix);
+// As many as the cache has anyway, for whoever must not take one of them for absent.
+size_t PassedOverMax(bool wants_keys) {
+  return wants_keys ? std::numeric_limits<size_t>::max() : kPassedOverMax;
 }
 
 // By its key: whatever else is selected by cannot be read either.
@@ -56,9 +58,10 @@ bool MayBeMeant(std::string_view suffix, const Matcher& matcher) {
   return !name || *name == suffix.substr(suffix.find('/') + 1);
 }
 
-void NotePassedOver(const KindCache& cache, const Matcher& matcher, ListPage& page) {
+void NotePassedOver(const KindCache& cache, const Matcher& matcher, size_t most, ListPage& page) {
   for (const auto& [suffix, aside] : cache.aside()) {
-    if (MayBeMeant(suffix, matcher)) NotePassedOver(suffix, page);
+    if (page.passed_over.size() == most) return;
+    if (MayBeMeant(suffix, matcher)) page.passed_over.push_back({suffix, aside.now});
   }
 }
 
@@ -109,7 +112,10 @@ rt::Task<Result<StoredObject>> Reads::Get(const meta::KindInfo& kind,
 rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest request) {
   CO_TRY_STATUS(CheckListRequest(request));
   const KindCache& objects = cache_.Of(kind);
-  PageStart start{.after = "", .limit = request.limit, .wants_remaining = request.wants_remaining};
+  PageStart start{.after = "",
+                  .limit = request.limit,
+                  .wants_remaining = request.wants_remaining,
+                  .wants_keys = request.wants_keys};
   Matcher matcher(kind, std::move(request.selection));
   store::Revision exact;
   const bool continues = !request.continue_token.empty();
@@ -142,7 +148,8 @@ rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest r
 ListPage Reads::FromCache(const KindCache& cache,
                           const Matcher& matcher,
                           const PageStart& start) const {
-  ListPage page{.items = {}, .revision = cache_.revision(), .continue_token = "", .remaining = {}};
+  ListPage page;
+  page.revision = cache_.revision();
   const KindCache::Objects& objects = cache.objects();
   auto at = start.after.empty() ? objects.lower_bound(matcher.scope())
                                 : objects.upper_bound(std::max(start.after, matcher.scope()));
@@ -157,9 +164,10 @@ ListPage Reads::FromCache(const KindCache& cache,
     }
     if (!matcher.Matches(at->first, at->second)) continue;
     page.items.push_back(at->second);
+    if (start.wants_keys) page.keys.push_back(at->first);
     last = &at->first;
   }
-  NotePassedOver(cache, matcher, page);
+  NotePassedOver(cache, matcher, PassedOverMax(start.wants_keys), page);
   if (!page.continue_token.empty() && matcher.takes_all() && start.wants_remaining) {
     int64_t remaining = 0;
     for (; at != objects.end() && matcher.InScope(at->first); ++at) ++remaining;
@@ -172,7 +180,9 @@ rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
                                             Matcher matcher,
                                             PageStart start,
                                             store::Revision revision) {
-  ListPage page{.items = {}, .revision = revision, .continue_token = "", .remaining = {}};
+  ListPage page;
+  page.revision = revision;
+  const size_t passed_over_max = PassedOverMax(start.wants_keys);
   const std::string& prefix = cache_.Of(kind).prefix();
   store::RangeRequest request{.start = prefix + matcher.scope(),
                               .end = store::PrefixEnd(prefix + matcher.scope()),
@@ -195,11 +205,15 @@ rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
       std::string suffix = item.key.substr(prefix.size());
       if (!matcher.InScope(suffix)) continue;
       if (!CheckReadable(object).ok()) {
-        if (MayBeMeant(suffix, matcher)) NotePassedOver(suffix, page);
+        const bool is_named = page.passed_over.size() < passed_over_max;
+        if (is_named && MayBeMeant(suffix, matcher)) {
+          page.passed_over.push_back({std::move(suffix), std::move(object)});
+        }
         continue;
       }
       if (!matcher.Matches(suffix, object)) continue;
       page.items.push_back(std::move(object));
+      if (start.wants_keys) page.keys.push_back(suffix);
       last = std::move(suffix);
     }
     more = range.more;

@@ -35,6 +35,7 @@ class Reads {
     std::string after;  // key suffix; "" from the beginning
     size_t limit = 0;
     bool wants_remaining = true;
+    bool wants_keys = false;
   };
   ListPage FromCache(const KindCache& objects,
                      const Matcher& matcher,

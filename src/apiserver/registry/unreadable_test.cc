@@ -71,7 +71,8 @@ TEST_F(UnreadableTest, ListsPassItOverAndNameIt) {
   EXPECT_EQ(list->items[0].metadata().name, "a");
   const auto page = world_.Run(world_.registry().List(kMachineKind, {}));
   ASSERT_TRUE(page.ok()) << page.status();
-  EXPECT_EQ(page->passed_over, std::vector<std::string>{"default/b"});
+  ASSERT_EQ(page->passed_over.size(), 1U);
+  EXPECT_EQ(page->passed_over[0].key, "default/b");
 }
 
 TEST_F(UnreadableTest, WhoGivesAwayWhatNobodyElseHasGetsNoList) {
@@ -85,6 +86,20 @@ TEST_F(UnreadableTest, WhoGivesAwayWhatNobodyElseHasGetsNoList) {
     const auto list = List(client::Unreadable::kFail);
     EXPECT_EQ(list.status().reason(), Reason::kInternal) << has_header;
   }
+}
+
+TEST_F(UnreadableTest, WhoMustNotTakeItForAbsentHearsItsName) {
+  Create("a");
+  for (int i = 0; i < 20; ++i) Write("b" + std::to_string(i), Bytes("noise"));
+  WriteBrokenBody("c");
+  const auto list = List(client::Unreadable::kName);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->items.size(), 1U);
+  ASSERT_EQ(list->unread.size(), 21U);  // none is left out, unlike in warnings
+  EXPECT_EQ(list->unread[0].key, (client::ObjectKey{"default", "b0"}));
+  EXPECT_EQ(list->unread[0].uid, "");
+  EXPECT_EQ(list->unread[0].at_rest.view(), "noise");
+  EXPECT_EQ(list->unread[20].key, (client::ObjectKey{"default", "c"}));
 }
 
 TEST_F(UnreadableTest, ItIsNotAbsent) {

@@ -14,7 +14,18 @@ const meta::Object* Informer::Find(const ObjectKey& key) const {
   return found == objects_.end() ? nullptr : &found->second;
 }
 
+rt::Task<Status> Informer::LookAtUnread() {
+  const std::set<ObjectKey> keys = unread_;
+  for (const ObjectKey& key : keys) {
+    const Result<meta::Object> found = co_await client_.Get(kind_, key);
+    if (found.status().Is(Reason::kCancelled)) co_return found.status();
+    if (found.status().Is(Reason::kNotFound)) unread_.erase(key);
+  }
+  co_return OkStatus();
+}
+
 void Informer::OnListBegin() {
+  unread_now_.clear();
   unseen_.clear();
   for (const auto& [key, object] : objects_) unseen_.insert(key);
 }
@@ -24,11 +35,16 @@ void Informer::OnListed(meta::Object object) {
   Put(std::move(object));
 }
 
+void Informer::OnUnread(Unread object) { unread_now_.insert(std::move(object.key)); }
+
 void Informer::OnListEnd() {
+  // Before anybody hears that one of these is gone.
+  unread_ = std::exchange(unread_now_, {});
   for (const ObjectKey& key : std::exchange(unseen_, {})) Remove(key);
 }
 
 void Informer::OnEvent(WatchEvent event) {
+  if (!unread_.empty()) unread_.erase(KeyOf(event.object));
   if (event.type == WatchEvent::Type::kDeleted) {
     Remove(KeyOf(event.object));
   } else {

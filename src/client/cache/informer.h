@@ -29,7 +29,9 @@ class Informer final : private Sink {
            OnChange on_change,
            Forget forget = nullptr,
            Unreadable unreadable = Unreadable::kSkip)
-      : on_change_(std::move(on_change)),
+      : client_(client),
+        kind_(kind),
+        on_change_(std::move(on_change)),
         forget_(std::move(forget)),
         reflector_(loop, client, kind, *this, OptionsWith(unreadable)) {}
 
@@ -40,6 +42,12 @@ class Informer final : private Sink {
   // Null if there is none. Valid until the loop's next turn.
   const meta::Object* Find(const ObjectKey& key) const;
 
+  // With Unreadable::kName: what the last list could not show and no change has shown since.
+  const std::set<ObjectKey>& unread() const { return unread_; }
+  // Asks for each of these and forgets those that are gone: nobody is told of the end of what
+  // nobody was shown. One read per object.
+  rt::Task<Status> LookAtUnread();
+
  private:
   static ReflectorOptions OptionsWith(Unreadable unreadable) {
     ReflectorOptions options;
@@ -48,15 +56,20 @@ class Informer final : private Sink {
   }
   void OnListBegin() override;
   void OnListed(meta::Object object) override;
+  void OnUnread(Unread object) override;
   void OnListEnd() override;
   void OnEvent(WatchEvent event) override;
   void Put(meta::Object object);
   void Remove(const ObjectKey& key);
 
+  Client& client_;
+  const meta::KindInfo& kind_;
   const OnChange on_change_;
   const Forget forget_;
   Objects objects_;
   std::set<ObjectKey> unseen_;  // during a list: what it has not told yet
+  std::set<ObjectKey> unread_;
+  std::set<ObjectKey> unread_now_;  // of the list that is being told
   Reflector reflector_;
 };
 

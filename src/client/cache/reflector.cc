@@ -80,6 +80,7 @@ rt::Task<Status> Reflector::List() {
   do {
     CO_TRY(ObjectList page, co_await client_.List(kind_, options));
     for (meta::Object& object : page.items) sink_.OnListed(std::move(object));
+    for (Unread& object : page.unread) sink_.OnUnread(std::move(object));
     revision = std::move(page.resource_version);
     options.continue_token = std::move(page.continue_token);
     if (!options.continue_token.empty()) CO_TRY_STATUS(co_await rt::Yield());

@@ -22,6 +22,8 @@ class Sink {
   // A list begins: what is not told between here and OnListEnd does not exist any more.
   virtual void OnListBegin() = 0;
   virtual void OnListed(meta::Object object) = 0;
+  // It is there and cannot be read; told with Unreadable::kName only, some perhaps repeatedly.
+  virtual void OnUnread(Unread /*object*/) {}
   virtual void OnListEnd() = 0;
   // These changes are at hand and will be told next, one by one: memory that they need may be
   // fetched meanwhile.

@@ -23,10 +23,6 @@ using apis::networking::kNetworkInterfaceKind;
 constexpr size_t kWorkers = 4;
 constexpr Duration kNotSynced = Duration::Millis(50);
 
-std::string QueueKey(const meta::KindInfo& kind, const client::ObjectKey& key) {
-  return std::string(kind.kind) + '/' + key.namespace_ + '/' + key.name;
-}
-
 std::optional<client::ObjectKey> ParentNameOf(const meta::Object& allocation) {
   const auto& ref = allocation.as<PrefixAllocation>().spec.prefix_ref;
   if (!ref) return std::nullopt;
@@ -34,6 +30,10 @@ std::optional<client::ObjectKey> ParentNameOf(const meta::Object& allocation) {
 }
 
 }  // namespace
+
+std::string Ipam::QueueKey(const meta::KindInfo& kind, const client::ObjectKey& key) {
+  return std::string(kind.kind) + '/' + key.namespace_ + '/' + key.name;
+}
 
 Ipam::Ipam(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
     : loop_(loop),
@@ -46,7 +46,7 @@ Ipam::Ipam(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
           kPrefixKind,
           [this](const meta::Object* before, const meta::Object* now) { OnPrefix(before, now); },
           nullptr,
-          client::Unreadable::kFail),
+          client::Unreadable::kName),
       allocations_(
           loop,
           client,
@@ -55,14 +55,14 @@ Ipam::Ipam(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
             OnAllocation(before, now);
           },
           nullptr,
-          client::Unreadable::kFail),
+          client::Unreadable::kName),
       nics_(
           loop,
           client,
           kNetworkInterfaceKind,
           [this](const meta::Object* before, const meta::Object* now) { OnNic(before, now); },
           nullptr,
-          client::Unreadable::kFail),
+          client::Unreadable::kName),
       runner_(loop, "ipam", *this, kWorkers) {}
 
 rt::Task<Status> Ipam::Run() {
@@ -70,6 +70,7 @@ rt::Task<Status> Ipam::Run() {
   tasks.push_back(prefixes_.Run());
   tasks.push_back(allocations_.Run());
   tasks.push_back(nics_.Run());
+  tasks.push_back(LookAtUnread());
   tasks.push_back(events_.Run());
   tasks.push_back(runner_.Run());
   const std::vector<Status> ends = co_await rt::JoinAll(std::move(tasks));
@@ -82,6 +83,9 @@ rt::Task<Ipam::Again> Ipam::Reconcile(std::string key) {
   const auto words = Split(key, '/');
   CHECK(words.size() == 3) << key;
   client::ObjectKey name{.namespace_ = std::string(words[1]), .name = std::string(words[2])};
+  if (auto why = WhyUnknown(name.namespace_)) {
+    co_return co_await Hold(std::move(key), std::move(name), *std::move(why));
+  }
   if (words[0] == kPrefixAllocationKind.kind) {
     co_return co_await ReconcileAllocation(std::move(name));
   }

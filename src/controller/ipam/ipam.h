@@ -6,6 +6,9 @@
 //          └──────────────────────┴────────────────────────┘
 //
 // Each of the three has its own file, and each is a step that may be repeated.
+//
+// References stay within a namespace. One in which something cannot be read waits as a whole: what
+// cannot be seen is not free (ADR 0038).
 #pragma once
 
 #include <map>
@@ -35,6 +38,8 @@ class Ipam final : private Reconciler {
  public:
   // How often `status.used` of one Prefix is written at most.
   static constexpr Duration kPublishEvery = Duration::Seconds(1);
+  // How often what could not be read is asked for, as long as there is any.
+  static constexpr Duration kLookAtUnreadEvery = Duration::Seconds(5);
 
   // Everything outlives the controller.
   Ipam(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme);
@@ -72,8 +77,17 @@ class Ipam final : private Reconciler {
     apis::ipam::PrefixTemplateSpec from;
   };
 
+  static std::string QueueKey(const meta::KindInfo& kind, const client::ObjectKey& key);
   bool is_synced() const { return prefixes_.synced() && allocations_.synced() && nics_.synced(); }
   rt::Task<Again> Reconcile(std::string key) override;
+
+  // ipam_unread.cc
+  // Why nothing can be given out in the namespace; nullopt: everything in it is known.
+  std::optional<Refusal> WhyUnknown(const std::string& namespace_name) const;
+  // The key of the queue waits until its namespace is known, and what it is about says why.
+  rt::Task<Again> Hold(std::string key, client::ObjectKey name, Refusal why);
+  rt::Task<Status> LookAtUnread();
+  void WakeHeld();
 
   void OnPrefix(const meta::Object* before, const meta::Object* now);
   void OnAllocation(const meta::Object* before, const meta::Object* now);
@@ -122,6 +136,7 @@ class Ipam final : private Reconciler {
   rt::Task<Status> ShowAddresses(meta::Object nic);
   // Why it has none, as a condition that is gone when it has them.
   rt::Task<Status> ShowRefusal(meta::Object nic, std::vector<Wanted> wanted);
+  rt::Task<Status> SayWhy(meta::Object nic, Refusal why);
 
   rt::Loop& loop_;
   client::Client& client_;
@@ -138,6 +153,7 @@ class Ipam final : private Reconciler {
   std::map<std::string, std::set<client::ObjectKey>> waiting_;  // allocations, by namespace
   // Why a Prefix that was made for an interface, or should be, has no range; gone when it has one.
   std::map<client::ObjectKey, Refusal> refusals_;
+  std::map<std::string, std::set<std::string>> held_;  // keys of the queue, by namespace
   // Prefixes that are others', and the interface that waits for their end.
   std::map<client::ObjectKey, client::ObjectKey> in_the_way_;
   Runner runner_;

@@ -17,6 +17,7 @@ namespace {
 
 using apis::ipam::kPhaseAllocated;
 using apis::ipam::kPhaseFailed;
+using apis::ipam::kPrefixAllocationKind;
 using apis::ipam::kPrefixKind;
 using apis::ipam::Prefix;
 using apis::ipam::PrefixAllocation;
@@ -88,6 +89,9 @@ rt::Task<Ipam::Again> Ipam::ReconcileAllocation(client::ObjectKey key) {
   // What was awaited may have taken long.
   found = allocations_.Find(key);
   if (found == nullptr || found->metadata().uid != uid) co_return std::optional<Duration>();
+  if (auto unknown = WhyUnknown(key.namespace_)) {
+    co_return co_await Hold(QueueKey(kPrefixAllocationKind, key), key, *std::move(unknown));
+  }
   const auto part = TakePart(parent_key, object);
   if (const auto* refusal = std::get_if<Refusal>(&part)) {
     if (refusal->is_final) CO_TRY_STATUS(co_await Fail(std::move(object), *refusal));

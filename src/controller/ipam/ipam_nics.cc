@@ -177,6 +177,10 @@ rt::Task<Status> Ipam::ShowRefusal(meta::Object object, std::vector<Wanted> want
   }
   // What was said before stays true until it has them.
   if (why == nullptr) co_return OkStatus();
+  co_return co_await SayWhy(std::move(object), *why);
+}
+
+rt::Task<Status> Ipam::SayWhy(meta::Object object, Refusal why) {
   constexpr std::string_view kFalse = "False";
   auto& conditions = object.as<NetworkInterface>().status.conditions;
   auto at = std::ranges::find(
@@ -189,9 +193,9 @@ rt::Task<Status> Ipam::ShowRefusal(meta::Object object, std::vector<Wanted> want
                           .last_transition_time = loop_.WallNow()});
     at = std::prev(conditions.end());
   }
-  if (at->reason == why->reason && at->message == why->message) co_return OkStatus();
-  at->reason = why->reason;
-  at->message = why->message;
+  if (at->reason == why.reason && at->message == why.message) co_return OkStatus();
+  at->reason = std::move(why.reason);
+  at->message = std::move(why.message);
   client::WriteOptions options;
   options.subresource = client::Subresource::kStatus;
   const auto written = co_await client_.Update(std::move(object), options);
