@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controller/class_protection/class_protection.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "apis/compute/machine.h"
@@ -33,6 +35,13 @@ namespace {
 // A deleted class that is in use is looked at this often. Following all users instead would cost a
 // decoded object per write in the cluster.
 constexpr Duration kLookAgain = Duration::Seconds(1);
+
+// Whether what cannot be read may use the class. One whose header can be read was selected by it.
+// Otherwise nobody knows, and its bytes decide: names stand in them as they are. What is lost
+// altogether keeps no class; a class is no room that could be given away twice (ADR 0038).
+bool MayUse(const client::Unread& unread, std::string_view name) {
+  return !unread.uid.empty() || unread.at_rest.view().find(name) != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -139,9 +148,10 @@ rt::Task<Result<bool>> ClassProtection::HasUsers(const meta::KindInfo& kind,
                               .limit = 1,
                               .continue_token = "",
                               .resource_version = "",
-                              .unreadable = client::Unreadable::kFail};
+                              .unreadable = client::Unreadable::kName};
   CO_TRY(const client::ObjectList users, co_await client_.List(kind, std::move(options)));
-  co_return !users.items.empty();
+  const auto may_use = [&name](const client::Unread& unread) { return MayUse(unread, name); };
+  co_return !users.items.empty() || std::ranges::any_of(users.unread, may_use);
 }
 
 }  // namespace berth::controller
