@@ -11,6 +11,7 @@
 #include "apiserver/registry/in_use.h"
 #include "apiserver/registry/object_rules.h"
 #include "apiserver/registry/placement_rules.h"
+#include "apiserver/registry/unreadable_removal.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "meta/at_rest.h"
@@ -276,8 +277,7 @@ rt::Task<Result<Changer::InUse>> Changer::LookUpUse(const meta::KindInfo& kind, 
   co_return entry.guard&& entry.guard->count > 0 ? InUse::kYes : InUse::kNo;
 }
 
-// Its finalizers and its place are as unknown as the rest: what it took of a pool stays promised
-// there, and a host that has it goes on with it (4.3).
+// Its finalizers are as unknown as the rest.
 rt::Task<Result<DeleteResult>> Changer::DeleteUnreadable(const meta::KindInfo& kind,
                                                          ObjectKey key,
                                                          DeleteRequest request,
@@ -294,13 +294,9 @@ rt::Task<Result<DeleteResult>> Changer::DeleteUnreadable(const meta::KindInfo& k
   if (context.force_guard) CO_TRY_STATUS(context.force_guard(StandInFor(kind, key, stored)));
   if (context.dry_run == DryRun::kYes) co_return DeleteResult{.object = stored, .gone = true};
   REACHED("delete.unreadable");
-  const std::string store_key = StoreKey(kind, key);
-  store::Txn txn;
-  txn.conditions.push_back(store::Condition::Unchanged(store_key, stored.revision));
-  txn.ops.push_back(store::Op::Delete(store_key));
-  CO_TRY(const store::TxnResult result, co_await parts_.store.Commit(std::move(txn)));
-  CO_TRY_STATUS(co_await parts_.cache.WaitFor(result.revision));
-  if (!result.committed) co_return errors.Modified(key.name);
+  UnreadableRemoval removal(parts_, guards_);
+  CO_TRY(UnreadableRemoval::Removed removed, co_await removal.Remove(kind, std::move(key), stored));
+  if (!removed.pools.empty()) CO_TRY_STATUS(co_await ClearGraves(std::move(removed.pools)));
   co_return DeleteResult{.object = stored, .gone = true};
 }
 

@@ -240,6 +240,18 @@ void GuardChanges::Shrink(const std::string& pool_uid, const apis::Amounts& amou
   if (!GiveBack(*change.guard, amounts)) change.is_short = true;
 }
 
+Status GuardChanges::Recount(const std::string& pool_uid,
+                             const apis::Amounts& amounts,
+                             int64_t count) {
+  if (Find(pool_uid) == nullptr) return OkStatus();
+  Change& change = Edit(pool_uid);
+  change.is_used = true;
+  change.guard->allocated = {amounts.begin(), amounts.end()};
+  change.guard->count = count;
+  if (change.guard->deleting && count == 0) return ReleasePool(pool_uid, change);
+  return OkStatus();
+}
+
 Status GuardChanges::ReleasePool(const std::string& pool_uid, Change& change) {
   const meta::KindInfo* kind = guards_.PoolKindNamed(change.guard->kind);
   const StoredObject* stored =

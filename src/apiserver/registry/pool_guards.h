@@ -155,6 +155,9 @@ class GuardChanges {
   Status Release(const std::string& pool_uid, const apis::Amounts& amounts);
   // Gives back a part of what an object has taken that stays.
   void Shrink(const std::string& pool_uid, const apis::Amounts& amounts);
+  // Sets what all objects on it have taken. A pool that waits to be deleted goes if that is
+  // nothing. No effect without a guard.
+  Status Recount(const std::string& pool_uid, const apis::Amounts& amounts, int64_t count);
   // After a write to the pool itself: null if it leaves the store.
   void PoolChanged(const meta::Object& before, const meta::Object* after);
 
