@@ -156,7 +156,8 @@ class GapWatch final : public store::Watch {
   int batches_ = 0;
 };
 
-// Leaves out the whole of a batch now and then (kWatchHole), or shows it twice (kWatchEcho).
+// Leaves out the whole of a batch now and then (kWatchHole), or shows its last event twice
+// (kWatchEcho).
 class BrokenWatch final : public client::ObjectWatch {
  public:
   BrokenWatch(std::unique_ptr<client::ObjectWatch> inner, Broken broken)
@@ -165,8 +166,8 @@ class BrokenWatch final : public client::ObjectWatch {
     CO_TRY(std::vector<client::WatchEvent> events, co_await inner_->Next());
     if (++batches_ % kWrongBatch != 0) co_return events;
     if (broken_ == Broken::kWatchHole) co_return co_await inner_->Next();
-    const std::vector<client::WatchEvent> again = events;
-    events.insert(events.end(), again.begin(), again.end());
+    const client::WatchEvent last = events.back();
+    events.push_back(last);
     co_return events;
   }
 
