@@ -71,6 +71,10 @@ class DesiredIndex {
   // UIDs bound to the pool.
   const std::set<std::string>& OfPool(const std::string& pool_uid) const;
   size_t size() const { return entries_.size(); }
+  template <class Visit>  // visit(entry)
+  void ForEach(const Visit& visit) const {
+    for (const auto& [uid, entry] : entries_) visit(entry);
+  }
 
   // What was looked at to assemble the object: changes of it are told from now on.
   void SetReferences(const std::string& uid, const client::ObjectKey& key, const Parts& parts);

@@ -211,6 +211,19 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   // From here on the store's word on it is good: hosts are told.
   void CloseOpen(const std::string& uid);
 
+  // gateway_unread.cc: what of it cannot be read.
+  void NoteUnread(const meta::KindInfo& kind, const client::Unread& unread);
+  void WatchUnread();
+  rt::Task<Status> LookAtUnread();
+  // What the index and the feed could read by now, though the list could not.
+  void RevealFollowed();
+  // It can be read: from here on it is an object like others, and open.
+  void Reveal(const meta::KindInfo& kind, const client::ObjectKey& key, const std::string& uid);
+  void RevealPool(const PoolFace& face);
+  void RemoveUnread(const Settlement::Unread& gone);
+  // A host has what the store does not know: perhaps because it cannot be read.
+  void KeepInMind(Session& session, const agent::Known& known);
+
   // gateway_inbox.cc: what hosts say.
   void OnMessage(Session& session, agent::HostMessage message);
   void OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat);
@@ -328,6 +341,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   CopiedBody copied_;
   Settlement settlement_;
   bool is_concluding_ = false;
+  bool concludes_again_ = false;  // something came meanwhile
+  bool is_looking_ = false;       // at what cannot be read
   const pki::HmacSha256Key proof_key_;
   std::map<std::string, std::string> releasing_;  // UID to the host that has let go of it
 

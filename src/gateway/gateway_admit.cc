@@ -228,6 +228,7 @@ ResyncStep Gateway::ResyncKnown(Session& session, const agent::Known& known) {
           CleanText(known.uid(), kWordMax),
           known.placement(),
           known.incarnation());
+      if (!input.desired && input.known.is_proven) KeepInMind(session, known);
       break;
   }
   return step;

@@ -188,6 +188,7 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
     return;
   }
   if (now->mode == core::kPoolModeSession && !now->host.empty()) health_.Know(now->uid, now->host);
+  RevealPool(*now);
   if (now->is_off) {
     settlement_.HostHeard(now->host);
     TryConclude();

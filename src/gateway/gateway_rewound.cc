@@ -32,7 +32,7 @@ constexpr size_t kProofBytes = 16;
 
 }  // namespace
 
-// A failure is tried again: hosts are let in when the list is whole.
+// A failure is tried again: hosts are let in when the list is whole, but for what cannot be read.
 rt::Task<Status> Gateway::BeginSettlement() {
   for (;;) {
     const Status listed = co_await ListRewound();
@@ -41,7 +41,9 @@ rt::Task<Status> Gateway::BeginSettlement() {
     LOG_WARNING("listing what was restored: {}", listed.ToString());
     CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
   }
+  RevealFollowed();
   settlement_.Listed();
+  WatchUnread();
   LOG_WARNING("the store was restored: {} objects wait until these were heard: {}",
               settlement_.OpenUids().size(),
               settlement_.Awaited());
@@ -59,12 +61,13 @@ rt::Task<Status> Gateway::ListRewound() {
     client::ListOptions options;
     options.limit = kPage;
     options.detail = client::Detail::kMetadata;
-    options.unreadable = client::Unreadable::kFail;  // what is not known may run twice
+    options.unreadable = client::Unreadable::kName;  // what is not known may run twice
     do {
       CO_TRY(const client::ObjectList page, co_await deps_.client.List(*kind, options));
       for (const meta::Object& object : page.items) {
         settlement_.Know(object.metadata().uid, *kind, client::KeyOf(object));
       }
+      for (const client::Unread& unread : page.unread) NoteUnread(*kind, unread);
       options.continue_token = page.continue_token;
     } while (!options.continue_token.empty());
   }
@@ -74,8 +77,9 @@ rt::Task<Status> Gateway::ListRewound() {
   std::vector<std::string> off;
   for (const meta::KindInfo* kind : kPools) {
     client::ListOptions options;
-    options.unreadable = client::Unreadable::kFail;
+    options.unreadable = client::Unreadable::kName;
     CO_TRY(const client::ObjectList pools, co_await deps_.client.List(*kind, options));
+    for (const client::Unread& unread : pools.unread) NoteUnread(*kind, unread);
     for (const meta::Object& pool : pools.items) {
       const PoolFace face = FaceOf(pool);
       const bool has_copies = face.mode == apis::core::kPoolModeSession && !face.host.empty();
@@ -107,7 +111,8 @@ bool Gateway::IsProven(const agent::Known& known) const {
 std::optional<Desired> Gateway::DesiredOf(const std::string& uid) {
   const DesiredEntry* entry = index_.Find(uid);
   if (entry == nullptr) {
-    if (settlement_.Find(uid) == nullptr) return std::nullopt;
+    const Settlement::Object* object = settlement_.Find(uid);
+    if (object == nullptr || object->kind == nullptr) return std::nullopt;
     return Desired();  // never placed
   }
   return Desired{.pool_uid = entry->pool_uid,
@@ -119,7 +124,10 @@ std::optional<Desired> Gateway::DesiredOf(const std::string& uid) {
 // The pool may have been made anew since the restore: then it is the one of its kind.
 std::string Gateway::PoolFor(const Session& session, const agent::Known& known) {
   const Settlement::Object* object = settlement_.Find(known.uid());
-  return object == nullptr ? "" : PoolHere(session, *object->kind, known.pool_uid());
+  if (object != nullptr && object->kind != nullptr) {
+    return PoolHere(session, *object->kind, known.pool_uid());
+  }
+  return session.pools.contains(known.pool_uid()) ? known.pool_uid() : "";
 }
 
 void Gateway::Claim(Session& session, const agent::Known& known) {
@@ -161,6 +169,7 @@ void Gateway::Adopt(Session& session, const agent::Known& known) {
 }
 
 bool Gateway::HoldsBack(const std::string& uid, const DesiredEntry* now) {
+  if (now != nullptr && !settlement_.is_listing()) Reveal(*now->kind, now->key, uid);
   if (!settlement_.IsOpen(uid)) return false;
   const Settlement::Object* object = settlement_.Find(uid);
   if (object == nullptr) return true;  // not listed yet
@@ -177,7 +186,9 @@ void Gateway::Hear(const Session& session) {
 }
 
 void Gateway::TryConclude() {
-  if (is_concluding_ || !settlement_.all_heard()) return;
+  if (!settlement_.all_heard()) return;
+  concludes_again_ = is_concluding_;
+  if (is_concluding_) return;
   is_concluding_ = true;
   scope_.Spawn("gateway.settle", Conclude());
 }
@@ -189,7 +200,8 @@ rt::Task<Status> Gateway::Conclude() {
   size_t stuck = 0;
   for (const std::string& uid : settlement_.OpenUids()) {
     const Settlement::Object* object = settlement_.Find(uid);
-    const HeldCopy* copy = object == nullptr ? nullptr : Settlement::LatestOf(*object);
+    if (object == nullptr || object->kind == nullptr || object->is_unread) continue;
+    const HeldCopy* copy = Settlement::LatestOf(*object);
     const DesiredEntry* entry = index_.Find(uid);
     const bool is_as_stored =
         copy == nullptr || (entry != nullptr && entry->pool_uid == copy->pool_uid);
@@ -207,8 +219,16 @@ rt::Task<Status> Gateway::Conclude() {
     }
   }
   CO_TRY_STATUS(co_await AdoptAll(std::move(elsewhere)));
-  if (stuck > 0) {
-    is_concluding_ = false;  // when the next host is heard
+  if (settlement_.HasDoubt()) {
+    LOG_WARNING(
+        "hosts run what may be an object that cannot be read: it is settled when all {} are "
+        "mended or removed",
+        settlement_.AllUnread().size());
+  }
+  const bool is_stuck = stuck > 0 || settlement_.HasDoubt();
+  if (is_stuck || concludes_again_) {
+    is_concluding_ = false;  // when the next host is heard, or something can be read
+    if (std::exchange(concludes_again_, false)) TryConclude();
     co_return OkStatus();
   }
   for (;;) {
@@ -216,6 +236,11 @@ rt::Task<Status> Gateway::Conclude() {
     if (settled.ok()) break;
     if (settled.Is(Reason::kCancelled)) co_return settled;
     CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
+  }
+  if (std::exchange(concludes_again_, false)) {
+    is_concluding_ = false;
+    TryConclude();
+    co_return OkStatus();
   }
   REACHED("gateway.settled");
   LOG_INFO("all hosts were heard since the restore: what they run is known");
@@ -240,7 +265,7 @@ std::vector<client::Adoption> Gateway::PlanAdoptions(const std::vector<std::stri
   std::vector<client::Adoption> adoptions;
   for (const std::string& uid : uids) {
     Settlement::Object* object = settlement_.Find(uid);
-    if (object == nullptr || object->adopted_from) continue;
+    if (object == nullptr || object->adopted_from || object->is_unread) continue;
     const HeldCopy* copy = Settlement::LatestOf(*object);
     const PoolFace* pool = copy == nullptr ? nullptr : pool_feed_.Find(copy->pool_uid);
     if (pool == nullptr) {
@@ -274,6 +299,13 @@ rt::Task<Status> Gateway::AdoptAll(std::vector<std::string> uids) {
         Adopted(adoptions[i]);
       } else if (verdicts[i].Is(Reason::kNotFound)) {
         CloseOpen(adoptions[i].uid);
+      } else if (verdicts[i].Is(Reason::kInternal)) {
+        // Its body cannot be read, and so not be bound: it stays open until it can.
+        if (Settlement::Object* object = settlement_.Find(adoptions[i].uid)) {
+          object->is_unread = true;
+          settlement_.NoteUnread(*adoptions[i].kind, adoptions[i].key);
+          WatchUnread();
+        }
       } else {
         // Somebody else has changed its placement, or the store is away: looked at again.
         is_over = false;

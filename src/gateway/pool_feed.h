@@ -30,6 +30,10 @@ class PoolFeed {
   void Report(std::string_view name, client::HealthReport& report) const;
   // Null if there is none.
   const PoolFace* Find(std::string_view uid) const;
+  template <class Visit>  // visit(face)
+  void ForEach(const Visit& visit) const {
+    for (const auto& [uid, face] : pools_) visit(face);
+  }
 
  private:
   class Kind;

@@ -486,6 +486,12 @@ StoreBinder::Fit StoreBinder::StageAdopt(Draft& draft, Work& work, Status& why) 
     why = std::move(status);
     return Fit::kRefused;
   };
+  const KindErrors errors(parts_.scheme, *adoption.kind);
+  const std::string suffix = KeySuffix(adoption.key);
+  // What cannot be read is not gone: its host keeps it until it can be.
+  if (parts_.cache.Of(*adoption.kind).FindAside(suffix) != nullptr) {
+    return refuse(errors.Unreadable(adoption.key.name, "its header is damaged"));
+  }
   Result<Staged*> found = Open(work, *adoption.kind, adoption.key, adoption.uid);
   if (!found.ok()) return refuse(found.status());
   Staged& staged = **found;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "apis/placement.h"
+#include "base/strings.h"
+
 namespace berth::gateway {
 namespace {
 
@@ -13,7 +16,47 @@ std::pair<uint64_t, uint64_t> RankOf(const HeldCopy& copy) {
   return {copy.incarnation, copy.placement};
 }
 
+std::string NameOf(const meta::KindInfo& kind, const client::ObjectKey& key) {
+  return std::string(kind.plural) + "/" + key.namespace_ + "/" + key.name;
+}
+
 }  // namespace
+
+Settlement::Unreads& Settlement::UnreadOf(const meta::KindInfo& kind) {
+  return apis::IsPool(kind) ? unread_pools_ : unread_objects_;
+}
+
+void Settlement::NoteUnread(const meta::KindInfo& kind, const client::ObjectKey& key) {
+  UnreadOf(kind)[NameOf(kind, key)] = {.kind = &kind, .key = key};
+}
+
+bool Settlement::ForgetUnread(const meta::KindInfo& kind, const client::ObjectKey& key) {
+  // Most changes come while there is none.
+  Unreads& unreads = UnreadOf(kind);
+  return !unreads.empty() && unreads.erase(NameOf(kind, key)) > 0;
+}
+
+std::vector<Settlement::Unread> Settlement::AllUnread() const {
+  std::vector<Unread> all;
+  for (const Unreads* unreads : {&unread_objects_, &unread_pools_}) {
+    for (const auto& [name, unread] : *unreads) all.push_back(unread);
+  }
+  return all;
+}
+
+bool Settlement::HasDoubt() const {
+  return std::ranges::any_of(objects_, [this](const auto& entry) {
+    const bool is_unknown = entry.second.kind == nullptr && HasUnread();
+    return is_unknown || entry.second.is_unread;
+  });
+}
+
+std::string Settlement::UidAt(const meta::KindInfo& kind, const client::ObjectKey& key) const {
+  const auto found = std::ranges::find_if(objects_, [&](const auto& entry) {
+    return entry.second.kind == &kind && entry.second.key == key;
+  });
+  return found == objects_.end() ? "" : std::string(found->first);
+}
 
 void Settlement::Know(const std::string& uid, const meta::KindInfo& kind, client::ObjectKey key) {
   Object& object = objects_[uid];
@@ -39,15 +82,15 @@ void Settlement::HostHeard(const std::string& host) {
 }
 
 std::string Settlement::Awaited() const {
-  std::string names;
-  size_t shown = 0;
-  for (const auto& [uid, pool] : awaited_) {
-    if (shown == kNamesShown) {
-      return names + " and " + std::to_string(awaited_.size() - shown) + " more";
-    }
-    if (shown++ > 0) names += ", ";
-    names += pool.name;
+  std::vector<std::string> all;
+  for (const auto& [name, unread] : unread_pools_) {
+    all.push_back(unread.key.name + " (cannot be read)");
   }
+  for (const auto& [uid, pool] : awaited_) all.push_back(pool.name);
+  const size_t shown = std::min(all.size(), kNamesShown);
+  std::string names =
+      Join(std::vector(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown)), ", ");
+  if (all.size() > shown) names += " and " + std::to_string(all.size() - shown) + " more";
   return names;
 }
 
@@ -74,6 +117,11 @@ std::vector<std::string> Settlement::OpenUids() const {
 void Settlement::Finish() {
   phase_ = Phase::kSettled;
   awaited_.clear();
+  unread_objects_.clear();
+  // What nobody in the store can be is left alone where it is.
+  for (const std::string& uid : OpenUids()) {
+    if (Find(uid)->kind == nullptr) Close(uid);
+  }
 }
 
 }  // namespace berth::gateway

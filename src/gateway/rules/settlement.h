@@ -3,6 +3,11 @@
 // object runs was decided after the backup, and only its host knows. Until every host of the store
 // was heard, an object of the backup is open: it is not assigned, moved, placed or removed. Hosts
 // say which copies they have; the latest placement is the right one, and is adopted where it runs.
+//
+// What of the store cannot be read is named (ADR 0038). An unreadable pool is a host that was not
+// heard. An unreadable object may be what a host has and the store does not know: as long as there
+// are both, such copies are kept in mind, the settlement does not end, and the object is open as
+// soon as it can be read. Nothing else waits for it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +35,9 @@ struct HeldCopy {
 class Settlement {
  public:
   struct Object {
-    const meta::KindInfo* kind = nullptr;
+    const meta::KindInfo* kind = nullptr;  // null: a host has it, and the store does not know it
     client::ObjectKey key;
+    bool is_unread = false;        // it could not be adopted: its body cannot be read
     std::vector<HeldCopy> copies;  // one per host
     // The placement above which the store has it where it runs.
     std::optional<uint64_t> adopted_from;
@@ -40,6 +46,19 @@ class Settlement {
   // Before the list of what the store has is whole, everything is open.
   void Begin() { phase_ = Phase::kListing; }
   void Know(const std::string& uid, const meta::KindInfo& kind, client::ObjectKey key);
+  // Something that is there and cannot be read, so that its UID, or its host, is not known.
+  struct Unread {
+    const meta::KindInfo* kind = nullptr;
+    client::ObjectKey key;
+  };
+  void NoteUnread(const meta::KindInfo& kind, const client::ObjectKey& key);
+  // It can be read by now, or is gone. False if it was not noted.
+  bool ForgetUnread(const meta::KindInfo& kind, const client::ObjectKey& key);
+  std::vector<Unread> AllUnread() const;
+  // Whether a copy may be of something that cannot be read, so that the end has to wait.
+  bool HasDoubt() const;
+  // The UID that is known to be that object's; "" for none.
+  std::string UidAt(const meta::KindInfo& kind, const client::ObjectKey& key) const;
   // A pool whose host may have copies; `name` is for people.
   void Await(const std::string& pool_uid, std::string name, std::string host);
   void Listed() { phase_ = Phase::kOpen; }
@@ -53,18 +72,21 @@ class Settlement {
   // The host has said what it has, or is off.
   void HostHeard(const std::string& host);
   void PoolGone(const std::string& pool_uid) { awaited_.erase(pool_uid); }
-  bool all_heard() const { return phase_ == Phase::kOpen && awaited_.empty(); }
+  bool all_heard() const {
+    return phase_ == Phase::kOpen && awaited_.empty() && unread_pools_.empty();
+  }
   // "a, b and 7 more": whom everything waits for.
   std::string Awaited() const;
 
-  // REQUIRES: IsOpen(uid), and the list is whole.
+  // REQUIRES: the list is whole, and IsOpen(uid) or HasUnread().
   void Claim(const std::string& uid, HeldCopy copy);
   // The copy of the latest placement; null if no host has one.
   static const HeldCopy* LatestOf(const Object& object);
   // It is as the store says from here on.
   void Close(const std::string& uid) { objects_.erase(uid); }
   std::vector<std::string> OpenUids() const;
-  // Every host was heard. What is being adopted is closed by its own change.
+  bool HasUnread() const { return !unread_objects_.empty(); }
+  // Every host was heard, and there is no doubt. What is being adopted is closed by its own change.
   void Finish();
 
  private:
@@ -74,8 +96,13 @@ class Settlement {
     std::string name;
     std::string host;
   };
+  using Unreads = std::map<std::string, Unread>;  // by kind and key
+  Unreads& UnreadOf(const meta::KindInfo& kind);
+
   TextMap<Object> objects_;              // by UID
   std::map<std::string, Pool> awaited_;  // by UID
+  Unreads unread_objects_;
+  Unreads unread_pools_;
 };
 
 }  // namespace berth::gateway

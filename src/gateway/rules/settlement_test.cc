@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "apis/compute/machine.h"
+#include "apis/compute/machine_pool.h"
 
 namespace berth::gateway {
 namespace {
@@ -45,6 +46,53 @@ TEST(Settlement, Seq20_EveryHostIsHeardOrOffOrItsPoolsAreGone) {
   EXPECT_TRUE(settlement.is_open());
   settlement.Finish();
   EXPECT_FALSE(settlement.is_open());
+}
+
+TEST(Settlement, Seq20_APoolThatCannotBeReadIsNotHeard) {
+  const meta::KindInfo& pools = apis::compute::kMachinePoolKind;
+  Settlement settlement;
+  settlement.Begin();
+  settlement.NoteUnread(pools, {.namespace_ = "", .name = "rack1"});
+  settlement.Listed();
+  EXPECT_FALSE(settlement.all_heard());
+  EXPECT_EQ(settlement.Awaited(), "rack1 (cannot be read)");
+  EXPECT_FALSE(settlement.HasUnread());  // no object
+  EXPECT_TRUE(settlement.ForgetUnread(pools, {.namespace_ = "", .name = "rack1"}));
+  EXPECT_FALSE(settlement.ForgetUnread(pools, {.namespace_ = "", .name = "rack1"}));
+  EXPECT_TRUE(settlement.all_heard());
+}
+
+TEST(Settlement, Seq20_OnlyACopyThatNobodyKnowsAndAnUnreadableObjectTogetherAreADoubt) {
+  const client::ObjectKey key{.namespace_ = "default", .name = "a"};
+  Settlement settlement;
+  settlement.Begin();
+  settlement.NoteUnread(Machines(), key);
+  settlement.Listed();
+  EXPECT_TRUE(settlement.all_heard());
+  EXPECT_FALSE(settlement.HasDoubt());
+  settlement.Claim(
+      "x", {.host = "h1", .pool_uid = "p1", .incarnation = 1, .placement = 9, .resources = {}});
+  EXPECT_TRUE(settlement.HasDoubt());
+  EXPECT_TRUE(settlement.IsOpen("x"));
+  // It can be read, and is the one: its copy was kept in mind.
+  EXPECT_TRUE(settlement.ForgetUnread(Machines(), key));
+  settlement.Know("x", Machines(), key);
+  EXPECT_FALSE(settlement.HasDoubt());
+  EXPECT_EQ(settlement.UidAt(Machines(), key), "x");
+  ASSERT_NE(Settlement::LatestOf(*settlement.Find("x")), nullptr);
+  settlement.Find("x")->is_unread = true;
+  EXPECT_TRUE(settlement.HasDoubt());
+}
+
+TEST(Settlement, Seq20_InTheEndNobodyIsOpenWhomTheStoreDoesNotKnow) {
+  Settlement settlement;
+  settlement.Begin();
+  settlement.NoteUnread(Machines(), {.namespace_ = "default", .name = "a"});
+  settlement.Listed();
+  settlement.Claim("x", {.host = "h1", .pool_uid = "p1", .placement = 9, .resources = {}});
+  settlement.Finish();
+  EXPECT_FALSE(settlement.IsOpen("x"));
+  EXPECT_TRUE(settlement.AllUnread().empty());
 }
 
 TEST(Settlement, Seq20_TheLatestPlacementIsTheRightOne) {
