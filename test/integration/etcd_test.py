@@ -25,6 +25,31 @@ MAPS = '/api/v1/namespaces/default/configmaps'
 POOLS = '/apis/compute.ironcore.dev/v1alpha1/machinepools'
 LOST = (OSError, http.client.HTTPException)
 
+SPARE = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: MachineClass
+metadata: {name: spare}
+capabilities: {cpu: 1, memory: 1Gi}
+'''
+
+RANGE = '''
+apiVersion: ipam.ironcore.dev/v1alpha1
+kind: Prefix
+metadata: {{name: range, namespace: {space}}}
+spec: {{prefix: 10.1.0.0/24}}
+'''
+
+INTERFACE = '''
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: NetworkInterface
+metadata: {{name: {name}, namespace: {space}}}
+spec:
+  networkRef: {{name: net}}
+  ipFamilies: [IPv4]
+  ips:
+  - ephemeral: {{prefixTemplate: {{spec: {{ipFamily: IPv4, prefixLength: 32, parentRef: {{name: range}}}}}}}}
+'''
+
 
 def free_port():
     """Below the ports that the kernel gives to others: etcd comes back on the same one, while a server dials it."""
@@ -213,10 +238,24 @@ class PlacingTest(EtcdTestCase):
         self.assertEqual(len(self.host.machine_uids()), 3)
         self.server.stop()
 
+    def address(self, name, space):
+        return self.server.kubectl('get', 'networkinterface', name, '-n', space, '-o', 'jsonpath={.status.ips[0]}').stdout
+
+    def give_address(self, name, space):
+        """An interface that gets its address."""
+        self.server.kubectl('apply', '-f', '-', input=INTERFACE.format(name=name, space=space))
+        berth_fixture.eventually(DEADLINE_S, lambda: self.address(name, space), f'an address of {space}/{name}')
+
     def test_what_somebody_else_wrote_stops_nothing(self):
         self.create('before')
+        self.server.kubectl('create', 'namespace', 'team')
+        for space in ('default', 'team'):
+            self.server.kubectl('apply', '-f', '-', input=RANGE.format(space=space))
+            self.give_address('first', space)
+        self.server.kubectl('apply', '-f', '-', input=SPARE)
         keys = self.etcd.control('get', '--prefix', '--keys-only', '/registry/').stdout.split()
-        folders = {key.rpartition('/')[0] for key in keys}
+        # Nothing of namespace team is touched: it goes on.
+        folders = {key.rpartition('/')[0] for key in keys if not key.rpartition('/')[0].endswith('/team')}
         self.assertGreater(len(folders), 10)
         for folder in folders:
             self.etcd.control('put', f'{folder}/noise', 'no object')
@@ -225,6 +264,18 @@ class PlacingTest(EtcdTestCase):
         self.server.start()
         self.create('after-server')
         self.assertEqual(len(self.host.machine_uids()), 3)
+        self.give_address('second', 'team')
+        self.server.kubectl('delete', 'machineclass', 'spare', f'--timeout={DEADLINE_S}s')
+        self.server.kubectl('apply', '-f', '-', input=INTERFACE.format(name='second', space='default'))
+        said = 'jsonpath={.status.conditions[0].message}'
+        berth_fixture.eventually(
+            DEADLINE_S, lambda: 'cannot be read' in self.server.kubectl(
+                'get', 'networkinterface', 'second', '-o', said).stdout, 'the reason why it has no address')
+        self.assertEqual(self.address('second', 'default'), '')
+        for kind in ('prefix', 'prefixallocation', 'networkinterface'):
+            self.server.berth('delete', kind, 'noise', '--force')
+        berth_fixture.eventually(DEADLINE_S, lambda: self.address('second', 'default'), 'an address beside no noise')
+        self.assertNotEqual(self.address('second', 'default'), self.address('first', 'default'))
         listed = self.server.kubectl('get', 'machines')
         self.assertIn('machines "default/noise" cannot be read', listed.stderr)
         self.assertEqual(len(listed.stdout.splitlines()), 4)
