@@ -79,6 +79,19 @@ std::optional<std::string_view> TakeQuoted(std::string_view& rest) {
   return text;
 }
 
+// The value of the member that is next if it is this one, with the comma behind it; "" otherwise.
+std::string_view TakeMember(std::string_view& rest, std::string_view key) {
+  std::string_view ahead = rest;
+  const auto found = TakeQuoted(ahead);
+  if (!found || *found != key || !ahead.starts_with(':')) return {};
+  ahead.remove_prefix(1);
+  const auto value = TakeQuoted(ahead);
+  if (!value) return {};
+  if (ahead.starts_with(',')) ahead.remove_prefix(1);
+  rest = ahead;
+  return *value;
+}
+
 std::string SelectorValue(const Object& object, std::string_view selector) {
   const KindInfo& kind = object.kind();
   if (kind.selector_value != nullptr) {
@@ -243,6 +256,17 @@ std::optional<std::string_view> AtRestView::Label(std::string_view key) const {
     if (label->first == key) return label->second;
   }
   return std::nullopt;
+}
+
+bool AtRestView::IsNamed(std::string_view namespace_, std::string_view name) const {
+  std::string_view rest = metadata_body();
+  const std::string_view first = TakeMember(rest, "name");
+  TakeMember(rest, "generateName");
+  if (first == name && TakeMember(rest, "namespace") == namespace_) return true;
+  ObjectMeta metadata;
+  const std::string json = "{" + std::string(metadata_body());
+  return DecodeJson(json, TypeInfoOf<ObjectMeta>(), &metadata).ok() && metadata.name == name &&
+         metadata.namespace_ == namespace_;
 }
 
 bool AtRestView::Matches(const Selector& selector) const {

@@ -54,6 +54,9 @@ class AtRestView {
   bool is_deleting() const { return (flags_ & kDeleting) != 0; }  // has a deletionTimestamp
   bool has_finalizers() const { return (flags_ & kFinalizers) != 0; }
   bool has_owners() const { return owners_.count > 0; }
+  // Whether metadata says that the object is the one of this namespace ("" for none) and name.
+  // Decodes metadata only if it does not begin as EncodeAtRest writes it.
+  bool IsNamed(std::string_view namespace_, std::string_view name) const;
   bool Matches(const Selector& selector) const;
   // `kind` gives meaning to the stored values of its field selectors; metadata.name and
   // metadata.namespace come from the caller, who knows the key.

@@ -71,6 +71,40 @@ TEST(AtRest, AnObjectWithoutAnythingIsStillJson) {
   EXPECT_TRUE(DecodeAtRest(kWidget, bytes.view(), "1").ok());
 }
 
+TEST(AtRest, ItSaysWhoseItIs) {
+  Object object = Sample();
+  const auto is_named = [&](std::string_view namespace_, std::string_view name) {
+    const Bytes bytes = EncodeAtRest(object);
+    return AtRestView::Parse(bytes.view())->IsNamed(namespace_, name);
+  };
+  EXPECT_TRUE(is_named("default", "a"));
+  EXPECT_FALSE(is_named("default", "b"));
+  EXPECT_FALSE(is_named("other", "a"));
+  EXPECT_FALSE(is_named("", "a"));
+  object.metadata().generate_name = "a-";
+  EXPECT_TRUE(is_named("default", "a"));
+  object.metadata().namespace_ = "";
+  EXPECT_TRUE(is_named("", "a"));
+  EXPECT_FALSE(is_named("default", "a"));
+  // Names of roles may hold what JSON escapes.
+  object.metadata().name = "a\"b\\c";
+  EXPECT_TRUE(is_named("", "a\"b\\c"));
+  EXPECT_FALSE(is_named("", "a"));
+}
+
+TEST(AtRest, WhoseItIsDoesNotDependOnTheOrderOfItsMembers) {
+  const Bytes bytes = EncodeAtRest(Sample());
+  std::string text(bytes.view());
+  const std::string names = R"("name":"a","namespace":"default")";
+  const size_t at = text.find(names);
+  ASSERT_NE(at, std::string::npos) << text;
+  text.replace(at, names.size(), R"("namespace":"default","name":"a")");
+  EXPECT_TRUE(AtRestView::Parse(text)->IsNamed("default", "a"));
+  EXPECT_FALSE(AtRestView::Parse(text)->IsNamed("default", "b"));
+  text.replace(at, names.size(), R"("namespace":"default","name":!a!)");
+  EXPECT_FALSE(AtRestView::Parse(text)->IsNamed("default", "a"));
+}
+
 TEST(AtRest, TheHeaderTellsWithoutDecoding) {
   Object object = Sample();
   object.metadata().finalizers = {"example.com/f"};

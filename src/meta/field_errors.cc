@@ -73,6 +73,13 @@ void FieldErrors::TooLong(const FieldPath& path, size_t limit) {
       "Too long: may not be more than " + std::to_string(limit) + " bytes");
 }
 
+void FieldErrors::TooLong(const FieldPath& path, size_t bytes, size_t limit) {
+  Add(CauseKind::kTooLong,
+      path,
+      "Too long: " + std::to_string(bytes) + " bytes: may not be more than " +
+          std::to_string(limit) + " bytes");
+}
+
 void FieldErrors::TooMany(const FieldPath& path, size_t count, size_t limit) {
   Add(CauseKind::kTooMany,
       path,

@@ -54,6 +54,7 @@ class FieldErrors {
                     const std::vector<std::string_view>& supported);
   void Forbidden(const FieldPath& path, std::string_view why);
   void TooLong(const FieldPath& path, size_t limit);
+  void TooLong(const FieldPath& path, size_t bytes, size_t limit);
   void TooMany(const FieldPath& path, size_t count, size_t limit);
   void TypeInvalid(const FieldPath& path, std::string_view value, std::string_view why);
 

@@ -14,6 +14,8 @@
 
 namespace berth::meta {
 
+constexpr size_t kMaxAnnotationBytes = 256 * 1024;  // of all keys and values together
+
 struct OwnerReference {
   std::string api_version;
   std::string kind;
@@ -101,7 +103,10 @@ BERTH_DESCRIBE(
                 "deletionGracePeriodSeconds",
                 "Seconds that the object may take to end."),
     BERTH_FIELD(labels, "labels", "Keys and values to select objects by."),
-    BERTH_FIELD(annotations, "annotations", "Keys and values for tools; not selectable."),
+    BERTH_FIELD(annotations,
+                "annotations",
+                "Keys and values for tools; not selectable.",
+                {.longest = kMaxAnnotationBytes}),
     BERTH_FIELD(owner_references,
                 "ownerReferences",
                 "Objects that this one belongs to.",

@@ -90,6 +90,36 @@ TEST(Validate, RequiredFieldsAndAllowedValues) {
                 R"(status.state: Unsupported value: "x": supported values: "Ready", "Broken")"}));
 }
 
+TEST(Validate, NoTextIsLongerThanItsFieldAllows) {
+  const std::string most(kMaxStringBytes, 'x');
+  const std::string over = most + 'x';
+  const std::string why = ": Too long: 65537 bytes: may not be more than 65536 bytes";
+  const auto problems = [](auto change) {
+    Object object = Named();
+    change(object.as<Widget>());
+    return ProblemsOf(object);
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(problems([&](Widget& w) { w.spec.placement.policy = most; }), Lines{});
+  EXPECT_EQ(problems([&](Widget& w) { w.spec.placement.policy = over; }),
+            Lines{"spec.policy" + why});
+  EXPECT_EQ(problems([&](Widget& w) { w.spec.power = over; }), Lines{"spec.power" + why});
+  EXPECT_EQ(problems([&](Widget& w) { w.spec.tags = {"short", over}; }),
+            Lines{"spec.tags[1]" + why});
+  EXPECT_EQ(problems([&](Widget& w) {
+              w.spec.disks = {{.name = "a", .volume_ref = testing::Reference{over}}};
+            }),
+            Lines{"spec.disks[0].volumeRef.name" + why});
+  // A key is not said: it would be most of the message.
+  EXPECT_EQ(problems([&](Widget& w) { w.spec.resources[over] = Quantity(1); }),
+            Lines{"spec.resources" + why});
+  // Bytes are limited by the kinds that have them.
+  EXPECT_EQ(problems([&](Widget& w) { w.spec.data["a"].bytes = over; }), Lines{});
+  EXPECT_EQ(problems([&](Widget& w) { w.metadata.owner_references = {{"v1", "K", over, "u"}}; }),
+            Lines{"metadata.ownerReferences.name" + why});
+  EXPECT_EQ(problems([&](Widget& w) { w.metadata.annotations["a"] = over; }), Lines{});
+}
+
 TEST(Validate, Metadata) {
   const auto problem = [](auto change) {
     Object object = Named();

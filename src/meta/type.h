@@ -90,6 +90,12 @@ struct TypeInfo;
 
 constexpr size_t kMaxEnumValues = 8;
 
+// What a text may have in bytes if its field does not say otherwise. Names, references and messages
+// are shorter by far, and no single one fills an object, which may have 1 MiB.
+constexpr size_t kMaxStringBytes = 64 * 1024;
+// Of a field whose kind limits it by rules of its own.
+constexpr size_t kNoLimit = static_cast<size_t>(-1);
+
 // What a field's declaration may add. Everything else follows from its C++ type.
 struct FieldOptions {
   // In OpenAPI's "required" list, written even when empty, and an error when it is missing or empty
@@ -117,6 +123,8 @@ struct FieldOptions {
   std::array<std::string_view, 2> list_keys = {};
   // OpenAPI format beyond the type's own, and the largest/smallest number.
   std::string_view format = {};
+  // The most bytes of a string, or of each string of a list or map.
+  size_t longest = kMaxStringBytes;
 };
 
 struct Field {

@@ -54,11 +54,7 @@ class Walk {
  private:
   void Any(const Field& field, const TypeInfo& type, const void* value, const Place& place) {
     switch (type.kind) {
-      case TypeKind::kString:
-        if (!field.options.values[0].empty()) {
-          CheckAllowed(field, *static_cast<const std::string*>(value), place, errors_);
-        }
-        break;
+      case TypeKind::kString: String(field, *static_cast<const std::string*>(value), place); break;
       case TypeKind::kStruct: Struct(type, value, place); break;
       case TypeKind::kOptional:
         if (const void* held = type.optional->get(value); held != nullptr) {
@@ -77,6 +73,14 @@ class Walk {
     }
   }
 
+  void String(const Field& field, const std::string& value, const Place& place) {
+    if (value.size() > field.options.longest) {
+      errors_.TooLong(PathOf(place), value.size(), field.options.longest);
+    } else if (!field.options.values[0].empty()) {
+      CheckAllowed(field, value, place, errors_);
+    }
+  }
+
   void Map(const Field& field, const TypeInfo& type, const void* value, const Place& place) {
     struct Context {
       Walk& walk;
@@ -86,6 +90,9 @@ class Walk {
     } context{*this, field, *type.element, place};
     type.map->for_each(value, &context, [](void* opaque, const std::string& key, const void* item) {
       const auto& at = *static_cast<const Context*>(opaque);
+      if (key.size() > kMaxStringBytes) {
+        return at.walk.errors_.TooLong(PathOf(at.place), key.size(), kMaxStringBytes);
+      }
       const Place item_place{.parent = &at.place, .step = Place::Step::kKey, .name = key};
       at.walk.Any(at.field, at.element, item, item_place);
     });
@@ -94,11 +101,17 @@ class Walk {
   FieldErrors& errors_;
 };
 
+// Of metadata, which is not walked.
+void CheckLength(const FieldPath& path, std::string_view text, FieldErrors& errors) {
+  if (text.size() > kMaxStringBytes) errors.TooLong(path, text.size(), kMaxStringBytes);
+}
+
 void ValidateNames(const KindInfo& kind,
                    const ObjectMeta& metadata,
                    const FieldPath& path,
                    FieldErrors& errors) {
   if (!metadata.generate_name.empty()) {
+    CheckLength(path.Child("generateName"), metadata.generate_name, errors);
     AddProblems(path.Child("generateName"),
                 metadata.generate_name,
                 NamePrefixProblems(kind.name_rule, metadata.generate_name),
@@ -144,6 +157,10 @@ void ValidateOwners(const ObjectMeta& metadata, const FieldPath& path, FieldErro
     const auto need = [&](std::string_view field, std::string_view value, std::string_view why) {
       errors.Invalid(path.Child(field), value, why);
     };
+    CheckLength(path.Child("apiVersion"), owner.api_version, errors);
+    CheckLength(path.Child("kind"), owner.kind, errors);
+    CheckLength(path.Child("name"), owner.name, errors);
+    CheckLength(path.Child("uid"), owner.uid, errors);
     if (version.empty() || version.contains('/')) {
       need("apiVersion", owner.api_version, "version must not be empty");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be said about any object from its description alone: required fields, allowed values,
-// metadata. The kind's own rules follow.
+// lengths of texts, metadata. The kind's own rules follow.
 #pragma once
 
 #include "meta/field_errors.h"
@@ -8,8 +8,6 @@
 #include "meta/type.h"
 
 namespace berth::meta {
-
-constexpr size_t kMaxAnnotationBytes = 256 * 1024;
 
 // Metadata, fields, then KindInfo::validate. For create and update alike.
 void ValidateObject(const Object& object, FieldErrors& errors);
@@ -19,7 +17,8 @@ void ValidateObject(const Object& object, FieldErrors& errors);
 void ValidateMetadataUpdate(const ObjectMeta& now, const ObjectMeta& before, FieldErrors& errors);
 
 void ValidateMetadata(const KindInfo& kind, const ObjectMeta& metadata, FieldErrors& errors);
-// Required fields and allowed values, everywhere below `value`.
+// Required fields, allowed values and lengths of texts (FieldOptions::longest), everywhere below
+// `value`. Bytes in base64 and raw JSON are left to the kind's own rules.
 void ValidateFields(const TypeInfo& type, const void* value, FieldErrors& errors);
 
 }  // namespace berth::meta

@@ -127,7 +127,10 @@ BERTH_DESCRIBE(MachineSetStatus,
                BERTH_FIELD(observed_generation,
                            "observedGeneration",
                            "Generation of the set that was last acted on."),
-               BERTH_FIELD(selector, "selector", "The selector as text, for kubectl scale."))
+               BERTH_FIELD(selector,
+                           "selector",
+                           "The selector as text, for kubectl scale.",
+                           {.longest = meta::kNoLimit}))
 
 struct MachineSet {
   meta::ObjectMeta metadata;

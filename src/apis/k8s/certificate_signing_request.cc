@@ -15,6 +15,7 @@ constexpr int32_t kExpirationMin = 600;
 constexpr size_t kSignerMax = 571;  // a domain, a slash and a path
 constexpr size_t kUsagesMax = 32;
 constexpr size_t kConditionsMax = 16;
+constexpr size_t kRequestMax = 64 * 1024;
 constexpr size_t kCertificateMax = 64 * 1024;
 
 // Key usages and extended key usages, as Kubernetes spells them.
@@ -76,6 +77,9 @@ void CheckUsages(const std::vector<std::string>& usages, meta::FieldErrors& erro
 void Validate(const CertificateSigningRequest& object, meta::FieldErrors& errors) {
   CheckSigner(object.spec.signer_name, errors);
   CheckUsages(object.spec.usages, errors);
+  if (object.spec.request.bytes.size() > kRequestMax) {
+    errors.TooLong(core::SpecPath().Child("request"), kRequestMax);
+  }
   if (object.spec.expiration_seconds && *object.spec.expiration_seconds < kExpirationMin) {
     errors.Invalid(
         core::SpecPath().Child("expirationSeconds"),

@@ -23,7 +23,7 @@ BERTH_DESCRIBE(ConfigMap,
                BERTH_FIELD(immutable,
                            "immutable",
                            "True: the entries cannot change any more, and neither can this."),
-               BERTH_FIELD(data, "data", "Entries that are text."),
+               BERTH_FIELD(data, "data", "Entries that are text.", {.longest = meta::kNoLimit}),
                BERTH_FIELD(binary_data, "binaryData", "Entries that are not text, in base64."))
 
 extern const meta::KindInfo kConfigMapKind;
