@@ -7,6 +7,7 @@ import datetime
 import glob
 import hashlib
 import http.client
+import json
 import os
 import secrets
 import socket
@@ -334,20 +335,31 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
         everything = self.root.get('/api/v1/secrets', **{'continue': token}).json()['items']
         self.assertLessEqual({'of-aaa', 'of-zzz'}, {item['metadata']['name'] for item in everything})
 
-    def test_the_servers_own_records_are_not_for_everybody_who_edits(self):
-        """Who may write every ConfigMap and Lease takes no revocation back and deposes no leader."""
-        wide = self.server.client(token=self.make_token('wide'))
-        binding = self.binding('wide', 'edit')
+    def everywhere(self, role):
+        """Somebody who has the role in the whole cluster."""
+        user = 'wide-' + role.replace(':', '-')
+        client = self.server.client(token=self.make_token(user))
+        binding = self.binding(user, role)
         del binding['metadata']['namespace']
         self.make(f'{RBAC}/clusterrolebindings', {**binding, 'kind': 'ClusterRoleBinding'})
+        berth_fixture.eventually(10, lambda: client.get(TOKENS).status == 200, f'the rights of {user}')
+        return client
+
+    def test_the_servers_own_records_are_not_for_everybody_who_edits(self):
+        """Who may write every ConfigMap and Lease takes no revocation back and deposes no leader."""
+        wide = self.everywhere('edit')
         maps, leases = ('/api/v1/namespaces/berth-system/configmaps',
                         '/apis/coordination.k8s.io/v1/namespaces/berth-system/leases')
-        berth_fixture.eventually(10, lambda: wide.get(maps).status == 200, 'the rights of wide')
         self.make(maps, {'metadata': {'name': 'revoked-users'}})
-        for name in ('revoked-hosts', 'authority'):
+        for name in ('revoked-hosts', 'authority', 'cluster', 'cluster-status', 'host-x'):
             self.assertEqual(wide.post(maps, {'metadata': {'name': name}}, dryRun='All').status, 403, name)
-        berth_fixture.eventually(10, lambda: self.root.get(f'{leases}/scheduler').status == 200, 'the scheduler')
-        for path in (f'{maps}/revoked-users', f'{leases}/scheduler'):
+        # Whether they are there or not: the keys of a host, and what releases the brake.
+        for name in ('host-x', 'cluster-status'):
+            for answer in (wide.patch(f'{maps}/{name}', {'data': {'override': 'x'}}), wide.delete(f'{maps}/{name}')):
+                self.assertEqual(answer.status, 403, f'{name}: {answer}')
+        for path in (f'{maps}/cluster', f'{leases}/scheduler'):
+            berth_fixture.eventually(10, lambda path=path: self.root.get(path).status == 200, path)
+        for path in (f'{maps}/revoked-users', f'{maps}/cluster', f'{leases}/scheduler'):
             held = self.root.get(path).json()
             for answer in (wide.put(path, held), wide.patch(path, {'metadata': {'labels': {'a': 'b'}}}), wide.delete(path)):
                 self.assertEqual(answer.status, 403, f'{path}: {answer}')
@@ -357,6 +369,38 @@ class SecurityMatrix(berth_fixture.ServerTestCase):
             self.assertEqual(wide.delete(collection).status, 403, collection)
         self.assertEqual(wide.post(maps, {'metadata': {'name': 'mine'}}).status, 201)
         self.assertEqual(wide.delete(f'{maps}/mine').status, 200)
+
+    def test_who_writes_secrets_lets_no_host_in(self):
+        """A join token says which hosts it makes, and whose names they take."""
+        made = json.loads(self.server.berth('pool', 'join-token', 'alpha', '-o', 'json').stdout)['name']
+        path = f'{TOKENS}/{made}'
+        held = self.root.get(path).json()
+        fresh = {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'join-token-bcdfghjkmn'},
+                 'type': held['type'], 'data': held['data']}
+        self.make(TOKENS, {'metadata': {'name': 'plain'}, 'stringData': {'a': 'b'}})
+        self.addCleanup(self.root.delete, f'{TOKENS}/plain')
+        for role in ('edit', 'admin', 'berth:legacy-poollet'):
+            who = self.everywhere(role)
+            for what, answer in (
+                    ('create', who.post(TOKENS, fresh)),
+                    ('try', who.post(TOKENS, fresh, dryRun='All')),
+                    ('create under another name', who.post(TOKENS, {**fresh, 'metadata': {'name': 'other'}})),
+                    ('create under any name', who.post(TOKENS, {**fresh, 'metadata': {'generateName': 'join-token-'}})),
+                    ('create without the type', who.post(TOKENS, {**fresh, 'type': 'Opaque'})),
+                    ('apply', who.patch(f'{TOKENS}/join-token-bcdfghjkmn', fresh, fieldManager='x',
+                                        content_type='application/apply-patch+yaml')),
+                    ('patch', who.patch(path, {'stringData': {'replacement': 'allowed'}})),
+                    ('update', who.put(path, held)),
+                    ('delete', who.delete(path)),
+                    ('delete all', who.delete(TOKENS))):
+                self.assertEqual(answer.status, 403, f'{role} {what}: {answer}')
+            self.assertIn('cannot administer', who.post(TOKENS, fresh).json()['message'])
+            # The type of a Secret cannot change at all.
+            self.assertIn(who.patch(f'{TOKENS}/plain', {'type': held['type']}).status, (403, 422), role)
+            self.assertEqual(who.patch(f'{TOKENS}/plain', {'stringData': {'by': 'x'}}).status, 200, role)
+        self.assertEqual(self.root.get(path).json(), held)
+        self.assertEqual(self.root.patch(path, {'metadata': {'labels': {'a': 'b'}}}, dryRun='All').status, 200)
+        self.assertEqual(self.root.delete(path).status, 200)
 
     def test_health_tells_each_check(self):
         client = self.people['anonymous']

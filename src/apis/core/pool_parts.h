@@ -41,20 +41,26 @@ struct PoolAgent {
   std::string mode;
   std::string version;
   WallTime session_since;
+  int32_t lease_seconds = 0;
   bool operator==(const PoolAgent&) const = default;
 };
-BERTH_DESCRIBE(PoolAgent,
-               "dev.berth.api.v1alpha1.PoolAgent",
-               "The poollet of a pool.",
-               BERTH_FIELD(mode,
-                           "mode",
-                           "How the poollet speaks to the server: in a session, or with the API. "
-                           "Fixed once set.",
-                           {.values = {"Session", "API"}}),
-               BERTH_FIELD(version, "version", "Version of the poollet."),
-               BERTH_FIELD(session_since,
-                           "sessionSince",
-                           "When the present session began; absent without one."))
+BERTH_DESCRIBE(
+    PoolAgent,
+    "dev.berth.api.v1alpha1.PoolAgent",
+    "The poollet of a pool.",
+    BERTH_FIELD(mode,
+                "mode",
+                "How the poollet speaks to the server: in a session, or with the API. "
+                "Fixed once set.",
+                {.values = {"Session", "API"}}),
+    BERTH_FIELD(version, "version", "Version of the poollet."),
+    BERTH_FIELD(session_since,
+                "sessionSince",
+                "When the present session began; absent without one."),
+    BERTH_FIELD(lease_seconds,
+                "leaseSeconds",
+                "How long machines that may be moved live on without contact, as the host "
+                "was told in its last session."))
 
 // The rules of the fields that every pool's spec has. Limits are amounts.
 inline void CheckPoolSpec(const std::optional<LocalObjectReference>& host_ref,

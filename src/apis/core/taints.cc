@@ -8,7 +8,7 @@ namespace berth::apis::core {
 bool Tolerates(const Toleration& toleration, const Taint& taint) {
   if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
   if (toleration.operator_ == kTolerateExists) {
-    return toleration.key.empty() || toleration.key == taint.key;
+    return toleration.key.empty() ? !IsRestrictedTaint(taint.key) : toleration.key == taint.key;
   }
   if (!toleration.operator_.empty() && toleration.operator_ != kTolerateEqual) return false;
   // An empty key means "every key" only together with Exists.

@@ -2,6 +2,7 @@
 // Taints keep work away from a pool; tolerations say which of them a piece of work accepts.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,6 +21,13 @@ inline constexpr std::string_view kNoExecute = "NoExecute";
 
 inline constexpr std::string_view kTolerateEqual = "Equal";
 inline constexpr std::string_view kTolerateExists = "Exists";
+
+// Taints of this domain are tolerated by their name alone, and naming one is a right: the verb
+// `tolerate` on the taint, which RBAC knows by what follows the slash (ADR 0051).
+inline constexpr std::string_view kRestrictedTaintPrefix = "restricted.berth.dev/";
+inline bool IsRestrictedTaint(std::string_view key) {
+  return key.starts_with(kRestrictedTaintPrefix);
+}
 
 struct Taint {
   std::string key;
@@ -49,12 +57,15 @@ struct Toleration {
   std::string value;
   std::string effect;
   std::optional<int64_t> toleration_seconds;
-  bool operator==(const Toleration&) const = default;
+  auto operator<=>(const Toleration&) const = default;
 };
 BERTH_DESCRIBE(Toleration,
                "com.github.ironcore-dev.ironcore.api.common.v1alpha1.Toleration",
                "Accepts the taints that it matches.",
-               BERTH_FIELD(key, "key", "Key of the taint; empty, with Exists, matches every key."),
+               BERTH_FIELD(key,
+                           "key",
+                           "Key of the taint; empty, with Exists, matches every key but those of "
+                           "restricted.berth.dev."),
                BERTH_FIELD(operator_,
                            "operator",
                            "Equal (also when empty): the values must be the same. Exists: any "
@@ -70,6 +81,7 @@ BERTH_DESCRIBE(Toleration,
                            "Only with NoExecute: how long to stay once the taint is there; absent: "
                            "for ever."))
 
+// A restricted taint is tolerated by its key only.
 bool Tolerates(const Toleration& toleration, const Taint& taint);
 // The first taint that none of the tolerations accepts, or null. PreferNoSchedule never keeps
 // anything away and is skipped.

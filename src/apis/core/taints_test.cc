@@ -41,6 +41,25 @@ TEST(Taints, AreToleratedByKeyValueAndEffect) {
   }
 }
 
+// Whoever tolerates everything has not asked anybody whether he may.
+TEST(Taints, ThatAreRestrictedAreToleratedByTheirKeyOnly) {
+  const Taint restricted{"restricted.berth.dev/gpu", "a", "NoExecute"};
+  const MatchCase cases[] = {
+      {{"", "Exists", "", ""}, restricted, false},
+      {{"", "Exists", "", "NoExecute"}, restricted, false},
+      {{"restricted.berth.dev/gpu", "Exists", "", ""}, restricted, true},
+      {{"restricted.berth.dev/gpu", "Equal", "a", ""}, restricted, true},
+      {{"restricted.berth.dev/gpu", "Equal", "b", ""}, restricted, false},
+      {{"restricted.berth.dev/other", "Exists", "", ""}, restricted, false},
+      {{"", "Exists", "", ""}, {"restricted.berth.dev.example/gpu", "", "NoSchedule"}, true},
+      {{"", "Exists", "", ""}, {"gpu", "", "NoSchedule"}, true},
+  };
+  for (const MatchCase& row : cases) {
+    EXPECT_EQ(Tolerates(row.toleration, row.taint), row.is_tolerated)
+        << row.toleration.key << " " << row.taint.key;
+  }
+}
+
 TEST(Taints, MustAllBeTolerated) {
   const std::vector<Taint> taints = {{"a", "", "NoSchedule"}, {"b", "", "NoExecute"}};
   const std::vector<Toleration> one = {{"a", "Exists", "", ""}};

@@ -4,16 +4,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
-#include "apis/berth/machine_set.h"
-#include "apis/compute/machine.h"
 #include "apis/k8s/priority_class.h"
 #include "apis/k8s/secret.h"
 #include "apis/placement.h"
+#include "apis/storage/volume.h"
 #include "apiserver/authz/covers.h"
 #include "apiserver/authz/impersonation.h"
+#include "apiserver/authz/internal/asked_machine.h"
 #include "apiserver/authz/policy_objects.h"
+#include "apiserver/authz/restricted_taints.h"
+#include "apiserver/authz/servers_own.h"
 #include "base/strings.h"
+#include "pki/join_token.h"
 #include "pki/token.h"
 
 namespace berth::apiserver {
@@ -75,12 +79,22 @@ RequestInfo PoolRequest(const Authorizer& authorizer,
 
 // The priority class that a machine, or a set's template, names.
 std::string PriorityClassOf(const meta::Object* object) {
-  if (object == nullptr) return "";
-  const auto& placement =
-      &object->kind() == &apis::compute::kMachineKind
-          ? object->as<apis::compute::Machine>().spec.placement
-          : object->as<apis::berth_dev::MachineSet>().spec.machine_template.spec.placement;
-  return placement ? placement->priority_class_name : std::string();
+  const apis::compute::MachineSpec* machine = AskedMachine(object);
+  if (machine == nullptr || !machine->placement) return "";
+  return machine->placement->priority_class_name;
+}
+
+// The pools that volumes which are made for a machine are to go to.
+std::set<std::string> TemplatePoolsOf(const meta::Object* object) {
+  std::set<std::string> pools;
+  const apis::compute::MachineSpec* machine = AskedMachine(object);
+  if (machine == nullptr) return pools;
+  for (const apis::compute::MachineVolume& volume : machine->volumes) {
+    if (!volume.ephemeral || !volume.ephemeral->volume_template) continue;
+    const auto& pool = volume.ephemeral->volume_template->spec.volume_pool_ref;
+    if (pool) pools.insert(pool->name);
+  }
+  return pools;
 }
 
 bool HasPlacementFinalizer(const meta::Object& object) {
@@ -97,6 +111,13 @@ bool OnlyLetsGo(const meta::Object& before, const meta::Object& after) {
   same.metadata().resource_version = before.metadata().resource_version;
   same.metadata().generation = before.metadata().generation;
   return same == before;
+}
+
+bool IsJoinToken(const meta::Object* object) {
+  if (object == nullptr || &object->kind() != &apis::k8s::kSecretKind) return false;
+  const auto& secret = object->as<apis::k8s::Secret>();
+  return secret.type == pki::kJoinTokenSecretType &&
+         secret.metadata.namespace_ == pki::kTokenNamespace;
 }
 
 std::map<std::string, std::string> TokenDataOf(const apis::k8s::Secret& secret) {
@@ -166,6 +187,13 @@ Status CheckPoolChoice(const Authorizer& authorizer,
                        const Identity& identity,
                        const meta::Object* before,
                        const meta::Object& after) {
+  const std::set<std::string> known = TemplatePoolsOf(before);
+  for (const std::string& pool : TemplatePoolsOf(&after)) {
+    if (known.contains(pool)) continue;
+    TRY_STATUS(authorizer.Check(identity,
+                                PoolRequest(authorizer, "bind", apis::storage::kVolumeKind, pool)));
+  }
+  if (!apis::IsPlaceable(after.kind())) return OkStatus();
   const auto& chosen = apis::PoolRefOf(after);
   // A changed reference is refused by the kind's own rules.
   if (!chosen || (before != nullptr && apis::PoolRefOf(*before))) return OkStatus();
@@ -201,14 +229,17 @@ Status CheckPrivilegedWrite(const Authorizer& authorizer,
                             const meta::Object* before,
                             const meta::Object& after) {
   const meta::KindInfo* kind = &after.kind();
-  if (kind == &apis::compute::kMachineKind || kind == &apis::berth_dev::kMachineSetKind) {
-    TRY_STATUS(CheckPriorityChoice(authorizer, identity, before, after));
-  }
+  TRY_STATUS(CheckPriorityChoice(authorizer, identity, before, after));
+  TRY_STATUS(CheckRestrictedTaints(authorizer, identity, before, after));
+  TRY_STATUS(CheckPoolChoice(authorizer, identity, before, after));
   if (apis::IsPlaceable(*kind)) {
     if (before != nullptr && HasPlacementFinalizer(*before) && !HasPlacementFinalizer(after)) {
-      TRY_STATUS(CheckLettingGo(authorizer, identity, *before));
+      return CheckLettingGo(authorizer, identity, *before);
     }
-    return CheckPoolChoice(authorizer, identity, before, after);
+    return OkStatus();
+  }
+  if (IsJoinToken(before) || IsJoinToken(&after)) {
+    return CheckAdministers(authorizer, identity, after);
   }
   const bool is_policy = IsPolicyKind(*kind);
   const bool is_token = kind == &apis::k8s::kSecretKind &&

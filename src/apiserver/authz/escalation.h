@@ -5,14 +5,16 @@
 //   Role, ClusterRole    all of its rights are held already, or verb `escalate` on it
 //   bindings             all rights of the role are held already, or verb `bind` on the role
 //   token Secret         verb `impersonate` on its user and on each of its groups
-//   pool reference       of a machine, volume or bucket: verb `bind` on the pool; otherwise any
-//                        tenant picks hosts
+//   join-token Secret    verb `administer` on it (servers_own.h): it makes any host of its holder
+//   pool reference       of a machine, volume or bucket, or of the template of a machine's volume:
+//                        verb `bind` on the pool; otherwise any tenant picks hosts
+//   restricted taint     of whatever tolerates it: verb `tolerate` on it (restricted_taints.h)
 //   priority class       of a machine or a set's template: verb `use` on the class; otherwise any
 //                        tenant is the most important one
 //   placement finalizer  verb `fence` on the pool: whoever removes it says that the host is off
 //
 // These are checked in addition to the right to write the object at all, on create, update and
-// patch; deleting takes rights away and needs no check. system:masters passes everywhere.
+// patch; deleting takes rights away and needs no check here. system:masters passes everywhere.
 #pragma once
 
 #include <map>
@@ -46,7 +48,8 @@ Status CheckTokenWrite(const Authorizer& authorizer,
                        std::string_view name,
                        const std::map<std::string, std::string>& data);
 
-// Whether the identity may set the pool of the object, if it is about to.
+// Whether the identity may set the pool of the object, or of volumes that are made for it, if it is
+// about to.
 Status CheckPoolChoice(const Authorizer& authorizer,
                        const Identity& identity,
                        const meta::Object* before,

@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "apis/k8s/secret.h"
 #include "apiserver/authz/covers.h"
 #include "apiserver/authz/impersonation.h"
 #include "apiserver/authz/internal/test_scheme.h"
+#include "pki/join_token.h"
 #include "pki/token.h"
 
 namespace berth::apiserver {
@@ -219,6 +221,31 @@ TEST_F(EscalationTest, ADamagedTokenIsRefusedForEveryoneWithoutShowingItsHash) {
       authorizer_, Someone("root", {"system:masters"}), token.secret.name, token.secret.data);
   EXPECT_TRUE(status.Is(Reason::kBadRequest));
   EXPECT_EQ(status.message().find(token.secret.data["hash"]), std::string::npos);
+}
+
+TEST_F(EscalationTest, AJoinTokenNeedsMoreThanTheRightToWriteEverySecret) {
+  apis::k8s::Secret secret;
+  secret.metadata.namespace_ = "berth-system";
+  secret.metadata.name = "join-token-bcdfghjkmn";
+  secret.type = pki::kJoinTokenSecretType;
+  const meta::Object token = meta::Object::Of(apis::k8s::kSecretKind, std::move(secret));
+  PolicyRule rule{.verbs = {"create", "delete", "get", "patch", "update", "administrate"},
+                  .api_groups = {""},
+                  .resources = {"secrets"}};
+  Give("ann", {rule});
+  const Status status = CheckPrivilegedWrite(authorizer_, Someone("ann"), nullptr, token);
+  EXPECT_TRUE(status.Is(Reason::kForbidden));
+  EXPECT_EQ(status.message(),
+            "secrets \"join-token-bcdfghjkmn\" is forbidden: User \"ann\" cannot administer "
+            "resource \"secrets\" in API group \"\" in the namespace \"berth-system\"");
+  EXPECT_FALSE(CheckPrivilegedWrite(authorizer_, Someone("ann"), &token, token).ok());
+  rule.verbs = {"administer"};
+  Give("bob", {rule}, "blue");
+  EXPECT_FALSE(CheckPrivilegedWrite(authorizer_, Someone("bob"), nullptr, token).ok());
+  Give("bob", {rule}, "berth-system");
+  EXPECT_TRUE(CheckPrivilegedWrite(authorizer_, Someone("bob"), nullptr, token).ok());
+  EXPECT_TRUE(
+      CheckPrivilegedWrite(authorizer_, Someone("root", {"system:masters"}), nullptr, token).ok());
 }
 
 class ImpersonationTest : public EscalationTest {

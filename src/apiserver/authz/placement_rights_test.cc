@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defends: nobody picks a host, or says that a host is off, without the right to do so.
+// Defends: nobody picks a host, goes where restricted taints keep others away, or says that a host
+// is off, without the right to do so.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,6 +21,69 @@ namespace {
 
 const meta::KindInfo* const kPlaceable[] = {
     &apis::compute::kMachineKind, &apis::storage::kVolumeKind, &apis::storage::kBucketKind};
+
+using Tolerations = std::vector<apis::core::Toleration>;
+
+// What may tolerate something, each with its own way to say so.
+struct Tolerating {
+  const char* what;
+  std::function<meta::Object(const Tolerations&)> make;
+};
+
+apis::compute::MachineVolume VolumeFrom(const apis::storage::VolumeSpec& spec) {
+  apis::compute::MachineVolume volume;
+  volume.name = "data";
+  volume.ephemeral.emplace().volume_template.emplace().spec = spec;
+  return volume;
+}
+
+meta::Object MachineWith(const apis::compute::MachineSpec& spec) {
+  apis::compute::Machine machine;
+  machine.spec = spec;
+  return meta::Object::Of(apis::compute::kMachineKind, std::move(machine));
+}
+
+meta::Object SetWith(const apis::compute::MachineSpec& spec) {
+  apis::berth_dev::MachineSet set;
+  set.spec.machine_template.spec = spec;
+  return meta::Object::Of(apis::berth_dev::kMachineSetKind, std::move(set));
+}
+
+apis::compute::MachineSpec SpecTolerating(const Tolerations& tolerations) {
+  apis::compute::MachineSpec spec;
+  spec.tolerations = tolerations;
+  return spec;
+}
+
+apis::compute::MachineSpec SpecOfVolumeTolerating(const Tolerations& tolerations) {
+  apis::storage::VolumeSpec volume;
+  volume.tolerations = tolerations;
+  apis::compute::MachineSpec spec;
+  spec.volumes.push_back(VolumeFrom(volume));
+  return spec;
+}
+
+std::vector<Tolerating> EverythingThatTolerates() {
+  return {
+      {"machine", [](const Tolerations& t) { return MachineWith(SpecTolerating(t)); }},
+      {"set", [](const Tolerations& t) { return SetWith(SpecTolerating(t)); }},
+      {"volume of a machine",
+       [](const Tolerations& t) { return MachineWith(SpecOfVolumeTolerating(t)); }},
+      {"volume of a set", [](const Tolerations& t) { return SetWith(SpecOfVolumeTolerating(t)); }},
+      {"volume",
+       [](const Tolerations& t) {
+         apis::storage::Volume volume;
+         volume.spec.tolerations = t;
+         return meta::Object::Of(apis::storage::kVolumeKind, std::move(volume));
+       }},
+      {"bucket",
+       [](const Tolerations& t) {
+         apis::storage::Bucket bucket;
+         bucket.spec.tolerations = t;
+         return meta::Object::Of(apis::storage::kBucketKind, std::move(bucket));
+       }},
+  };
+}
 
 class PlacementRights : public testing::Test {
  protected:
@@ -79,6 +143,78 @@ TEST_F(PlacementRights, R4_1_ChoosingAPoolNeedsTheVerbBindOnThatPool) {
       EXPECT_TRUE(Write("tenant", &a, a).ok()) << kind->kind;
     }
   }
+}
+
+TEST_F(PlacementRights, R4_1_ThePoolOfAVolumeThatIsMadeForAMachineIsChosenToo) {
+  Grant("binder", apis::storage::kVolumeKind, "bind", "a", "ironcore.dev");
+  const auto on = [](const std::string& pool) {
+    apis::storage::VolumeSpec volume;
+    if (!pool.empty()) volume.volume_pool_ref = apis::core::LocalObjectReference{.name = pool};
+    apis::compute::MachineSpec spec;
+    spec.volumes.push_back(VolumeFrom(volume));
+    return spec;
+  };
+  for (const auto& make : {&MachineWith, &SetWith}) {
+    const meta::Object none = make(on(""));
+    const meta::Object a = make(on("a"));
+    const meta::Object b = make(on("b"));
+    EXPECT_TRUE(Write("tenant", nullptr, none).ok());
+    EXPECT_TRUE(Write("tenant", nullptr, a).Is(Reason::kForbidden));
+    EXPECT_TRUE(Write("tenant", &none, a).Is(Reason::kForbidden));
+    EXPECT_TRUE(Write("tenant", &a, a).ok());
+    EXPECT_TRUE(Write("tenant", &a, b).Is(Reason::kForbidden));
+    EXPECT_TRUE(Write("binder", nullptr, a).ok());
+    EXPECT_TRUE(Write("binder", &a, b).Is(Reason::kForbidden));
+  }
+}
+
+TEST_F(PlacementRights, NamingARestrictedTaintNeedsTheVerbTolerateOnIt) {
+  const Tolerations all = {{.key = "", .operator_ = "Exists"}};
+  const Tolerations other = {{.key = "gpu", .operator_ = "Exists"}};
+  const Tolerations gpu = {{.key = "restricted.berth.dev/gpu", .operator_ = "Equal", .value = "a"}};
+  const Tolerations wider = {{.key = "restricted.berth.dev/gpu", .operator_ = "Exists"}};
+  const Tolerations more = {gpu[0], {.key = "restricted.berth.dev/fpga", .operator_ = "Exists"}};
+  for (const char* group : {"core.ironcore.dev", "core.OpenKCM.dev"}) {
+    authorizer_.SetRole({"", "user"},
+                        std::vector<PolicyRule>{{.verbs = {"tolerate"},
+                                                 .api_groups = {group},
+                                                 .resources = {"taints"},
+                                                 .resource_names = {"gpu"}}});
+    authorizer_.SetBinding(
+        {"", "user"},
+        {.role = {"", "user"}, .subjects = {{.kind = SubjectKind::kUser, .name = "user"}}});
+    for (const auto& [what, make] : EverythingThatTolerates()) {
+      const meta::Object none = make({});
+      const meta::Object named = make(gpu);
+      for (const Tolerations& free : {all, other}) {
+        EXPECT_TRUE(Write("tenant", nullptr, make(free)).ok()) << what;
+        EXPECT_TRUE(Write("tenant", &none, make(free)).ok()) << what;
+      }
+      EXPECT_TRUE(Write("tenant", nullptr, none).ok()) << what;
+      EXPECT_TRUE(Write("tenant", nullptr, named).Is(Reason::kForbidden)) << what;
+      EXPECT_TRUE(Write("tenant", &none, named).Is(Reason::kForbidden)) << what;
+      // What others have written stays, and does not grow.
+      EXPECT_TRUE(Write("tenant", &named, named).ok()) << what;
+      EXPECT_TRUE(Write("tenant", &named, none).ok()) << what;
+      EXPECT_TRUE(Write("tenant", &named, make(wider)).Is(Reason::kForbidden)) << what;
+      EXPECT_TRUE(Write("tenant", &named, make(more)).Is(Reason::kForbidden)) << what;
+      EXPECT_TRUE(Write("user", nullptr, named).ok()) << what;
+      EXPECT_TRUE(Write("user", &named, make(wider)).ok()) << what;
+      EXPECT_TRUE(Write("user", nullptr, make(more)).Is(Reason::kForbidden)) << what;
+    }
+  }
+}
+
+TEST_F(PlacementRights, WhatAMachineToleratesIsNotWhatItsVolumesTolerate) {
+  const Tolerations gpu = {{.key = "restricted.berth.dev/gpu", .operator_ = "Exists"}};
+  const meta::Object before = MachineWith(SpecTolerating(gpu));
+  apis::compute::MachineSpec both = SpecOfVolumeTolerating(gpu);
+  both.tolerations = gpu;
+  const Status status = Write("tenant", &before, MachineWith(both));
+  EXPECT_TRUE(status.Is(Reason::kForbidden));
+  EXPECT_EQ(status.message(),
+            "taints.core.ironcore.dev \"gpu\" is forbidden: User \"tenant\" cannot tolerate "
+            "resource \"taints\" in API group \"core.ironcore.dev\" at the cluster scope");
 }
 
 TEST_F(PlacementRights, R8_3_NamingAPriorityClassNeedsTheVerbUseOnThatClass) {

@@ -152,6 +152,20 @@ TEST_F(TaintEvictionTest, WhoComesToATaintedPoolHasItsSecondsFromThenOn) {
   EXPECT_EQ(ReleaseOf("late"), "Taint");
 }
 
+TEST_F(TaintEvictionTest, ARestrictedTaintIsToleratedByWhoNamesItOnly) {
+  const auto tolerating = [](const std::string& key) {
+    return [key](Machine& machine) {
+      machine.spec.tolerations.push_back({.key = key, .operator_ = "Exists"});
+    };
+  };
+  Place("all", tolerating(""));
+  Place("named", tolerating("restricted.berth.dev/gpu"));
+  Taint("alpha", R"({"key":"restricted.berth.dev/gpu","effect":"NoExecute"})");
+  RunFor(Duration::Seconds(2));
+  EXPECT_EQ(ReleaseOf("all"), "Taint");
+  EXPECT_EQ(ReleaseOf("named"), "");
+}
+
 TEST_F(TaintEvictionTest, AMachineWithStateOnItsHostStaysAndSaysWhy) {
   Place("tied", [](Machine& machine) {
     machine.spec.volumes.push_back({.name = "scratch"});

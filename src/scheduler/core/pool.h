@@ -21,6 +21,7 @@ struct Taint {
   std::string key;
   std::string value;
   TaintEffect effect = TaintEffect::kNoSchedule;
+  bool is_restricted = false;  // tolerated by its key only, not by whoever tolerates every key
   auto operator<=>(const Taint&) const = default;
 };
 

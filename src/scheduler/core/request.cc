@@ -48,8 +48,12 @@ bool Selector::Matches(const Labels& labels) const {
 
 bool Toleration::Tolerates(const Taint& taint) const {
   if (effect && *effect != taint.effect) return false;
-  if (op == Toleration::Op::kExists) return key.empty() || key == taint.key;
-  return !key.empty() && key == taint.key && value == taint.value;
+  switch (op) {
+    case Toleration::Op::kAny: return true;
+    case Toleration::Op::kExists: return key.empty() ? !taint.is_restricted : key == taint.key;
+    case Toleration::Op::kEqual: return !key.empty() && key == taint.key && value == taint.value;
+  }
+  return false;
 }
 
 bool IsTolerated(const Taint& taint, const std::vector<Toleration>& tolerations) {

@@ -32,8 +32,11 @@ struct Selector {
 };
 
 struct Toleration {
-  enum class Op : uint8_t { kEqual, kExists };
-  std::string key;  // empty with kExists: every key; empty with kEqual: tolerates nothing
+  // kAny is for what has only one place to go to: nobody's own wish.
+  enum class Op : uint8_t { kEqual, kExists, kAny };
+  // Empty with kExists: every key that is not restricted; empty with kEqual: tolerates nothing;
+  // kAny looks at neither key nor value.
+  std::string key;
   Op op = Op::kEqual;
   std::string value;
   std::optional<TaintEffect> effect;  // none: every effect

@@ -72,6 +72,28 @@ TEST(SchedulerToleration, D16_AnEmptyKeyToleratesEverythingOnlyWithExists) {
   EXPECT_FALSE(IsTolerated(taint, {}));
 }
 
+TEST(SchedulerToleration, ARestrictedTaintIsToleratedByItsKeyOrByWhatHasNoOtherPlace) {
+  const Taint taint = {.key = "restricted.berth.dev/gpu",
+                       .value = "yes",
+                       .effect = TaintEffect::kNoSchedule,
+                       .is_restricted = true};
+  const struct {
+    Toleration toleration;
+    bool tolerates;
+  } cases[] = {
+      {{.key = "", .op = Toleration::Op::kExists}, false},
+      {{.key = "", .op = Toleration::Op::kExists, .effect = TaintEffect::kNoSchedule}, false},
+      {{.key = "restricted.berth.dev/gpu", .op = Toleration::Op::kExists}, true},
+      {{.key = "restricted.berth.dev/gpu", .op = Toleration::Op::kEqual, .value = "yes"}, true},
+      {{.key = "restricted.berth.dev/gpu", .op = Toleration::Op::kEqual, .value = "no"}, false},
+      {{.key = "restricted.berth.dev/fpga", .op = Toleration::Op::kExists}, false},
+      {{.key = "", .op = Toleration::Op::kAny}, true},
+  };
+  for (const auto& [toleration, tolerates] : cases) {
+    EXPECT_EQ(IsTolerated(taint, {toleration}), tolerates) << toleration.key;
+  }
+}
+
 TEST(SchedulerObjectKey, KeepsTheBitsOfAUuidAndHashesOtherText) {
   const auto key = ObjectKey::FromUid("00112233-4455-6677-8899-aabbccddeeff");
   EXPECT_EQ(key.high, 0x0011223344556677u);

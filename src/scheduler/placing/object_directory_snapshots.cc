@@ -18,7 +18,7 @@ using apis::storage::kVolumeSnapshotKind;
 // The pool has the volume: whoever keeps others away from it does not mean this.
 Toleration TolerateAll() {
   Toleration all;
-  all.op = Toleration::Op::kExists;
+  all.op = Toleration::Op::kAny;
   return all;
 }
 

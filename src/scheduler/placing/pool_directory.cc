@@ -113,6 +113,8 @@ void PoolDirectory::ApplySession(const PoolEntry& entry) {
 }
 
 void PoolDirectory::OnFleet(const fleet::FleetEvent& event) {
+  // It tells no figures; the pool comes last once the store says what it has lost (G2).
+  if (event.type == fleet::FleetEvent::Type::kRefused) return;
   const auto found = by_uid_.find(event.pool_uid);
   if (event.type == fleet::FleetEvent::Type::kLeft) {
     sessions_.erase(event.pool_uid);

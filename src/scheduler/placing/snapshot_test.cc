@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "apis/storage/volume_pool.h"
 #include "apis/storage/volume_snapshot.h"
 #include "scheduler/placing/scheduler_world.h"
 
@@ -131,6 +132,24 @@ TEST_F(SnapshotPlacingTest, ItGoesWhereItsVolumeIsAndTakesItsRoom) {
   const auto& offers = world_.fleet().offers(snapshot.status.placement->pool_uid);
   ASSERT_FALSE(offers.empty());
   EXPECT_EQ(offers.back().item.kind, fleet::ObjectKind::kVolumeSnapshot);
+}
+
+TEST_F(SnapshotPlacingTest, ItGoesWhereItsVolumeIsWhateverKeepsOthersAway) {
+  world_.MakeVolume("data");
+  ASSERT_TRUE(WaitVolume("data"));
+  for (const char* name : {"alpha", "beta", "gamma"}) {
+    const auto patched = world_.api().Run(world_.api().client().Patch(
+        apis::storage::kVolumePoolKind,
+        {"", name},
+        client::PatchType::kMerge,
+        R"({"spec":{"taints":[{"key":"restricted.berth.dev/disks","effect":"NoSchedule"}]}})",
+        {}));
+    ASSERT_TRUE(patched.ok()) << patched.status();
+  }
+  world_.RunFor(Duration::Seconds(1));
+  MakeSnapshot("nightly", "data");
+  ASSERT_TRUE(WaitSnapshot("nightly"));
+  EXPECT_EQ(PlaceOf(GetSnapshot("nightly")), PlaceOf(world_.GetVolume("data")));
 }
 
 TEST_F(SnapshotPlacingTest, AVolumeGoesWhereItsSnapshotIsOnceThatIsReady) {

@@ -24,7 +24,10 @@ TaintEffect EffectOf(std::string_view effect) {
 std::vector<Taint> TaintsOf(const std::vector<apis::core::Taint>& taints) {
   std::vector<Taint> out;
   for (const auto& taint : taints) {
-    out.push_back({.key = taint.key, .value = taint.value, .effect = EffectOf(taint.effect)});
+    out.push_back({.key = taint.key,
+                   .value = taint.value,
+                   .effect = EffectOf(taint.effect),
+                   .is_restricted = apis::core::IsRestrictedTaint(taint.key)});
   }
   return out;
 }

@@ -104,6 +104,21 @@ TEST(Translate, AMachineIsItsClassAndItsLocalDisks) {
   EXPECT_TRUE(HasLocalState(machine));
 }
 
+TEST(Translate, ARestrictedTaintIsToleratedByWhoNamesItOnly) {
+  MachinePool pool = SessionPool();
+  pool.spec.taints.push_back({.key = "restricted.berth.dev/gpu", .effect = "NoSchedule"});
+  const TranslatedPool out = Translate(pool);
+  ASSERT_EQ(out.spec.taints.size(), 1U);
+  const auto tolerates = [&](const std::string& key) {
+    Machine machine;
+    machine.spec.tolerations.push_back({.key = key, .operator_ = "Exists"});
+    return IsTolerated(out.spec.taints[0], Translate(machine, MachineClass()).tolerations);
+  };
+  EXPECT_FALSE(tolerates(""));
+  EXPECT_FALSE(tolerates("gpu"));
+  EXPECT_TRUE(tolerates("restricted.berth.dev/gpu"));
+}
+
 TEST(Translate, PlacementWishesAreCarriedOver) {
   Machine machine;
   machine.metadata.labels["app"] = "web";
