@@ -21,6 +21,7 @@
 #include "apiserver/authz/pool_authorizer.h"
 #include "apiserver/cache/watch_cache.h"
 #include "apiserver/fairness/request_gate.h"
+#include "apiserver/http/answers.h"
 #include "apiserver/http/api_server.h"
 #include "apiserver/policy/bootstrap.h"
 #include "apiserver/policy/policy_feed.h"
@@ -588,6 +589,7 @@ Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
   http_options.port = options.port;
   TRY(http_options.tls, MakeTls());
   http_options.h2 = grpc.get();
+  http_options.refusal = apiserver::RefusalAnswer;
   TRY(http, net::HttpServer::Start(loop, std::move(http_options), [this](net::HttpRequest request) {
         return api->Handle(std::move(request));
       }));

@@ -3,6 +3,7 @@
 // to whoever may know, and writes nothing.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,11 +44,12 @@ class Usage : public testing::Test {
   int Send(const std::string& method,
            const std::string& target,
            const std::string& body,
-           const std::string& user = "") {
+           const std::string& user = "",
+           const std::string& accept = "application/json") {
     net::HttpClientRequest request;
     request.method = method;
     request.target = target;
-    request.headers.Set("Accept", "application/json");
+    request.headers.Set("Accept", accept);
     request.headers.Set("Content-Type",
                         method == "PATCH" ? "application/merge-patch+json" : "application/json");
     if (!user.empty()) request.headers.Set("Impersonate-User", user);
@@ -85,6 +87,39 @@ TEST_F(Usage, APoolTellsWhatIsPromisedAndFree) {
   EXPECT_EQ(usage.Find("objects")->as_int(), 1) << body_;
   EXPECT_EQ(usage.GetString({"hardware", "model"}), "x") << body_;
   EXPECT_EQ(usage.GetString({"contact"}), "") << "it has no session";
+}
+
+TEST_F(Usage, R4_1_AMachineIsOnThePoolThatItsOwnerNamesIfThatIsTheAssignment) {
+  const std::string compute(kCompute);
+  // Poollets that were written for IronCore report a state; those in sessions are told by us.
+  const std::pair<std::string, std::string> pools[] = {
+      {"old", R"({"status":{"state":"Ready"}})"},
+      {"asked", R"({"status":{"agent":{"mode":"Session"}}})"}};
+  for (const auto& [name, status] : pools) {
+    Must("POST",
+         compute + "machinepools",
+         R"({"metadata":{"name":")" + name + R"("},"spec":{"providerID":"test://)" + name +
+             R"("}})");
+    Must("PATCH", compute + "machinepools/" + name + "/status", status);
+    Must("POST",
+         compute + "namespaces/default/machines",
+         R"({"metadata":{"name":"names-)" + name +
+             R"("},"spec":{"machineClassRef":{"name":"small"},"machinePoolRef":{"name":")" + name +
+             R"("}}})");
+  }
+  const std::string machines = compute + "namespaces/default/machines";
+  EXPECT_EQ(Read("namespaces/default/machines/names-old/usage").GetString({"pool"}), "old");
+  EXPECT_EQ(Read("namespaces/default/machines/names-asked/usage").GetString({"pool"}), "");
+  ASSERT_EQ(Send("GET", machines, "", "", "application/json;as=UsageList;g=berth.dev;v=v1alpha1"),
+            200);
+  const auto list = meta::ParseJson(body_);
+  ASSERT_TRUE(list.ok()) << body_;
+  std::map<std::string, std::string> shown;
+  for (const meta::Value& usage : list->Find("items")->items()) {
+    shown[std::string(usage.GetString({"metadata", "name"}))] = usage.GetString({"pool"});
+  }
+  EXPECT_EQ(shown["names-old"], "old") << body_;
+  EXPECT_EQ(shown["names-asked"], "") << body_;
 }
 
 TEST_F(Usage, IsReadByWhoMayReadAndWrittenByNobody) {

@@ -33,6 +33,13 @@ bool WantsWebSocket(const HttpHead& head) {
          IsWsKey(head.headers.Get("Sec-WebSocket-Key"));
 }
 
+HttpResponse PlainRefusal(std::string_view message) {
+  HttpResponse response;
+  response.headers.Set("Content-Type", "text/plain; charset=utf-8");
+  response.body.push_back(Bytes::Concat({message, "\n"}));
+  return response;
+}
+
 }  // namespace
 
 // The body of a streaming answer: one chunk per Write.
@@ -316,11 +323,12 @@ rt::Task<Result<bool>> HttpConnection::ServeWebSocket(const Asked* asked,
 }
 
 rt::Task<Result<bool>> HttpConnection::Refuse(int status, std::string message) {
-  HttpResponse response;
-  response.status = status;
-  response.headers.Set("Content-Type", "text/plain; charset=utf-8");
+  HttpResponse response = shared_.options.refusal
+                              ? shared_.options.refusal(status, Printable(message))
+                              : PlainRefusal(Printable(message));
   if (status == 503) response.headers.Set("Retry-After", "1");
-  const std::string body = Printable(message) + "\n";
+  std::string body;
+  for (const Bytes& part : response.body) body += part.view();
   const std::string head = FormatResponseHead({.status = status,
                                                .headers = &response.headers,
                                                .framing = Framing::kLength,

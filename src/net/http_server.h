@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,6 +38,9 @@ struct HttpServerOptions {
   // TLS context names that one first. Outlives the server; null: there is none.
   OtherProtocol* h2 = nullptr;
 
+  // The words of what is refused before there is a request for the handler, as 400, 408, 413 or
+  // 431: only headers and body count. Empty: plain text.
+  std::function<HttpResponse(int status, const std::string& message)> refusal;
   HttpLimits limits;
   // 10,000 connections * about 20 KB = 200 MB, twice the fleet of 5,000 poollets.
   size_t connections_max = 10'000;

@@ -30,8 +30,10 @@ CASES_MIN = 500
 OPEN_FILES_MORE = 16
 RSS_MORE_MB = 160
 ANSWER_S = 20
-# The server's patience with a head, and some for a busy machine.
+# The server's patience with a head and with a body, and some for a busy machine.
 HEAD_S = 10
+BODY_S = 60
+MORE_S = 30
 
 MACHINE = {'metadata': {'name': 'kept'}, 'spec': {'machineClassRef': {'name': 'small'}, 'power': 'Off', 'volumes': [
     {'name': 'root', 'device': 'oda', 'localDisk': {'sizeLimit': '1Mi'}}]}}
@@ -125,9 +127,9 @@ def wrong(case, answer):
 class Slow:
     """A peer that begins something, and never ends it. Begun before the other cases and looked at behind them."""
 
-    def __init__(self, name, server, sent, expected, is_tls=True):
+    def __init__(self, name, server, sent, expected, is_tls=True, patience=HEAD_S):
         self.name, self._expected = name, expected
-        self._socket = socket.create_connection(('127.0.0.1', server.port), timeout=HEAD_S + 30)
+        self._socket = socket.create_connection(('127.0.0.1', server.port), timeout=patience + MORE_S)
         if is_tls:
             self._socket = server.client(anonymous=True)._context.wrap_socket(self._socket, server_hostname='localhost')
         self._socket.sendall(sent)
@@ -155,6 +157,7 @@ class Slow:
 
 def slow_senders(server):
     line = b'GET /livez HTTP/1.1\r\n'
+    post = b'POST ' + malformed.CONFIGMAPS.encode() + b' HTTP/1.1\r\nHost: x\r\n'
     return [
         Slow('nothing of TLS', server, b'', b'', is_tls=False),
         Slow('half a hello of TLS', server, b'\x16\x03\x01\x02\x00\x01\x00', b'', is_tls=False),
@@ -165,6 +168,10 @@ def slow_senders(server):
         Slow('no empty line', server, line + b'Host: x\r\n', b'HTTP/1.1 408'),
         Slow('half an empty line', server, line + b'Host: x\r\n\r', b'HTTP/1.1 408'),
         Slow('a first line that is none, cut short', server, b'\x00\x01\x02\r\n', b'HTTP/1.1 400'),
+        Slow('half a body', server, post + b'Content-Length: 9\r\n\r\n{', b'HTTP/1.1 408', patience=BODY_S),
+        Slow('half a chunk', server, post + b'Transfer-Encoding: chunked\r\n\r\n9\r\n{', b'HTTP/1.1 408', patience=BODY_S),
+        Slow('no last chunk', server, post + b'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n', b'HTTP/1.1 408',
+             patience=BODY_S),
     ]
 
 

@@ -110,8 +110,11 @@ Status CacheWatch::TranslateHistory(const store::Event& event, std::vector<Regis
     cached.previous = {.at_rest = event.previous->value, .revision = event.previous->mod_revision};
   }
   // As in the ring: what cannot be read is not told.
-  if (!cached.now.at_rest.empty() && !CheckReadable(cached.now).ok()) return OkStatus();
-  if (!cached.previous.at_rest.empty() && !CheckReadable(cached.previous).ok()) {
+  const auto cannot_be_read = [&](const StoredObject& state) {
+    return !state.at_rest.empty() && !CheckReadable(kind_.kind(), cached.suffix, state).ok();
+  };
+  if (cannot_be_read(cached.now)) return OkStatus();
+  if (cannot_be_read(cached.previous)) {
     return Expired("the state of " + event.kv.key + " before this one cannot be read; list again");
   }
   RegistryEvent translated;

@@ -30,8 +30,21 @@ bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& o
   return true;
 }
 
-Status CheckReadable(const StoredObject& object) {
-  return meta::AtRestView::Parse(object.at_rest.view()).status();
+// Who follows an object files it under the name that it says, and writes to that name: one that
+// says another than its key would be taken for two, or for one of a shape that no name has.
+Status CheckReadable(const meta::KindInfo& kind,
+                     std::string_view suffix,
+                     const StoredObject& object) {
+  TRY(const meta::AtRestView view, meta::AtRestView::Parse(object.at_rest.view()));
+  const size_t slash = suffix.find('/');
+  const bool has_namespace = slash != std::string_view::npos;
+  const std::string_view name = has_namespace ? suffix.substr(slash + 1) : suffix;
+  const bool is_key =
+      has_namespace == (kind.scope == meta::Scope::kNamespaced) && !name.contains('/');
+  if (is_key && view.IsNamed(has_namespace ? suffix.substr(0, slash) : "", name)) {
+    return OkStatus();
+  }
+  return Internal("its metadata does not have the name of its key");
 }
 
 namespace {
@@ -104,7 +117,7 @@ void KindCache::NoteSource(std::string_view suffix,
 }
 
 bool KindCache::SetAside(std::string_view suffix, const StoredObject& now, StoredObject* seen) {
-  const Status readable = CheckReadable(now);
+  const Status readable = CheckReadable(kind_, suffix, now);
   if (readable.ok()) return false;
   REACHED("cache.set_aside");
   LOG_ERROR("{} {}, written at revision {}, is passed over: {}",

@@ -9,9 +9,9 @@
 // An idle watcher cannot fall behind: events that do not concern it pass by. A ready one that does
 // not read before its position leaves the ring is cut off.
 //
-// What cannot be read, because somebody else wrote it or it was damaged, is set aside: it is in no
-// list, and its watchers keep the last state that could be read, so that one object does not keep
-// everybody from all others (ADR 0038).
+// What cannot be read, because somebody else wrote it or it was damaged, and what is named
+// otherwise than its key, is set aside: it is in no list, and its watchers keep the last state that
+// could be read, so that one object does not keep everybody from all others (ADR 0038).
 //
 // Readers that select by the pool that an object is bound to (spec.machinePoolRef.name=p) idle in a
 // list of their own per pool: with one watch per pool, an event looks at the watches of two pools
@@ -47,8 +47,11 @@ struct CacheEvent {
 // What an event is for a reader with this selection; false if it does not concern the reader.
 bool Translate(const CacheEvent& event, const Matcher& matcher, RegistryEvent& out);
 
-// Whether its header can be read. A body that cannot be is found by whoever decodes it.
-Status CheckReadable(const StoredObject& object);
+// Whether its header can be read and its metadata names the key: `suffix` is what follows the
+// kind's prefix. A body that cannot be decoded is found by whoever decodes it.
+Status CheckReadable(const meta::KindInfo& kind,
+                     std::string_view suffix,
+                     const StoredObject& object);
 
 struct RingLimits {
   // 8,192 events * 130 bytes = 1 MiB per busy kind.

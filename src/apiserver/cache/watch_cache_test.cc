@@ -66,6 +66,10 @@ class WatchCacheTest : public ::testing::Test {
     return Commit(store::Op::Put(StoreKey(object.kind(), {metadata.namespace_, metadata.name}),
                                  meta::EncodeAtRest(object)));
   }
+  // Somebody wrote it by hand, or a bit of it flipped.
+  store::Revision PutAt(const std::string& suffix, const meta::Object& object) {
+    return Commit(store::Op::Put(KeyPrefix(object.kind()) + suffix, meta::EncodeAtRest(object)));
+  }
   store::Revision Remove(const std::string& name) {
     return Commit(store::Op::Delete(StoreKey(kMachineKind, {"default", name})));
   }
@@ -395,6 +399,62 @@ TEST_F(WatchCacheTest, WatchersKeepTheLastStateThatCouldBeRead) {
   Commit(store::Op::Put(key, Bytes("noise again")));
   const auto gone = Remove("a");
   EXPECT_EQ(Read(*watch, 1), std::vector{At("DELETED a", gone)});
+}
+
+TEST_F(WatchCacheTest, WhatIsNamedOtherwiseThanItsKeyIsSetAside) {
+  meta::Object elsewhere = MakeMachine("b");
+  elsewhere.metadata().namespace_ = "other";
+  meta::Object nowhere = MakeMachine("b");
+  nowhere.metadata().namespace_ = "";
+  meta::Object nameless = MakeMachine("b");
+  nameless.metadata().name = "";
+  const std::pair<const char*, meta::Object> odd[] = {{"default/b", MakeMachine("a")},
+                                                      {"default/b", MakeMachine("b/c")},
+                                                      {"default/b/c", MakeMachine("b/c")},
+                                                      {"default/b", elsewhere},
+                                                      {"default/b", nameless},
+                                                      {"b", nowhere},
+                                                      {"b", MakeMachine("b")}};
+  for (const auto& [suffix, object] : odd) {
+    PutAt(suffix, object);
+    Start();
+    const KindCache& machines = cache_->Of(kMachineKind);
+    EXPECT_EQ(machines.Find(suffix), nullptr) << suffix << " " << object.metadata().name;
+    EXPECT_NE(machines.FindAside(suffix), nullptr) << suffix << " " << object.metadata().name;
+    Commit(store::Op::Delete(KeyPrefix(kMachineKind) + suffix));
+    CatchUp();
+    EXPECT_TRUE(machines.aside().empty());
+    // The same while it is followed.
+    PutAt(suffix, object);
+    CatchUp();
+    EXPECT_EQ(machines.Find(suffix), nullptr) << suffix << " " << object.metadata().name;
+    EXPECT_NE(machines.FindAside(suffix), nullptr) << suffix << " " << object.metadata().name;
+    Commit(store::Op::Delete(KeyPrefix(kMachineKind) + suffix));
+    Stop();
+  }
+}
+
+TEST_F(WatchCacheTest, WatchersKeepTheStateInWhichItHadItsName) {
+  Put(MakeMachine("a"));
+  Start();
+  auto watch = Watch({});
+  EXPECT_EQ(Read(*watch, 1).size(), 1U);
+  PutAt("default/a", MakeMachine("x"));
+  const auto b = Put(MakeMachine("b"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED b", b)});
+  const auto mended = Put(MakeMachine("a", "web"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("MODIFIED a", mended)});
+}
+
+TEST_F(WatchCacheTest, HistoryTellsNothingThatIsNamedOtherwiseThanItsKey) {
+  Start({.ring = {.events = 1}});
+  const auto first = Put(MakeMachine("a"));
+  PutAt("default/b", MakeMachine("x"));
+  const auto c = Put(MakeMachine("c"));
+  const auto d = Put(MakeMachine("d"));
+  CatchUp();
+  auto watch = Watch(From(first));
+  EXPECT_EQ(Read(*watch, 2), (std::vector{At("ADDED c", c), At("ADDED d", d)}));
 }
 
 TEST_F(WatchCacheTest, HowManyCannotBeReadIsCounted) {

@@ -92,6 +92,20 @@ net::HttpResponse JsonAnswer(int code, const Value& document) {
   return JsonTextAnswer(code, meta::WriteJson(document));
 }
 
+net::HttpResponse RefusalAnswer(int code, std::string_view message) {
+  const Reason reason = net::ReasonOfHttpStatus(code);
+  std::string name(ReasonName(reason));
+  if (net::HttpStatusOf(reason) != code) {
+    name = net::HttpPhrase(code);
+    std::erase(name, ' ');
+  }
+  Value document = StatusBase("Failure");
+  document.Set("message", message);
+  document.Set("reason", name);
+  document.Set("code", code);
+  return JsonAnswer(code, document);
+}
+
 net::HttpResponse TextAnswer(int code, std::string_view text) {
   net::HttpResponse response;
   response.status = code;

@@ -19,6 +19,9 @@ meta::Value SuccessDocument(const ErrorObject& object);
 net::HttpResponse StatusAnswer(const Status& status);
 net::HttpResponse JsonAnswer(int code, const meta::Value& document);
 net::HttpResponse JsonTextAnswer(int code, std::string_view json);
+// What is no request yet, in the words of a metav1.Status. Codes that no reason has are named after
+// their phrase: 431 is RequestHeaderFieldsTooLarge.
+net::HttpResponse RefusalAnswer(int code, std::string_view message);
 net::HttpResponse TextAnswer(int code, std::string_view text);
 
 // Adds `Warning: 299 - "text"` headers, bounded in number and length.

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
+#include "apis/core/pool_parts.h"
 #include "apis/placement.h"
 #include "apis/storage/bucket_pool.h"
 #include "apis/storage/volume_pool.h"
@@ -112,8 +114,25 @@ UsageReads::Healths UsageReads::ReadHealths() const {
   return healths;
 }
 
-v1::Usage UsageReads::Of(const meta::Object& object, const Healths& healths) const {
-  return apis::IsPool(object.kind()) ? OfPool(object, healths) : OfMachine(object);
+rt::Task<Status> UsageReads::LearnMode(meta::Object object, std::shared_ptr<Modes> modes) const {
+  if (apis::IsPool(object.kind()) || apis::IsBound(object)) co_return OkStatus();
+  const auto& reference = apis::PoolRefOf(object);
+  if (!reference || modes->contains(reference->name)) co_return OkStatus();
+  const meta::KindInfo& kind = apis::compute::kMachinePoolKind;
+  ObjectKey key{.namespace_ = "", .name = reference->name};
+  const auto stored = co_await deps_.registry.Get(kind, std::move(key), std::string());
+  if (stored.status().Is(Reason::kCancelled)) co_return stored.status();
+  std::string& mode = (*modes)[reference->name];
+  if (!stored.ok()) co_return OkStatus();  // the figures of others are shown all the same
+  const Result<meta::Object> pool = Decode(kind, *stored);
+  if (pool.ok()) mode = apis::PoolTermsOf(*pool).mode;
+  co_return OkStatus();
+}
+
+v1::Usage UsageReads::Of(const meta::Object& object,
+                         const Healths& healths,
+                         const Modes& modes) const {
+  return apis::IsPool(object.kind()) ? OfPool(object, healths) : OfMachine(object, modes);
 }
 
 v1::Usage UsageReads::OfPool(const meta::Object& pool, const Healths& healths) const {
@@ -150,11 +169,17 @@ v1::Usage UsageReads::OfPool(const meta::Object& pool, const Healths& healths) c
   return usage;
 }
 
-v1::Usage UsageReads::OfMachine(const meta::Object& object) const {
+v1::Usage UsageReads::OfMachine(const meta::Object& object, const Modes& modes) const {
   v1::Usage usage = UsageOf(object);
   usage.state = object.as<apis::compute::Machine>().status.state;
   const auto& placement = apis::PlacementOf(object);
-  if (!placement || placement->pool_uid.empty()) return usage;
+  if (!placement || placement->pool_uid.empty()) {
+    // In API mode the reference is the assignment, whoever wrote it (PROTOCOL 4.1).
+    const auto& reference = apis::PoolRefOf(object);
+    const auto mode = reference ? modes.find(reference->name) : modes.end();
+    if (mode != modes.end() && mode->second == apis::core::kPoolModeApi) usage.pool = mode->first;
+    return usage;
+  }
   usage.pool = placement->pool;
   if (deps_.hosts.fleet != nullptr) {
     ReadMeasured(*deps_.hosts.fleet, placement->pool_uid, object.metadata().uid, usage);
@@ -169,7 +194,9 @@ rt::Task<Result<net::HttpResponse>> UsageReads::Answer(CallPtr call) const {
   if (kind.scope == meta::Scope::kCluster) key.namespace_.clear();
   CO_TRY(const auto stored, co_await deps_.registry.Get(kind, std::move(key), std::string()));
   CO_TRY(const meta::Object object, Decode(kind, stored));
-  co_return JsonTextAnswer(200, meta::EncodeJsonOf(Of(object, ReadHealths())));
+  const auto modes = std::make_shared<Modes>();
+  CO_TRY_STATUS(co_await LearnMode(object, modes));
+  co_return JsonTextAnswer(200, meta::EncodeJsonOf(Of(object, ReadHealths(), *modes)));
 }
 
 bool UsageReads::IsList(const Call& call) {
@@ -198,6 +225,7 @@ rt::Task<Result<net::HttpResponse>> UsageReads::AnswerList(CallPtr call) const {
   std::vector<std::string> unreadable;
   for (const PassedOver& one : page.passed_over) unreadable.push_back(one.key);
   const Healths healths = ReadHealths();
+  const auto modes = std::make_shared<Modes>();
   std::string text = ListHead(page);
   bool is_first = true;
   for (size_t i = 0; i < page.items.size(); ++i) {
@@ -208,8 +236,9 @@ rt::Task<Result<net::HttpResponse>> UsageReads::AnswerList(CallPtr call) const {
       unreadable.push_back("number " + std::to_string(i + 1) + " of the page");
       continue;
     }
+    CO_TRY_STATUS(co_await LearnMode(*object, modes));
     if (!std::exchange(is_first, false)) text += ',';
-    text += meta::EncodeJsonOf(Of(*object, healths));
+    text += meta::EncodeJsonOf(Of(*object, healths, *modes));
   }
   text += "]}";
   for (const std::string& name : unreadable) {

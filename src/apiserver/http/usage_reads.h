@@ -4,6 +4,7 @@
 // heartbeat costs no write.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 
@@ -41,11 +42,16 @@ class UsageReads {
 
  private:
   using Healths = std::unordered_map<std::string, fleet::PoolHealth>;  // by the pool's UID
+  using Modes = std::unordered_map<std::string, std::string>;          // by the machine pool's name
 
   Healths ReadHealths() const;
-  apis::meta_v1::Usage Of(const meta::Object& object, const Healths& healths) const;
+  // Adds the mode of the pool that a machine without a placement names, if it does.
+  rt::Task<Status> LearnMode(meta::Object object, std::shared_ptr<Modes> modes) const;
+  apis::meta_v1::Usage Of(const meta::Object& object,
+                          const Healths& healths,
+                          const Modes& modes) const;
   apis::meta_v1::Usage OfPool(const meta::Object& pool, const Healths& healths) const;
-  apis::meta_v1::Usage OfMachine(const meta::Object& machine) const;
+  apis::meta_v1::Usage OfMachine(const meta::Object& machine, const Modes& modes) const;
 
   const Deps deps_;
 };

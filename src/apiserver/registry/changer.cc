@@ -58,9 +58,12 @@ rt::Task<Result<Changer::Current>> Changer::Load(const meta::KindInfo& kind, Obj
   const std::string suffix = KeySuffix(key);
   const KindCache& cache = parts_.cache.Of(kind);
   if (cache.Find(suffix) == nullptr) CO_TRY_STATUS(co_await parts_.cache.CatchUp());
-  const StoredObject* stored = cache.Find(suffix);
-  if (stored == nullptr) stored = cache.FindAside(suffix);
   const KindErrors errors(parts_.scheme, kind);
+  if (const StoredObject* aside = cache.FindAside(suffix)) {
+    const Status why = CheckReadable(cache.kind(), suffix, *aside);
+    co_return errors.Unreadable(key.name, why.message());
+  }
+  const StoredObject* stored = cache.Find(suffix);
   if (stored == nullptr) co_return errors.NotFound(key.name);
   Current current{.stored = *stored, .object = {}};
   Result<meta::Object> object = Decode(StoredKind(kind), current.stored);

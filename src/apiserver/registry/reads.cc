@@ -105,8 +105,9 @@ rt::Task<Result<StoredObject>> Reads::Get(const meta::KindInfo& kind,
   if (object != nullptr) co_return *object;
   const StoredObject* aside = objects.FindAside(suffix);
   const KindErrors errors(scheme_, kind);
-  if (aside != nullptr) co_return errors.Unreadable(key.name, CheckReadable(*aside).message());
-  co_return errors.NotFound(key.name);
+  if (aside == nullptr) co_return errors.NotFound(key.name);
+  const Status why = CheckReadable(objects.kind(), suffix, *aside);
+  co_return errors.Unreadable(key.name, why.message());
 }
 
 rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest request) {
@@ -183,6 +184,7 @@ rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
   ListPage page;
   page.revision = revision;
   const size_t passed_over_max = PassedOverMax(start.wants_keys);
+  const meta::KindInfo& stored_kind = cache_.Of(kind).kind();
   const std::string& prefix = cache_.Of(kind).prefix();
   store::RangeRequest request{.start = prefix + matcher.scope(),
                               .end = store::PrefixEnd(prefix + matcher.scope()),
@@ -204,7 +206,7 @@ rt::Task<Result<ListPage>> Reads::FromStore(const meta::KindInfo& kind,
       StoredObject object{.at_rest = std::move(item.value), .revision = item.mod_revision};
       std::string suffix = item.key.substr(prefix.size());
       if (!matcher.InScope(suffix)) continue;
-      if (!CheckReadable(object).ok()) {
+      if (!CheckReadable(stored_kind, suffix, object).ok()) {
         const bool is_named = page.passed_over.size() < passed_over_max;
         if (is_named && MayBeMeant(suffix, matcher)) {
           page.passed_over.push_back({std::move(suffix), std::move(object)});

@@ -6,7 +6,8 @@
 //
 // Its pool stands in its header. If that cannot be read either, it is the one whose guard is not
 // the sum. As long as something else on the pool cannot be read nothing is counted: that would give
-// away what the other has. It is made good when the last of them is removed.
+// away what the other has. It is made good when the last of them is removed; when that is mended
+// instead, by the next such removal.
 //
 // A host that has it goes on with it, and holds the room for it by its own ledger (4.3).
 #pragma once

@@ -114,6 +114,36 @@ TEST_F(UnreadableTest, ItIsNotAbsent) {
   }
 }
 
+// A bit of its name flipped, or it was copied onto another key.
+TEST_F(UnreadableTest, WhatIsNamedOtherwiseThanItsKeyIsNeitherTheOneNorTheOther) {
+  Create("a");
+  Write("b", meta::EncodeAtRest(MachineNamed("c")));
+  const auto list = List(client::Unreadable::kName);
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->items.size(), 1U);
+  EXPECT_EQ(list->items[0].metadata().name, "a");
+  ASSERT_EQ(list->unread.size(), 1U);
+  EXPECT_EQ(list->unread[0].key, (client::ObjectKey{"default", "b"}));
+  const auto get = [this](const char* name) {
+    return world_.Run(world_.client().Get(kMachineKind, {"default", name})).status();
+  };
+  EXPECT_EQ(get("b").reason(), Reason::kInternal);
+  EXPECT_NE(get("b").message().find("the name of its key"), std::string::npos) << get("b");
+  EXPECT_EQ(get("c").reason(), Reason::kNotFound);
+  const auto patched = world_.Run(world_.client().Patch(kMachineKind,
+                                                        {"default", "b"},
+                                                        client::PatchType::kMerge,
+                                                        R"({"spec":{"power":"Off"}})",
+                                                        {}));
+  EXPECT_EQ(patched.status().reason(), Reason::kInternal);
+  EXPECT_EQ(Delete("b", client::Force::kNo).reason(), Reason::kInternal);
+  Create("c");
+  const Status deleted = Delete("b", client::Force::kYes);
+  EXPECT_TRUE(deleted.ok()) << deleted;
+  EXPECT_TRUE(get("c").ok()) << get("c");
+  Create("b");
+}
+
 TEST_F(UnreadableTest, ADeletionByForceRemovesIt) {
   Write("b", Bytes("noise"));
   WriteBrokenBody("c");

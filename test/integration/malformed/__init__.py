@@ -39,7 +39,7 @@ class Case:
     kind: str      # the class it belongs to
     name: str
     status: int
-    reason: str    # of the Status that is answered; '' for a plain text, from below the API
+    reason: str    # of the Status that is answered
     says: str = ''
     method: str = 'POST'
     path: str = CONFIGMAPS

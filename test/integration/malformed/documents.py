@@ -165,8 +165,8 @@ DEEP_YAML_ROWS = [
 ]
 
 LARGE_ROWS = [
-    ('a body over the limit', (413, ''), 'bytes', b'{"metadata":{"name":"bad"},"data":{"k":"' + b'x' * (3 * MIB) + b'"}}'),
-    ('a body of one byte too many', (413, ''), 'bytes', b' ' * (3 * MIB + 1)),
+    ('a body over the limit', (413, 'RequestEntityTooLarge'), 'bytes', b'{"metadata":{"name":"bad"},"data":{"k":"' + b'x' * (3 * MIB) + b'"}}'),
+    ('a body of one byte too many', (413, 'RequestEntityTooLarge'), 'bytes', b' ' * (3 * MIB + 1)),
     ('an object over its limit', INVALID, 'data', b'{"metadata":{"name":"bad"},"data":{"k":"' + b'x' * (2 * MIB) + b'"}}'),
     ('many small keys', TOO_LARGE, '', ('{"metadata":{"name":"bad"},"data":{' + ','.join(
         f'"k{i}":"0123456789"' for i in range(90_000)) + '}}').encode()),

@@ -205,6 +205,19 @@ MACHINE_ROWS = [
      {'spec': {'networkInterfaces': [{'name': 'nic'}]}}),
 ]
 
+LONG = 'x' * 70_000
+LENGTH = 'Too long: 70000 bytes: may not be more than 65536 bytes'
+
+# Texts without rules of their own; LENGTH is what is said about them.
+LONG_MACHINE_ROWS = [
+    ('the image of a disk', 'spec.volumes[0].localDisk.image', {'volumes': [
+        {'name': 'root', 'device': 'oda', 'localDisk': {'image': LONG}}]}),
+    ('a variable of the firmware', 'spec.efiVars[0].value', {'efiVars': [
+        {'name': 'a', 'uuid': '0b1d0b1d-0b1d-0b1d-0b1d-0b1d0b1d0b1d', 'value': LONG}]}),
+    ('a text of few values', 'spec.power', {'power': LONG}),
+    ('the key of a selector', 'spec.machinePoolSelector', {'machinePoolSelector': {LONG: 'x'}}),
+]
+
 SET_ROWS = [
     ('replicas that are a text', BAD, 'spec.replicas', {'replicas': 'three'}),
     ('replicas below zero', INVALID, 'spec.replicas', {'replicas': -1}),
@@ -247,6 +260,17 @@ def cases():
         ('capabilities that are a text', BAD, 'capabilities', data(capabilities='2'))])
     yield from bodies('machines', JSON, MACHINES, [
         (name, expected, says, data(**document)) for name, expected, says, document in MACHINE_ROWS])
+    yield from bodies('strings', JSON, MACHINES, [
+        (name, INVALID, f'{field}: {LENGTH}', data(spec={'machineClassRef': {'name': 'small'}, **spec}))
+        for name, field, spec in LONG_MACHINE_ROWS])
+    yield from bodies('strings', JSON, LEASES, [
+        ('a holder', INVALID, f'spec.holderIdentity: {LENGTH}', data(spec={'holderIdentity': LONG})),
+        ('a holder of one byte too many', INVALID, 'spec.holderIdentity: Too long: 65537 bytes',
+         data(spec={'holderIdentity': '\u00e4' + 'x' * 65_535}))])
+    yield from bodies('strings', JSON, CONFIGMAPS, [
+        ('the name of an owner', INVALID, f'metadata.ownerReferences.name: {LENGTH}', config(ownerReferences=[
+            {'apiVersion': 'v1', 'kind': 'ConfigMap', 'name': LONG, 'uid': 'x'}]))])
+    yield from bodies('strings', JSON, SECRETS, [('a type', INVALID, f'type: {LENGTH}', data(type=LONG))])
     yield from bodies('machines', JSON, SETS, [
         (name, expected, says, data(spec=spec)) for name, expected, says, spec in SET_ROWS])
     yield from bodies('secrets', JSON, SECRETS, [

@@ -3,7 +3,6 @@
 
 from malformed import CONFIGMAPS, KEPT, Case
 
-PLAIN = ''
 MIB = 1 << 20
 SMUGGLED = b'DELETE ' + KEPT.encode() + b' HTTP/1.1\r\nHost: x\r\n\r\n'
 BODY = b'{"metadata":{"name":"bad"}}'
@@ -130,7 +129,12 @@ HEAD_ROWS = [
 ]
 
 
+# What is said in the words of a metav1.Status, although it never was a request.
+REASONS = {400: 'BadRequest', 413: 'RequestEntityTooLarge', 417: 'ExpectationFailed', 431: 'RequestHeaderFieldsTooLarge',
+           501: 'NotImplemented', 505: 'HTTPVersionNotSupported'}
+
+
 def cases():
     for kind, rows in (('smuggling', SMUGGLING_ROWS), ('chunks', CHUNK_ROWS), ('heads', HEAD_ROWS)):
         for name, status, raw in rows:
-            yield Case(kind, name, status, PLAIN, raw=raw)
+            yield Case(kind, name, status, REASONS[status], raw=raw)
