@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "client/client.h"
+#include "meta/kind.h"
 #include "rt/task.h"
 #include "sim/sight.h"
 #include "sim/watched_store.h"
@@ -95,13 +97,16 @@ class DurableChecker final : public Checker {
   Acknowledged& acknowledged_;
 };
 
-// A watch of machines through the API shows every change exactly once and in order, over errors
+// A watch of one kind through the API shows every change exactly once and in order, over errors
 // and crashes. A server that shares its store may have been away for so long that it reads the
 // state anew: states that were overwritten meanwhile may then be missing.
 class WatchChecker final : public Checker {
  public:
   enum class Overwritten : uint8_t { kIsShown, kMayBeMissing };
-  WatchChecker(Sight& sight, Overwritten overwritten) : Checker(sight), overwritten_(overwritten) {}
+  WatchChecker(Sight& sight, const meta::KindInfo& kind, Overwritten overwritten);
+  // What is watched: objects of users and of hosts, with a namespace and without.
+  static std::span<const meta::KindInfo* const> Kinds();
+
   std::string_view name() const override { return "watch"; }
   void OnChange(const Truth::Change& change) override;
   void OnRestore() override;
@@ -116,6 +121,8 @@ class WatchChecker final : public Checker {
   void Pass(int64_t revision);  // everything before it must have been seen
   bool MayBeMissing(const std::string& key, int64_t revision) const;
 
+  const meta::KindInfo& kind_;
+  const std::string prefix_;  // of its keys
   const Overwritten overwritten_;
   int64_t position_ = 0;  // zero: list first
   int64_t listed_ = 0;    // where the last list was

@@ -15,14 +15,17 @@ struct Scenario {
   // The world.
   double servers = 1;  // several share a store, and one of them leads
   double pools = 60;
-  double foreign_pools = 3;      // of those: runtimes without leases and idempotent creates
-  double bucket_pools = 3;       // hosts that have buckets, too
-  double cpus = 16;              // of every host
-  double machines = 600;         // that users want, those of sets included
-  double sets = 6;               // sets, which make half of the machines
-  double volumes = 40;           // machines with a volume
-  double minutes = 20;           // virtual: with faults
-  double converge_minutes = 6;   // virtual: then without faults, until everything is as wanted
+  double foreign_pools = 3;  // of those: runtimes without leases and idempotent creates
+  double bucket_pools = 3;   // hosts that have buckets, too
+  double cpus = 16;          // of every host
+  double machines = 600;     // that users want, those of sets included
+  double sets = 6;           // sets, which make half of the machines
+  double volumes = 40;       // machines with a volume
+  double minutes = 20;       // virtual: with faults
+  // Virtual: then without faults, until everything is as wanted. Longer than a host may be away as
+  // announced, which is 5 minutes; the scheduler's recheck, as long as that, is put off for longer
+  // than a run takes (server_process.cc).
+  double converge_minutes = 6;
   double move_share = 0.4;       // of the machines without a set: onPoolLoss Move
   double binpack_share = 0.3;    // of them: packed densely
   double hopeless_share = 0.01;  // of them, and of the buckets: no pool will do

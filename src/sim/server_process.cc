@@ -24,6 +24,9 @@ apiserver::Identity Own() {
   return {.user = "system:berth", .groups = {"system:masters"}, .uid = {}};
 }
 
+// Longer than any run is, which has 660 minutes at most (scenario.cc): a wake-up that was missed
+// must not be made good by a look that comes all the same.
+constexpr Duration kNoRecheck = Duration::Minutes(24 * 60);
 // As servers that share a store do (app/server.cc).
 constexpr Duration kSharedHeartbeat = Duration::Millis(500);
 constexpr Duration kListEvery = Duration::Seconds(10);
@@ -111,6 +114,7 @@ rt::Task<Status> ServerProcess::StartParts(store::Store* store, apiserver::Loopb
   app::FleetPartsOptions parts_options;
   parts_options.servers = {AddressOf(options_.node)};
   parts_options.scheduler_seed = options_.seed;
+  parts_options.recheck = kNoRecheck;
   if (deps_.shared != nullptr) parts_options.heartbeat = kSharedHeartbeat;
   parts_client_ = std::make_unique<BrokenClient>(*client, options_.broken);
   parts_ = std::make_unique<app::FleetParts>(
@@ -269,6 +273,7 @@ void ServerProcess::StartSecondScheduler() {
   options.holder = cluster_.id + "-second";
   options.take_over = client::TakeOver::kAtOnce;
   options.seed = options_.seed + 1;
+  options.placer.recheck = kNoRecheck;
   second_ =
       std::make_unique<scheduler::Scheduler>(scheduler::Scheduler::Deps{.loop = deps_.loop,
                                                                         .client = *parts_client_,

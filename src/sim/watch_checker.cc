@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 
+#include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
+#include "apis/compute/machine_pool.h"
+#include "apis/core/reservation.h"
+#include "apis/storage/volume.h"
 #include "apiserver/cache/keys.h"
 #include "rt/sleep.h"
 #include "sim/checkers.h"
@@ -19,16 +24,22 @@ int64_t ToRevision(const std::string& text) {
   return value;
 }
 
-bool IsMachine(const std::string& key) {
-  static const auto* const kPrefix =
-      new std::string(apiserver::KeyPrefix(apis::compute::kMachineKind));
-  return key.starts_with(*kPrefix);
-}
-
 }  // namespace
 
+std::span<const meta::KindInfo* const> WatchChecker::Kinds() {
+  static constexpr std::array<const meta::KindInfo*, 5> kKinds = {&apis::compute::kMachineKind,
+                                                                  &apis::storage::kVolumeKind,
+                                                                  &apis::core::kReservationKind,
+                                                                  &apis::berth_dev::kMachineSetKind,
+                                                                  &apis::compute::kMachinePoolKind};
+  return kKinds;
+}
+
+WatchChecker::WatchChecker(Sight& sight, const meta::KindInfo& kind, Overwritten overwritten)
+    : Checker(sight), kind_(kind), prefix_(apiserver::KeyPrefix(kind)), overwritten_(overwritten) {}
+
 void WatchChecker::OnChange(const Truth::Change& change) {
-  if (!IsMachine(change.key)) return;
+  if (!change.key.starts_with(prefix_)) return;
   const int64_t revision = change.revision.value;
   if (const auto early = early_.find(revision); early != early_.end()) {
     if (early->second.erase(change.key) > 0) return;
@@ -81,9 +92,8 @@ void WatchChecker::OnEvent(const client::WatchEvent& event) {
     Fail(fmt::format("the watch went back from revision {} to {}", position_, revision));
   }
   Pass(revision);
-  const std::string key =
-      apiserver::StoreKey(apis::compute::kMachineKind,
-                          {event.object.metadata().namespace_, event.object.metadata().name});
+  const std::string key = apiserver::StoreKey(
+      kind_, {event.object.metadata().namespace_, event.object.metadata().name});
   if (revision > position_) shown_.clear();
   position_ = revision;
   if (!shown_.insert(key).second) {
@@ -101,8 +111,7 @@ void WatchChecker::OnEvent(const client::WatchEvent& event) {
 }
 
 rt::Task<Status> WatchChecker::ListAll(client::Client* client) {
-  CO_TRY(const client::ObjectList list,
-         co_await client->List(apis::compute::kMachineKind, client::ListOptions()));
+  CO_TRY(const client::ObjectList list, co_await client->List(kind_, client::ListOptions()));
   position_ = ToRevision(list.resource_version);
   std::erase_if(expected_, [this](const auto& entry) { return entry.first <= position_; });
   listed_ = position_;
@@ -114,8 +123,7 @@ rt::Task<Status> WatchChecker::ListAll(client::Client* client) {
 rt::Task<Status> WatchChecker::WatchOn(client::Client* client) {
   client::WatchOptions options;
   options.resource_version = std::to_string(position_);
-  CO_TRY(const std::unique_ptr<client::ObjectWatch> watch,
-         co_await client->Watch(apis::compute::kMachineKind, options));
+  CO_TRY(const std::unique_ptr<client::ObjectWatch> watch, co_await client->Watch(kind_, options));
   for (;;) {
     CO_TRY(const std::vector<client::WatchEvent> events, co_await watch->Next());
     for (const client::WatchEvent& event : events) OnEvent(event);

@@ -96,13 +96,15 @@ World::World(const Scenario& scenario,
   checkers_.push_back(std::make_unique<AskedChecker>(*this));
   checkers_.push_back(std::make_unique<ReasonChecker>(*this));
   checkers_.push_back(std::make_unique<LeaveChecker>(*this));
+  const auto overwritten =
+      servers > 1 ? WatchChecker::Overwritten::kMayBeMissing : WatchChecker::Overwritten::kIsShown;
   for (size_t i = 0; i < servers; ++i) {
-    auto watch =
-        std::make_unique<WatchChecker>(*this,
-                                       servers > 1 ? WatchChecker::Overwritten::kMayBeMissing
-                                                   : WatchChecker::Overwritten::kIsShown);
-    watch_checkers_.push_back(watch.get());
-    checkers_.push_back(std::move(watch));
+    auto& of_server = watch_checkers_.emplace_back();
+    for (const meta::KindInfo* kind : WatchChecker::Kinds()) {
+      auto watch = std::make_unique<WatchChecker>(*this, *kind, overwritten);
+      of_server.push_back(watch.get());
+      checkers_.push_back(std::move(watch));
+    }
   }
   auto one_leader = std::make_unique<OneLeaderChecker>(*this);
   one_leader_checker_ = one_leader.get();

@@ -209,7 +209,7 @@ class World final : public Sight, private StoreReader {
   uint64_t incarnation_ = 1;
 
   std::vector<std::unique_ptr<Checker>> checkers_;
-  std::vector<WatchChecker*> watch_checkers_;  // one per server
+  std::vector<std::vector<WatchChecker*>> watch_checkers_;  // by server: one per kind
   OneLeaderChecker* one_leader_checker_ = nullptr;
   FailoverChecker* failover_checker_ = nullptr;
   Branches branches_;

@@ -170,8 +170,9 @@ void World::Started(Seat& seat, uint64_t life, const Status& status) {
                   seat.process->cluster().incarnation));
   for (size_t i = 0; i < seats_.size(); ++i) {
     if (seats_[i].get() != &seat) continue;
-    seat.process->requests().Spawn("sim.watch",
-                                   watch_checkers_[i]->Follow(&seat.process->client()));
+    for (WatchChecker* watch : watch_checkers_[i]) {
+      seat.process->requests().Spawn("sim.watch", watch->Follow(&seat.process->client()));
+    }
   }
 }
 

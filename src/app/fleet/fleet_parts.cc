@@ -35,6 +35,7 @@ FleetParts::FleetParts(Deps deps, const client::ClusterIdentity& cluster, FleetP
   // This server leads, or is the only one: whoever led before is dead, or writes nothing any more.
   scheduler_options.take_over = client::TakeOver::kAtOnce;
   scheduler_options.seed = options.scheduler_seed;
+  scheduler_options.placer.recheck = options.recheck;
   scheduler_ =
       std::make_unique<scheduler::Scheduler>(scheduler::Scheduler::Deps{.loop = deps.loop,
                                                                         .client = deps.client,

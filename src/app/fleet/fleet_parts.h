@@ -39,6 +39,8 @@ struct FleetPartsOptions {
   size_t cores = 2;                  // of this server
   uint64_t scheduler_seed = 1;       // breaks ties between equal pools
   Duration heartbeat = gateway::kHeartbeat;
+  // When the scheduler looks again at what waits, even if nothing happened that could help it.
+  Duration recheck = scheduler::PlacerOptions().recheck;
 };
 
 class FleetParts {

@@ -66,7 +66,8 @@ struct Explanation {
 // "0/5 pools: 3 Room (2 cpu, 1 memory), 2 Taint; nearest pool-a lacks cpu 1500m ..." is made of an
 // Explanation by the shell; the core only counts.
 
-// What happened to a pool or to the objects, as far as it can make room for someone. A set of bits.
+// What happened to a pool or to the objects, as far as it can help someone to a place. A set of
+// bits. Room, company and reservations change all the time, the rest seldom.
 enum class Event : uint16_t {
   kRoom = 1,          // more free capacity, promised or reported
   kUsable = 2,        // became ready, got a session, was uncordoned, was added
@@ -74,8 +75,10 @@ enum class Event : uint16_t {
   kLabels = 8,        // labels, host or reach changed
   kClasses = 16,      // offers other classes
   kFence = 32,        // the fencer works again
-  kReservation = 64,  // a reservation was placed there
+  kReservation = 64,  // a reservation was placed there, or has its room again
   kCompany = 128,     // an object was placed or left: affinity, spread
+  kLost = 256,        // cannot be used any more, or was removed: spread
+  kVolumes = 512,     // only waited for: any of these, of a pool of volumes
 };
 using Events = uint16_t;
 constexpr Events ToEvents(Event event) { return static_cast<Events>(event); }

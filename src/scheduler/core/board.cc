@@ -428,7 +428,10 @@ void BoardState::RemoveObject(Placed& object) {
     pools.Note(pool, ToEvents(Event::kCompany));
   if (object.is_charged) pools.Charge(shape, pool, -1, object.is_unseen);
   if (object.is_unseen) objects.EraseUnseen(object);
-  if (Placed* copy = objects.ReservationOf(object)) objects.Part(object, *copy);
+  if (Placed* copy = objects.ReservationOf(object)) {
+    objects.Part(object, *copy);
+    pools.Note(pool, ToEvents(Event::kReservation));
+  }
   // Whoever lives in a reservation that ends has to pay for itself.
   if (Placed* consumer = objects.ConsumerOf(object)) {
     objects.Part(*consumer, object);

@@ -147,16 +147,18 @@ class Board {
 
   // ---- Waking those who wait
 
-  // The events that could make an unschedulable request schedulable, from the rules that it fails
-  // now. 0: none that the board sees.
+  // The events that could make an unschedulable request schedulable: all that are rare, and of the
+  // others those that end a rule that it fails now.
   Events WakingEvents(const Request& request);
   // What changed since the last call, each pool once, lowest index first.
   std::vector<Change> TakeChanges();
   // Puts back what was taken: the next call tells it too.
   void TellAgain(std::span<const Change> changes);
   // Whether the change makes a new try worth while for a request that waits for these events. Cheap
-  // (one pool is looked at), rarely wrong; when wrong, it says yes.
-  bool Wakes(const Request& request, Events waking, const Change& change);
+  // (one pool is looked at), rarely wrong; when wrong, it says yes. A pool that fails another rule
+  // by now adds the events that would end that one. REQUIRES: the request has been told of every
+  // change since WakingEvents, up to the first yes.
+  bool Wakes(const Request& request, Events& waking, const Change& change);
 
  private:
   std::unique_ptr<BoardState> state_;

@@ -311,8 +311,8 @@ TEST(CoreWaking, D11_FreedRoomWakesExactlyThoseWhoNowFit) {
   fast.pools = Selector::Equals({{"disk", "ssd"}});
   const Request waiting = Ask(board, two);
   const Request elsewhere = Ask(board, fast);
-  const Events room = board.WakingEvents(waiting);
-  const Events labels = board.WakingEvents(elsewhere);
+  Events room = board.WakingEvents(waiting);
+  Events labels = board.WakingEvents(elsewhere);
   EXPECT_NE(room & ToEvents(Event::kRoom), 0);
   EXPECT_EQ(labels & ToEvents(Event::kRoom), 0);
   EXPECT_NE(labels & ToEvents(Event::kLabels), 0);
@@ -333,7 +333,7 @@ TEST(CoreWaking, TooLittleRoomWakesNobody) {
   Requirements two = Small();
   two.resources = {{"cpu", 2'000}};
   const Request waiting = Ask(board, two);
-  const Events events = board.WakingEvents(waiting);
+  Events events = board.WakingEvents(waiting);
   board.TakeChanges();
   board.Forget(placed[0].key);
   const auto changes = board.TakeChanges();
@@ -346,7 +346,7 @@ TEST(CoreWaking, C05_ANewPoolWakesWhoFoundNone) {
   const Request waiting = Ask(board, Small());
   EXPECT_TRUE(board.Decide(waiting, 1).ranked.empty());
   EXPECT_EQ(board.Explain(waiting, 1).pools, 0);
-  const Events events = board.WakingEvents(waiting);
+  Events events = board.WakingEvents(waiting);
   board.SetPool(Pool("a"));
   const auto changes = board.TakeChanges();
   ASSERT_EQ(changes.size(), 1u);
@@ -401,7 +401,7 @@ TEST(CoreWaking, EveryRuleHasAnEventThatEndsIt) {
     board.SetPool(bad);
     const Request waiting = Ask(board, Small());
     ASSERT_EQ(Failed(board.Explain(waiting, 1), rule), 1);
-    const Events events = board.WakingEvents(waiting);
+    Events events = board.WakingEvents(waiting);
     EXPECT_NE(events & ToEvents(event), 0);
     board.TakeChanges();
     board.SetPool(Pool("a"));

@@ -9,32 +9,58 @@
 namespace berth::scheduler {
 namespace {
 
-// The rest of the rules of one kind are met through these.
+// Whoever waits looks at these: the rule that a pool fails first may hide others.
+constexpr Events kRare = ToEvents(Event::kUsable) | ToEvents(Event::kTaints) |
+                         ToEvents(Event::kLabels) | ToEvents(Event::kClasses) |
+                         ToEvents(Event::kFence);
+// Of these every one may help, wherever it was.
+constexpr Events kFarReaching = ToEvents(Event::kCompany) | ToEvents(Event::kReservation);
+
+// What ends the rule besides those that are rare.
 Events HelpOf(Rule rule) {
   switch (rule) {
     case Rule::kPinned:
-    case Rule::kRefused: return 0;
     case Rule::kNotReady:
     case Rule::kNoSession:
     case Rule::kDeleting:
-    case Rule::kCordoned: return ToEvents(Event::kUsable);
-    case Rule::kTaint: return ToEvents(Event::kTaints);
-    case Rule::kSelector: return ToEvents(Event::kLabels);
-    case Rule::kClass: return ToEvents(Event::kClasses);
-    case Rule::kFence: return ToEvents(Event::kFence);
+    case Rule::kCordoned:
+    case Rule::kTaint:
+    case Rule::kSelector:
+    case Rule::kClass:
+    case Rule::kFence:
+    case Rule::kVolumeReach:
+    case Rule::kRefused: return 0;
     case Rule::kReservation: return ToEvents(Event::kReservation);
     case Rule::kRoom:
     case Rule::kHostRoom: return ToEvents(Event::kRoom);
-    case Rule::kVolumeReach: return ToEvents(Event::kLabels);
-    case Rule::kJointVolume:
-      return ToEvents(Event::kRoom) | ToEvents(Event::kTaints) | ToEvents(Event::kLabels) |
-             ToEvents(Event::kClasses);
+    case Rule::kJointVolume: return ToEvents(Event::kRoom) | ToEvents(Event::kVolumes);
     case Rule::kAffinity:
-    case Rule::kAntiAffinity: return ToEvents(Event::kCompany) | ToEvents(Event::kLabels);
-    case Rule::kSpread:
-      return ToEvents(Event::kCompany) | ToEvents(Event::kLabels) | ToEvents(Event::kTaints);
+    case Rule::kAntiAffinity: return ToEvents(Event::kCompany);
+    case Rule::kSpread: return ToEvents(Event::kCompany) | ToEvents(Event::kLost);
   }
   return 0;
+}
+
+bool NamesPools(const Request& request) {
+  return request.pinned || !request.among.empty() || !request.bound_volumes.empty();
+}
+bool Names(const Request& request, PoolIndex pool) {
+  const auto has = [pool](const std::vector<PoolIndex>& pools) {
+    return std::ranges::find(pools, pool) != pools.end();
+  };
+  return request.pinned == pool || has(request.among) || has(request.bound_volumes);
+}
+
+// Whether what happened to one pool may open others.
+bool MayOpenOthers(const CompiledShape& shape, Events events) {
+  // As the emptiest domain it has held them back, and now it does not count.
+  constexpr Events kCountsNoMore = ToEvents(Event::kLost) | ToEvents(Event::kTaints) |
+                                   ToEvents(Event::kClasses) | ToEvents(Event::kLabels);
+  if (!shape.spread.empty() && (events & kCountsNoMore) != 0) return true;
+  // Its objects are in another domain now.
+  const bool looks_around =
+      !shape.affinity.empty() || !shape.anti_affinity.empty() || !shape.counted_by.empty();
+  return looks_around && (events & ToEvents(Event::kLabels)) != 0;
 }
 
 }  // namespace
@@ -217,25 +243,39 @@ std::optional<std::vector<Candidate>> Board::PlaceGroup(std::span<const Request>
 
 Events Board::WakingEvents(const Request& request) {
   const Explanation explanation = state_->Explain(request, 0);
-  Events events = ToEvents(Event::kUsable);  // a new pool may always help
+  Events events = kRare;  // a new pool may always help
+  if (NamesPools(request)) events |= ToEvents(Event::kLost);
+  if (!request.reservation.empty()) events |= ToEvents(Event::kReservation);
   for (size_t rule = 0; rule < kRules; ++rule)
     if (explanation.failed[rule] > 0) events |= HelpOf(static_cast<Rule>(rule));
   return events;
 }
 
-bool Board::Wakes(const Request& request, Events waking, const Change& change) {
+bool Board::Wakes(const Request& request, Events& waking, const Change& change) {
   CHECK(request.shape != nullptr);
+  BoardState& s = *state_;
   const Events helpful = waking & change.events;
+  const auto has = [helpful](Event event) { return (helpful & ToEvents(event)) != 0; };
   if (helpful == 0) return false;
-  constexpr Events kFarReaching = ToEvents(Event::kCompany) | ToEvents(Event::kReservation);
   if ((helpful & kFarReaching) != 0) return true;
-  if (!state_->pools.IsLive(ToSize(change.pool))) return false;
-  // A volume pool that changed helps whoever brings a volume along.
-  const PoolKind kind = state_->pools.spec(ToSize(change.pool)).kind;
-  if (kind != request.shape->requirements.kind)
-    return !request.joint.empty() || !request.bound_volumes.empty();
-  if (!request.shape->requirements.spread.empty()) return true;  // another domain may open
-  return Admits(request, change.pool);
+  // What it names by number may be another pool by now, or none: that is to be looked up again.
+  if (has(Event::kLost) && Names(request, change.pool)) return true;
+  // So is what is within reach.
+  if (has(Event::kLabels) && !request.among.empty()) return true;
+  s.RefreshCounts(*request.shape);
+  if (MayOpenOthers(*request.shape, helpful)) return true;
+  const size_t pool = ToSize(change.pool);
+  if (helpful == ToEvents(Event::kLost) || !s.pools.IsLive(pool)) return false;
+  if (s.pools.spec(pool).kind != request.shape->requirements.kind) {
+    // From where a volume that has its place can be used is a matter of labels.
+    if (has(Event::kLabels) && Names(request, change.pool)) return true;
+    if ((waking & ToEvents(Event::kVolumes)) == 0) return false;
+    return std::ranges::any_of(request.joint,
+                               [&](const Request& volume) { return Admits(volume, change.pool); });
+  }
+  const auto rule = s.FirstFailure(s.Inquire(request), pool, RoomCheck::kAsked);
+  if (rule) waking |= HelpOf(*rule);
+  return !rule;
 }
 
 }  // namespace berth::scheduler

@@ -113,7 +113,9 @@ void PoolTable::Remove(size_t pool) {
   std::fill_n(&capacities_[pool * lines_ * kLane], lines_ * kLane, 0);
   specs_[pool] = {};
   ApplyTaints(pool);
-  events_[pool] = 0;
+  // Of what it was itself nothing helps anybody, but others may be glad that its objects went.
+  events_[pool] &= ToEvents(Event::kCompany);
+  Note(pool, ToEvents(Event::kLost));
   unused_.push_back(static_cast<uint32_t>(pool));
   Touch(pool, kStructural);
 }
@@ -146,6 +148,7 @@ Events PoolTable::SetState(size_t pool, const PoolState& state) {
   Touch(pool, kStructural);
   Events events = 0;
   if (!IsUsable(old) && IsUsable(state)) events |= ToEvents(Event::kUsable);
+  if (IsUsable(old) && !IsUsable(state)) events |= ToEvents(Event::kLost);
   if (!old.is_fence_ready && state.is_fence_ready) events |= ToEvents(Event::kFence);
   return events;
 }
@@ -397,7 +400,7 @@ std::vector<Change> PoolTable::TakeChanges() {
   std::ranges::sort(changed_);
   std::vector<Change> changes;
   for (const uint32_t pool : changed_) {
-    // A pool that was removed since has none left, and one may stand here twice.
+    // One that was removed may stand here twice.
     if (events_[pool] == 0) continue;
     changes.push_back({.pool = PoolIndex{pool}, .events = events_[pool]});
     events_[pool] = 0;

@@ -73,6 +73,8 @@ const meta::Object* Adviser::UserOf(const ObjectRecord& volume, const Case& one)
   for (const auto& [name, draft] : one.drafts.objects) {
     const ObjectRecord& machine = draft.record;
     if (machine.kind != &kMachineKind || machine.key.namespace_ != volume.key.namespace_) continue;
+    // What exists counts as it is.
+    if (objects_.FindByKey(kMachineKind, machine.key) != &machine) continue;
     if (std::ranges::find(machine.volumes, volume.key.name) != machine.volumes.end()) {
       return draft.object;
     }

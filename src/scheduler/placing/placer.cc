@@ -121,13 +121,11 @@ void Placer::OnBoardChanged() {
   for (const auto& [group, count] : queue_.waiting_groups()) {
     const auto waiting = waiting_.find(group);
     if (waiting == waiting_.end()) continue;
+    WaitingFor& what = waiting->second;
     const auto helps = [&](const Change& change) {
-      const Events common = static_cast<Events>(change.events & waiting->second.waking);
-      if (common == 0) return false;
-      constexpr Events kAnywhere = ToEvents(Event::kCompany) | ToEvents(Event::kReservation);
-      return (common & kAnywhere) != 0 || board_.Admits(waiting->second.sample, change.pool);
+      return board_.Wakes(what.sample, what.waking, change);
     };
-    if (std::any_of(changes.begin(), changes.end(), helps)) helped.push_back(group);
+    if (std::ranges::any_of(changes, helps)) helped.push_back(group);
   }
   for (const WaitGroup group : helped) queue_.Wake(group, kWakeFirst);
   if (!helped.empty()) Schedule();

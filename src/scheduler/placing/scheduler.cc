@@ -270,6 +270,7 @@ void Scheduler::OnPool(const meta::Object* before, const meta::Object* now) {
 
 void Scheduler::OnMachineClass(const meta::Object* now, const std::string& name) {
   pools_.RestoreClasses();
+  placer_.OnBoardChanged();
   if (now == nullptr) return objects_.OnMachineClassGone(name);
   ObjectDirectory::Waiting waiting =
       objects_.OnMachineClass(now->as<apis::compute::MachineClass>());

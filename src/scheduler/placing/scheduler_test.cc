@@ -325,6 +325,22 @@ TEST_F(SchedulerTest, G2_WhatTheOnlyPoolsRefuseComesBackToThemMoreAndMoreSeldom)
   EXPECT_LT(world_.Now() - edited, Duration::Seconds(1));
 }
 
+TEST_F(SchedulerTest, G2_WhatAHostReportsOfItsRoomStandsWhenItRefusesSomething) {
+  fleet::PoolFacts facts;
+  facts.pool_uid = world_.MakePool("alpha", 2);
+  facts.ledger = {.boot = "boot", .counter = 1};
+  facts.capacity = {{"cpu", 2000}, {"memory", 8LL << 30}};
+  facts.allocated = {{"cpu", 2000}};  // nobody knows for whom
+  world_.fleet().Join(facts);
+  world_.StartScheduler();
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("web").empty(); }));
+  world_.fleet().Refuse(facts.pool_uid, "NoRoom");
+  world_.RunFor(Duration::Seconds(5));
+  EXPECT_TRUE(world_.fleet().offers(facts.pool_uid).empty());
+  EXPECT_EQ(world_.PoolOf("web"), "");
+}
+
 TEST_F(SchedulerTest, AVolumeIsPlacedWithTheMachineThatNamesIt) {
   const std::string alpha = world_.MakePool("alpha");
   const std::string disks = world_.MakeVolumePool("alpha-disks", "host-alpha", "Host");

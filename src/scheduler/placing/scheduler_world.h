@@ -279,13 +279,14 @@ class SchedulerWorld {
     CHECK(patched.ok()) << patched.status();
   }
   Time Now() { return world_.loop().Now(); }
-  void Cordon(const std::string& pool) {
-    const auto patched = world_.Run(world_.client().Patch(apis::compute::kMachinePoolKind,
-                                                          {"", pool},
-                                                          client::PatchType::kMerge,
-                                                          R"({"spec":{"unschedulable":true}})",
-                                                          {}));
+  // Of something without a namespace.
+  void Patch(const meta::KindInfo& kind, const std::string& name, const std::string& body) {
+    const auto patched =
+        world_.Run(world_.client().Patch(kind, {"", name}, client::PatchType::kMerge, body, {}));
     CHECK(patched.ok()) << patched.status();
+  }
+  void Cordon(const std::string& pool) {
+    Patch(apis::compute::kMachinePoolKind, pool, R"({"spec":{"unschedulable":true}})");
   }
 
   template <class Done>
