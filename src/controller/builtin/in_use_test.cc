@@ -15,8 +15,10 @@
 #include "apis/k8s/secret.h"
 #include "apis/networking/network.h"
 #include "apis/networking/network_interface.h"
+#include "apis/object_references.h"
 #include "apiserver/registry/placement_world.h"
 #include "controller/builtin/builtin_controllers.h"
+#include "meta/at_rest.h"
 #include "rt/scope.h"
 
 namespace berth::controller {
@@ -209,6 +211,33 @@ TEST_F(InUseTest, R4_6_AVolumeStaysUntilItsMachineIsGone) {
   SayGone(machine);
   ExpectGoesSoon(volume);
   EXPECT_FALSE(world_.Exists(machine));
+}
+
+// ADR 0038: a name that is none comes from the store, where anybody may have written it.
+TEST_F(InUseTest, WhatIsNamedOtherwiseThanItsKeyStopsNobody) {
+  for (const meta::KindInfo* kind :
+       {&kVolumeKind, &kNetworkInterfaceKind, &kNetworkKind, &apis::k8s::kSecretKind}) {
+    Object odd(*kind);
+    odd.metadata().namespace_ = "default";
+    odd.metadata().name = "a/b";
+    odd.metadata().uid = "odd";
+    odd.metadata().deletion_timestamp = world_.loop().WallNow();
+    odd.metadata().finalizers = {std::string(apis::InUseFinalizer(*kind))};
+    store::Txn txn;
+    txn.ops.push_back(store::Op::Put(world_.cache().Of(*kind).prefix() + "default/noise",
+                                     meta::EncodeAtRest(odd)));
+    ASSERT_TRUE(world_.Run(world_.store().Commit(std::move(txn))).ok());
+  }
+  ASSERT_TRUE(world_.Run(world_.cache().CatchUp()).ok());
+  const Object volume = MakeVolume("data");
+  const Object machine = BindWithVolume("web");
+  ExpectDeferred(volume, "machine web");
+  // Nor who comes later.
+  StopControllers();
+  StartControllers();
+  ASSERT_TRUE(world_.Delete(machine).ok());
+  SayGone(machine);
+  ExpectGoesSoon(volume);
 }
 
 TEST_F(InUseTest, R4_6_AnInterfaceAndItsNetworkStayUntilTheirMachineIsGone) {

@@ -10,7 +10,6 @@
 #include "apis/networking/network_interface.h"
 #include "apis/object_references.h"
 #include "apis/storage/volume.h"
-#include "base/check.h"
 #include "base/strings.h"
 #include "controller/finalizers.h"
 #include "rt/join_all.h"
@@ -139,7 +138,7 @@ Duration InUse::Pause() const {
 rt::Task<Result<std::optional<Duration>>> InUse::Reconcile(std::string key) {
   if (!waiting_.contains(key)) co_return std::optional<Duration>();
   const auto words = Split(key, '/');
-  CHECK(words.size() == 3) << key;
+  if (words.size() != 3) co_return Internal(Quote(key) + " is no kind, namespace and name");
   const meta::KindInfo& kind = followers_[ParseUint(words[0]).value_or(0)]->kind();
   const client::ObjectKey name{.namespace_ = std::string(words[1]), .name = std::string(words[2])};
   Result<meta::Object> object = co_await client_.Get(kind, name);

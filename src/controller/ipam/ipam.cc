@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "apis/core/well_known.h"
-#include "base/check.h"
 #include "base/strings.h"
 #include "controller/ipam/owners.h"
 #include "rt/join_all.h"
@@ -81,7 +80,7 @@ rt::Task<Ipam::Again> Ipam::Reconcile(std::string key) {
   // Nothing is given out before everything that is held is known.
   if (!is_synced()) co_return kNotSynced;
   const auto words = Split(key, '/');
-  CHECK(words.size() == 3) << key;
+  if (words.size() != 3) co_return Internal(Quote(key) + " is no kind, namespace and name");
   client::ObjectKey name{.namespace_ = std::string(words[1]), .name = std::string(words[2])};
   if (auto why = WhyUnknown(name.namespace_)) {
     co_return co_await Hold(std::move(key), std::move(name), *std::move(why));

@@ -104,6 +104,12 @@ class Ipam final : private Reconciler {
                                                  const meta::Object& allocation);
   // The object waits until something in its namespace changes, and says why.
   void Wait(const meta::Object& allocation, const Refusal& why);
+  // The Prefix that asks; null: none does, or it is not known.
+  const meta::Object* AskerOf(const meta::Object& allocation) const;
+  // The interface that the Prefix was made for; the same.
+  const meta::Object* NicOf(const meta::Object& prefix) const;
+  // Which addresses are of use to whoever asks.
+  RangeBook::Suits SuitsOf(const meta::Object& allocation) const;
   static std::optional<client::EventSubject> MachineOf(const meta::Object& nic);
   void Tell(const meta::Object& allocation, const Refusal& why);
   // The interface shows it, if that is new.
@@ -126,6 +132,9 @@ class Ipam final : private Reconciler {
 
   // ipam_nics.cc
   static std::vector<Wanted> WantedBy(const meta::Object& nic);
+  // Whether the Prefix is for an address of the interface, and not for a range that is routed to
+  // it.
+  static bool IsForAddress(const meta::Object& nic, const meta::Object& prefix);
   // Whether the interface asks for the Prefix, or still shows what it got from it.
   static bool IsNeeded(const meta::Object& nic, const meta::Object& prefix);
   rt::Task<Again> ReconcileNic(client::ObjectKey key);

@@ -7,6 +7,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/core/well_known.h"
+#include "apis/networking/neighbours.h"
 #include "controller/finalizers.h"
 #include "controller/ipam/ipam.h"
 #include "controller/ipam/owners.h"
@@ -29,13 +30,36 @@ std::string RequestText(const apis::ipam::PrefixAllocationSpec& spec) {
   return spec.prefix ? spec.prefix->ToString() : LengthText(spec.prefix_length);
 }
 
-std::string FreeText(const RangeBook& book) {
+// There is room, of no use to whoever asks. REQUIRES: nothing was found.
+bool HasUnsuited(const RangeBook& book, const apis::ipam::PrefixAllocationSpec& spec) {
   const auto largest = book.LargestFree();
-  return largest ? "the largest free range is a " + LengthText(*largest) : "nothing of it is free";
+  return !spec.prefix && largest && *largest <= spec.prefix_length;
+}
+
+std::string FreeText(const RangeBook& book, const apis::ipam::PrefixAllocationSpec& spec) {
+  const auto largest = book.LargestFree();
+  if (!largest) return "nothing of it is free";
+  if (HasUnsuited(book, spec)) return "only first and last addresses of networks are left";
+  return "the largest free range is a " + LengthText(*largest);
 }
 
 std::string WholeText(const std::string& name, const RangeBook& book) {
   return "Prefix " + name + " (" + book.whole().ToString() + ")";
+}
+
+// All but those that its guest takes for the network itself and for everybody.
+RangeBook::Suits SuitsGuestOf(const NetworkInterface& nic) {
+  namespace networking = apis::networking;
+  std::optional<int> told;
+  const auto said = nic.spec.attributes.find(std::string(networking::kPrefixLengthAttribute));
+  if (said != nic.spec.attributes.end()) {
+    // The host refuses the interface for a wrong one.
+    const Result<int> length = networking::ParsePrefixLength(said->second);
+    if (length.ok()) told = *length;
+  }
+  return [told](const meta::IpAddress& address) {
+    return !networking::IsOfTheWire(address, told ? *told : networking::UsualPrefixLength(address));
+  };
 }
 
 // Whether there can ever be such a part of the whole.
@@ -105,6 +129,7 @@ rt::Task<Ipam::Again> Ipam::ReconcileAllocation(client::ObjectKey key) {
 std::variant<std::string, Ipam::Refusal> Ipam::ChooseParent(const meta::Object& allocation) {
   const auto& spec = allocation.as<PrefixAllocation>().spec;
   const std::string requester = RequesterOf(allocation);
+  const RangeBook::Suits suits = SuitsOf(allocation);
   const auto selector = meta::Selector::From(*spec.prefix_selector);
   std::optional<int> best;
   std::string name;
@@ -123,12 +148,12 @@ std::variant<std::string, Ipam::Refusal> Ipam::ChooseParent(const meta::Object& 
       continue;
     }
     const RangeBook& book = parent->book;
-    const std::optional<int> block = !spec.prefix ? book.SmallestFor(spec.prefix_length)
+    const std::optional<int> block = !spec.prefix ? book.SmallestFor(spec.prefix_length, suits)
                                      : book.IsFree(*spec.prefix)
                                          ? std::optional<int>(book.whole().length())
                                          : std::nullopt;
     if (!block) {
-      nearest = "in " + WholeText(key.name, book) + ' ' + FreeText(book);
+      nearest = "in " + WholeText(key.name, book) + ' ' + FreeText(book, spec);
       continue;
     }
     if (best && *best >= *block) continue;  // the smallest block that is large enough
@@ -167,11 +192,12 @@ std::variant<meta::IpPrefix, Ipam::Refusal> Ipam::TakePart(const client::ObjectK
     }
     return parent->parts[holder] = *spec.prefix;
   }
-  const std::optional<meta::IpPrefix> part = parent->book.TakeAny(spec.prefix_length);
+  const auto part = parent->book.TakeAny(spec.prefix_length, SuitsOf(allocation));
   if (!part) {
-    return Refusal{
-        .reason = "PrefixExhausted",
-        .message = whole + " has no free " + RequestText(spec) + ": " + FreeText(parent->book)};
+    const std::string what =
+        RequestText(spec) + (HasUnsuited(parent->book, spec) ? " that a guest can use" : "");
+    return Refusal{.reason = "PrefixExhausted",
+                   .message = whole + " has no free " + what + ": " + FreeText(parent->book, spec)};
   }
   return parent->parts[holder] = *part;
 }
@@ -212,6 +238,30 @@ void Ipam::Wait(const meta::Object& allocation, const Refusal& why) {
   Tell(allocation, why);
 }
 
+const meta::Object* Ipam::AskerOf(const meta::Object& allocation) const {
+  const auto asker = prefix_by_uid_.find(RequesterOf(allocation));
+  return asker == prefix_by_uid_.end() ? nullptr : prefixes_.Find(asker->second);
+}
+
+const meta::Object* Ipam::NicOf(const meta::Object& prefix) const {
+  const std::string interface = InterfaceOf(prefix);
+  for (const meta::OwnerReference& owner : prefix.metadata().owner_references) {
+    if (interface.empty() || owner.uid != interface) continue;
+    const meta::Object* nic = nics_.Find({prefix.metadata().namespace_, owner.name});
+    return nic != nullptr && nic->metadata().uid == interface ? nic : nullptr;
+  }
+  return nullptr;
+}
+
+// A range that somebody asks for himself is his to divide, and an address that is named is wanted
+// as it is: only what is chosen for a guest has to be of use to it.
+RangeBook::Suits Ipam::SuitsOf(const meta::Object& allocation) const {
+  const meta::Object* prefix = AskerOf(allocation);
+  const meta::Object* nic = prefix == nullptr ? nullptr : NicOf(*prefix);
+  if (nic == nullptr || !IsForAddress(*nic, *prefix)) return {};
+  return SuitsGuestOf(nic->as<NetworkInterface>());
+}
+
 // The machine that waits for the interface, if there is one.
 std::optional<client::EventSubject> Ipam::MachineOf(const meta::Object& nic) {
   client::EventSubject machine;
@@ -239,19 +289,14 @@ void Ipam::Tell(const meta::Object& allocation, const Refusal& why) {
   };
   const auto say = [&](const meta::Object& object) { tell(client::EventSubject::Of(object)); };
   say(allocation);
-  const auto asker = prefix_by_uid_.find(RequesterOf(allocation));
-  const meta::Object* prefix =
-      asker == prefix_by_uid_.end() ? nullptr : prefixes_.Find(asker->second);
+  const meta::Object* prefix = AskerOf(allocation);
   if (prefix == nullptr) return;
   say(*prefix);
-  for (const meta::OwnerReference& owner : prefix->metadata().owner_references) {
-    if (owner.uid != InterfaceOf(*prefix)) continue;
-    const meta::Object* nic = nics_.Find({prefix->metadata().namespace_, owner.name});
-    if (nic == nullptr || nic->metadata().uid != owner.uid) continue;
-    say(*nic);
-    NoteRefusal(client::KeyOf(*prefix), client::KeyOf(*nic), why);
-    if (const auto machine = MachineOf(*nic)) tell(*machine);
-  }
+  const meta::Object* nic = NicOf(*prefix);
+  if (nic == nullptr) return;
+  say(*nic);
+  NoteRefusal(client::KeyOf(*prefix), client::KeyOf(*nic), why);
+  if (const auto machine = MachineOf(*nic)) tell(*machine);
 }
 
 }  // namespace berth::controller

@@ -69,6 +69,14 @@ std::vector<Ipam::Wanted> Ipam::WantedBy(const meta::Object& nic) {
   return wanted;
 }
 
+bool Ipam::IsForAddress(const meta::Object& nic, const meta::Object& prefix) {
+  const size_t addresses = nic.as<NetworkInterface>().spec.ips.size();
+  for (size_t i = 0; i < addresses; ++i) {
+    if (prefix.metadata().name == IpName(nic.metadata().name, i)) return true;
+  }
+  return false;
+}
+
 bool Ipam::IsNeeded(const meta::Object& nic, const meta::Object& prefix) {
   const auto is_it = [&prefix](const Wanted& one) { return one.name == prefix.metadata().name; };
   if (std::ranges::any_of(WantedBy(nic), is_it)) return true;

@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apis/core/well_known.h"
@@ -276,7 +278,7 @@ TEST_F(IpamTest, APrefixStaysWhileSomethingOfItIsHeld) {
 }
 
 TEST_F(IpamTest, AnInterfaceGetsItsAddressAndHoldsIt) {
-  Make(Root("corp", "10.0.0.0/31"));
+  Make(Root("corp", "10.0.0.2/31"));
   Make(Nic("one", "corp"));
   Make(Nic("two", "corp"));
   ASSERT_TRUE(Until([&] { return !AddressOf("one").empty() && !AddressOf("two").empty(); }));
@@ -292,7 +294,7 @@ TEST_F(IpamTest, AnInterfaceGetsItsAddressAndHoldsIt) {
   // Its status says which Prefix, what was asked and what is free, so that its machine can.
   ASSERT_TRUE(Until([&] { return !WhyNot("three").empty(); }));
   EXPECT_EQ(WhyNot("three"),
-            "AddressesReady False PrefixExhausted: Prefix corp (10.0.0.0/31) has no free /32: "
+            "AddressesReady False PrefixExhausted: Prefix corp (10.0.0.2/31) has no free /32: "
             "nothing of it is free");
   EXPECT_EQ(WhyNot("one"), "");
   Restart();
@@ -311,7 +313,7 @@ TEST_F(IpamTest, AnInterfaceGetsItsAddressAndHoldsIt) {
 TEST_F(IpamTest, AnInterfaceThatChangesItsMindGivesTheAddressBack) {
   Make(Root("corp", "10.0.0.0/24"));
   Make(Nic("one", "corp"));
-  ASSERT_TRUE(Until([&] { return AddressOf("one") == "10.0.0.0"; }));
+  ASSERT_TRUE(Until([&] { return AddressOf("one") == "10.0.0.1"; }));
   meta::Object object = *Find(kNetworkInterfaceKind, "one");
   auto& ip = object.as<NetworkInterface>().spec.ips[0];
   ip.ephemeral.reset();
@@ -320,6 +322,71 @@ TEST_F(IpamTest, AnInterfaceThatChangesItsMindGivesTheAddressBack) {
   EXPECT_TRUE(Until([&] { return AddressOf("one") == "192.168.7.7"; }));
   EXPECT_TRUE(Until([&] { return !Find(kPrefixKind, "one-0"); }));
   EXPECT_TRUE(Until([&] { return UsedOf("corp").empty(); }));
+}
+
+TEST_F(IpamTest, AGuestGetsNoAddressThatIsItsNetworksOwn) {
+  // Guests are told that 24 bits are shared: .0 is the network, and .255 is everybody.
+  Make(Root("first", "203.0.113.0/30"));
+  Make(Root("last", "203.0.113.254/31"));
+  const std::vector<std::pair<std::string, std::string>> wanted = {
+      {"a", "203.0.113.1"}, {"b", "203.0.113.2"}, {"c", "203.0.113.3"}};
+  for (const auto& [name, address] : wanted) {
+    Make(Nic(name, "first"));
+    ASSERT_TRUE(Until([&, &one = name] { return !AddressOf(one).empty(); })) << name;
+    EXPECT_EQ(AddressOf(name), address);
+  }
+  Make(Nic("d", "first"));
+  ASSERT_TRUE(Until([&] { return !WhyNot("d").empty(); }));
+  EXPECT_EQ(WhyNot("d"),
+            "AddressesReady False PrefixExhausted: Prefix first (203.0.113.0/30) has no free /32 "
+            "that a guest can use: only first and last addresses of networks are left");
+  Make(Nic("e", "last"));
+  ASSERT_TRUE(Until([&] { return AddressOf("e") == "203.0.113.254"; }));
+  Make(Nic("f", "last"));
+  ASSERT_TRUE(Until([&] { return !WhyNot("f").empty(); }));
+  EXPECT_EQ(AddressOf("f"), "");
+  // Somebody who asks for a range may do with it what he likes.
+  Make(Child("mine", "first", 32));
+  EXPECT_TRUE(Until([&] { return RangeOf("mine") == "203.0.113.0/32"; }));
+}
+
+TEST_F(IpamTest, WhatAGuestIsToldByAnAttributeDecidesWhichAddressesItGets) {
+  Make(Root("corp", "10.7.0.0/29"));
+  std::set<std::string> addresses;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    NetworkInterface nic = Nic(name, "corp");
+    nic.spec.attributes = {{"prefix-length", "30"}};
+    Make(std::move(nic));
+    ASSERT_TRUE(Until([&] { return !AddressOf(name).empty(); })) << name;
+    addresses.insert(AddressOf(name));
+  }
+  EXPECT_EQ(addresses, (std::set<std::string>{"10.7.0.1", "10.7.0.2", "10.7.0.5", "10.7.0.6"}));
+  // Another guest is told of a network that has all of them.
+  Make(Nic("wide", "corp"));
+  EXPECT_TRUE(Until([&] { return AddressOf("wide") == "10.7.0.0"; }));
+}
+
+TEST_F(IpamTest, AnAddressThatIsNamedIsGivenAsItIs) {
+  Make(Root("corp", "203.0.113.0/24"));
+  NetworkInterface nic = Nic("one", "corp");
+  nic.spec.ips[0].ephemeral->prefix_template->spec.prefix =
+      meta::IpPrefix::Parse("203.0.113.255/32");
+  Make(std::move(nic));
+  EXPECT_TRUE(Until([&] { return AddressOf("one") == "203.0.113.255"; }));
+}
+
+TEST_F(IpamTest, APrefixOfWhichNoGuestCanUseWhatIsLeftIsNotChosen) {
+  for (const char* range : {"203.0.113.0/32", "10.7.0.0/24"}) {
+    Prefix root = Root("of-" + std::string(range).substr(0, 2), range);
+    root.metadata.labels = {{"zone", "a"}};
+    Make(std::move(root));
+  }
+  NetworkInterface nic = Nic("one", "");
+  auto& from = nic.spec.ips[0].ephemeral->prefix_template->spec;
+  from.parent_ref.reset();
+  from.parent_selector.emplace().match_labels = {{"zone", "a"}};
+  Make(std::move(nic));
+  EXPECT_TRUE(Until([&] { return AddressOf("one") == "10.7.0.0"; }));
 }
 
 TEST_F(IpamTest, APrefixOfSomebodyElseIsLeftAlone) {

@@ -12,6 +12,7 @@
 #include "apiserver/cache/keys.h"
 #include "apiserver/registry/registry_world.h"
 #include "controller/ipam/ipam.h"
+#include "meta/at_rest.h"
 #include "rt/scope.h"
 
 namespace berth::controller {
@@ -126,7 +127,7 @@ TEST_F(IpamUnreadableTest, OtherNamespacesGetTheirAddresses) {
   }
   Restart();
   MakeNic("other", "one");
-  EXPECT_TRUE(Until([this] { return AddressOf("other", "one") == "10.0.0.0"; }));
+  EXPECT_TRUE(Until([this] { return AddressOf("other", "one") == "10.0.0.1"; }));
 }
 
 TEST_F(IpamUnreadableTest, ItsNamespaceWaitsSaysWhyAndGoesOnWhenItIsRemoved) {
@@ -151,7 +152,7 @@ TEST_F(IpamUnreadableTest, ItsNamespaceWaitsSaysWhyAndGoesOnWhenItIsRemoved) {
 
 TEST_F(IpamUnreadableTest, AnAddressThatCannotBeSeenIsNotGivenToOthers) {
   MakeNic("team", "one");
-  ASSERT_TRUE(Until([this] { return AddressOf("team", "one") == "10.0.0.0"; }));
+  ASSERT_TRUE(Until([this] { return AddressOf("team", "one") == "10.0.0.1"; }));
   const client::ObjectKey allocation = AllocationIn("team");
   const client::ObjectKey prefix{.namespace_ = "team", .name = "one-0"};
   const Bytes allocation_before = Write(kPrefixAllocationKind, allocation, Bytes("damaged"));
@@ -160,23 +161,48 @@ TEST_F(IpamUnreadableTest, AnAddressThatCannotBeSeenIsNotGivenToOthers) {
   MakeNic("team", "two");
   world_.loop().RunFor(Duration::Seconds(30));
   EXPECT_EQ(AddressOf("team", "two"), "");
-  EXPECT_EQ(AddressOf("team", "one"), "10.0.0.0");
+  EXPECT_EQ(AddressOf("team", "one"), "10.0.0.1");
   // Mended: one after the other.
   Write(kPrefixAllocationKind, allocation, allocation_before);
   world_.loop().RunFor(Duration::Seconds(30));
   EXPECT_EQ(AddressOf("team", "two"), "");
   Write(kPrefixKind, prefix, prefix_before);
-  EXPECT_TRUE(Until([this] { return AddressOf("team", "two") == "10.0.0.1"; }));
-  EXPECT_EQ(AddressOf("team", "one"), "10.0.0.0");
+  EXPECT_TRUE(Until([this] { return AddressOf("team", "two") == "10.0.0.2"; }));
+  EXPECT_EQ(AddressOf("team", "one"), "10.0.0.1");
+}
+
+// It is not only the name of an object: whoever works on names takes them apart.
+TEST_F(IpamUnreadableTest, WhatIsNamedOtherwiseThanItsKeyIsNotWorkedOnAndIsNotAbsent) {
+  for (const meta::KindInfo* kind :
+       {&kPrefixKind, &kPrefixAllocationKind, &kNetworkInterfaceKind}) {
+    const std::string name = "n-" + std::string(kind->plural);
+    meta::Object odd(*kind);
+    odd.metadata().namespace_ = "team";
+    odd.metadata().name = "no/ise";
+    odd.metadata().uid = "odd";
+    Write(*kind, {"team", "noise"}, meta::EncodeAtRest(odd));
+    // While it is followed, and from the beginning.
+    MakeNic("other", name);
+    ASSERT_TRUE(Until([&] { return !AddressOf("other", name).empty(); })) << kind->plural;
+    Restart();
+    MakeNic("team", name);
+    ASSERT_TRUE(Until([&] { return !WhyNot("team", name).empty(); })) << kind->plural;
+    EXPECT_NE(
+        WhyNot("team", name).find(std::string(kind->plural) + " \"team/noise\" cannot be read"),
+        std::string::npos)
+        << WhyNot("team", name);
+    DeleteByForce(*kind, {"team", "noise"});
+    EXPECT_TRUE(Until([&] { return !AddressOf("team", name).empty(); })) << kind->plural;
+  }
 }
 
 // While it is followed its last state is known, and holds what it held.
 TEST_F(IpamUnreadableTest, DamageThatComesLaterStopsNothing) {
   MakeNic("team", "one");
-  ASSERT_TRUE(Until([this] { return AddressOf("team", "one") == "10.0.0.0"; }));
+  ASSERT_TRUE(Until([this] { return AddressOf("team", "one") == "10.0.0.1"; }));
   Write(kPrefixAllocationKind, AllocationIn("team"), Bytes("damaged"));
   MakeNic("team", "two");
-  EXPECT_TRUE(Until([this] { return AddressOf("team", "two") == "10.0.0.1"; }));
+  EXPECT_TRUE(Until([this] { return AddressOf("team", "two") == "10.0.0.2"; }));
 }
 
 }  // namespace

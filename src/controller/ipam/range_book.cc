@@ -2,7 +2,6 @@
 #include "controller/ipam/range_book.h"
 
 #include <array>
-#include <iterator>
 
 namespace berth::controller {
 namespace {
@@ -24,6 +23,18 @@ IpPrefix BuddyOf(const IpPrefix& block) {
 
 IpPrefix BlockOf(const IpPrefix& part, int length) {
   return IpPrefix(part.address(), length).Masked();
+}
+
+// The lowest part of this length that suits.
+std::optional<IpPrefix> FirstIn(const IpPrefix& block, int length, const RangeBook::Suits& suits) {
+  constexpr int kLooks = 3;  // of three in a row one suits
+  IpAddress address = block.address();
+  if (!suits || length < address.bits()) return IpPrefix(address, length);
+  for (int i = 0; i < kLooks && block.Contains(address); ++i) {
+    if (suits(address)) return IpPrefix(address, length);
+    address = address.Next();
+  }
+  return std::nullopt;
 }
 
 // Adds a block to blocks in order, and joins halves.
@@ -77,20 +88,30 @@ RangeBook::Verdict RangeBook::Take(const IpPrefix& part) {
   return Verdict::kTaken;
 }
 
-std::optional<int> RangeBook::SmallestFor(int length) const {
+std::optional<RangeBook::Place> RangeBook::FindAny(int length, const Suits& suits) const {
   if (whole_.is_null() || length > whole_.address().bits()) return std::nullopt;
-  const auto after = free_.upper_bound(length);
-  if (after == free_.begin()) return std::nullopt;
-  return std::prev(after)->first;
+  for (auto same = free_.upper_bound(length); same != free_.begin();) {
+    --same;
+    // Only blocks of one or two addresses may have none that suits.
+    for (const IpAddress& first : same->second) {
+      const IpPrefix block(first, same->first);
+      if (const auto part = FirstIn(block, length, suits)) return Place{block, *part};
+    }
+  }
+  return std::nullopt;
 }
 
-std::optional<IpPrefix> RangeBook::TakeAny(int length) {
-  const std::optional<int> block_length = SmallestFor(length);
-  if (!block_length) return std::nullopt;
-  const IpPrefix block(*free_.at(*block_length).begin(), *block_length);
-  const IpPrefix part(block.address(), length);
-  Cut(block, part);
-  return part;
+std::optional<int> RangeBook::SmallestFor(int length, const Suits& suits) const {
+  const std::optional<Place> place = FindAny(length, suits);
+  if (!place) return std::nullopt;
+  return place->block.length();
+}
+
+std::optional<IpPrefix> RangeBook::TakeAny(int length, const Suits& suits) {
+  const std::optional<Place> place = FindAny(length, suits);
+  if (!place) return std::nullopt;
+  Cut(place->block, place->part);
+  return place->part;
 }
 
 bool RangeBook::Give(const IpPrefix& part) {

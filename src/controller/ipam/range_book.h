@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,21 +24,25 @@ class RangeBook {
     kHeld,     // some of it is held
   };
 
+  // Whether a single address suits who asks; empty: each does. REQUIRES: of three in a row one
+  // does.
+  using Suits = std::function<bool(const meta::IpAddress&)>;
+
   // Bits beyond the length of `whole` do not matter, here and in all that follows.
   explicit RangeBook(const meta::IpPrefix& whole);
 
   const meta::IpPrefix& whole() const { return whole_; }
   // Exactly this part.
   Verdict Take(const meta::IpPrefix& part);
-  // Any part of this length; nullopt: none is free.
-  std::optional<meta::IpPrefix> TakeAny(int length);
+  // Any part of this length, and if that is an address one that suits; nullopt: none is free.
+  std::optional<meta::IpPrefix> TakeAny(int length, const Suits& suits = {});
   // Gives back what was taken. False: it was not.
   bool Give(const meta::IpPrefix& part);
 
   bool IsFree(const meta::IpPrefix& part) const { return BlockAround(part).has_value(); }
-  // Length of the smallest free block that has room for this length, which is how much is broken up
-  // for it; nullopt: none has.
-  std::optional<int> SmallestFor(int length) const;
+  // Length of the smallest free block in which TakeAny() finds something, which is how much is
+  // broken up for it; nullopt: none has it.
+  std::optional<int> SmallestFor(int length, const Suits& suits = {}) const;
   // Length of the largest free block; nullopt: all is held.
   std::optional<int> LargestFree() const;
   size_t held() const { return held_.size(); }
@@ -45,6 +50,12 @@ class RangeBook {
   std::vector<meta::IpPrefix> HeldMerged() const;
 
  private:
+  struct Place {
+    meta::IpPrefix block;
+    meta::IpPrefix part;
+  };
+  // The lowest part of the smallest free block that has one.
+  std::optional<Place> FindAny(int length, const Suits& suits) const;
   // The free block that the part lies in.
   std::optional<meta::IpPrefix> BlockAround(const meta::IpPrefix& part) const;
   // Takes the part out of the free block: what is left of it stays free.

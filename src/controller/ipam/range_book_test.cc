@@ -36,6 +36,26 @@ TEST(RangeBook, GivesOutTheLowestOfTheSmallestBlockThatIsLargeEnough) {
   EXPECT_EQ(book.LargestFree(), 28);
 }
 
+TEST(RangeBook, PassesOverAddressesThatDoNotSuit) {
+  RangeBook book(Range("10.0.0.0/29"));
+  const RangeBook::Suits suits = [](const meta::IpAddress& address) {
+    const int last = address.bytes()[3];
+    return last % 4 != 0 && last % 4 != 3;
+  };
+  for (const char* expected : {"10.0.0.1/32", "10.0.0.2/32", "10.0.0.5/32", "10.0.0.6/32"}) {
+    const auto part = book.TakeAny(32, suits);
+    ASSERT_TRUE(part.has_value()) << expected;
+    EXPECT_EQ(part->ToString(), expected);
+  }
+  EXPECT_EQ(book.TakeAny(32, suits), std::nullopt);
+  EXPECT_EQ(book.SmallestFor(32, suits), std::nullopt);
+  EXPECT_EQ(book.SmallestFor(32), 32) << "for whom all suit";
+  EXPECT_TRUE(book.Give(Range("10.0.0.5/32")));
+  EXPECT_EQ(book.SmallestFor(32, suits), 31);
+  EXPECT_EQ(book.TakeAny(31, suits)->ToString(), "10.0.0.4/31") << "only addresses have to";
+  EXPECT_EQ(book.TakeAny(32)->ToString(), "10.0.0.0/32");
+}
+
 TEST(RangeBook, TakesExactlyWhatIsAskedForOrSaysWhyNot) {
   RangeBook book(Range("10.0.0.0/24"));
   EXPECT_EQ(book.Take(Range("10.0.0.64/28")), Verdict::kTaken);

@@ -7,6 +7,21 @@
 namespace berth::controller {
 namespace {
 
+struct Count {
+  size_t all = 0;
+  size_t fresh = 0;  // fell silent within the window
+  size_t lost = 0;
+};
+
+std::string Describe(const Count& count, const std::string& where) {
+  return std::to_string(count.lost) + " of " + std::to_string(count.all) + " pools" + where +
+         " fell silent";
+}
+
+bool IsAway(const PoolSight& pool, Time now) {
+  return pool.planned_until && now < *pool.planned_until;
+}
+
 // 1 + 2 rho with clock rates that agree within 1 %: both clocks may be wrong.
 Duration WithDrift(Duration lease) { return lease + lease / 50; }
 
@@ -31,18 +46,17 @@ Time LossJudge::SilentSince(const PoolSight& pool) const {
 }
 
 bool LossJudge::IsLost(const PoolSight& pool, Time now) const {
-  if (pool.is_connected) return false;
-  if (pool.planned_until && now < *pool.planned_until) return false;
+  if (pool.is_connected || IsAway(pool, now)) return false;
   return now - SilentSince(pool) >= GraceOf(pool);
+}
+
+// It may have been lost before this server was awake, or be about to speak.
+bool LossJudge::IsUndecided(const PoolSight& pool, Time now) const {
+  return !pool.is_connected && !IsAway(pool, now) && now - awake_since_ < GraceOf(pool);
 }
 
 std::optional<std::string> LossJudge::FindMassLoss(const std::vector<PoolSight>& pools,
                                                    Time now) const {
-  struct Count {
-    size_t all = 0;
-    size_t fresh = 0;  // fell silent within the window
-    size_t lost = 0;
-  };
   Count everywhere;
   std::map<std::string, Count> zones;
   for (const PoolSight& pool : pools) {
@@ -59,19 +73,17 @@ std::optional<std::string> LossJudge::FindMassLoss(const std::vector<PoolSight>&
   const auto is_mass = [this](size_t lost, size_t all) {
     return lost >= options_.mass_min && lost * options_.mass_divisor > all;
   };
-  const auto say = [](const Count& count, const std::string& where) {
-    return std::to_string(count.lost) + " of " + std::to_string(count.all) + " pools" + where +
-           " fell silent";
-  };
   // A brake that is on stays on while too many are away, however long ago they left.
-  const bool was_on = is_braking_;
+  const bool was_on = !mass_loss_.empty();
   if (is_mass(was_on ? everywhere.lost : everywhere.fresh, everywhere.all)) {
-    return say(everywhere, "");
+    return Describe(everywhere, "");
   }
   for (const auto& [name, zone] : zones) {
     if (!is_mass(was_on ? zone.lost : zone.fresh, zone.all)) continue;
-    return say(zone, name.empty() ? " without a zone" : " of zone " + name);
+    return Describe(zone, name.empty() ? " without a zone" : " of zone " + name);
   }
+  const auto is_undecided = [&](const PoolSight& pool) { return IsUndecided(pool, now); };
+  if (was_on && std::ranges::any_of(pools, is_undecided)) return mass_loss_;
   return std::nullopt;
 }
 
@@ -92,13 +104,14 @@ LossVerdict LossJudge::Look(const std::vector<PoolSight>& pools,
   last_look_ = now;
   LossVerdict verdict;
   const std::optional<std::string> mass = FindMassLoss(pools, now);
-  is_braking_ = mass.has_value();
+  mass_loss_ = mass.value_or(std::string());
   if (!mass) is_overridden_ = false;
   if (mass && !is_overridden_) {
     verdict.is_mass_loss = true;
     verdict.mass_loss = *mass;
     return verdict;
   }
+  verdict.is_released = mass.has_value();
   for (const PoolSight& pool : pools) {
     if (!IsLost(pool, now)) {
       evacuated_.erase(pool.uid);

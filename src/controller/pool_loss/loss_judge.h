@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The LossJudge says what may be done about hosts that fell silent, and when (PROTOCOL §3). It is
-// pure: it sees the pools and the time, and answers. It never says that something may be started
-// elsewhere while it could still run where it was, provided that clock rates agree within 1 %, the
-// fencer lives, and no host is frozen and thawed as a whole.
+// pure: it sees the pools, one for each host, and the time, and answers. It never says that
+// something may be started elsewhere while it could still run where it was, provided that clock
+// rates agree within 1 %, the fencer lives, and no host is frozen and thawed as a whole.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -48,6 +49,7 @@ struct LossVerdict {
   std::vector<std::string> move;     // pools whose Move guests are dead by now
   bool is_mass_loss = false;         // nothing is moved or replaced
   std::string mass_loss;             // for people: "7 of 12 pools of zone a fell silent"
+  bool is_released = false;          // it would be one, but for an operator's word
 };
 
 class LossJudge {
@@ -61,6 +63,10 @@ class LossJudge {
                    const std::set<std::string>& movable,
                    Time now);
 
+  // An earlier server had told this mass loss, and not its end. It goes on until every pool is
+  // heard of, or was silent for its grace before this judge, too.
+  void Resume(std::string mass_loss) { mass_loss_ = std::move(mass_loss); }
+
   // An operator says that the silent pools are really gone: the brake is off until contact returns.
   void OverrideMassLoss() { is_overridden_ = true; }
 
@@ -71,14 +77,15 @@ class LossJudge {
   Duration GraceOf(const PoolSight& pool) const;
   Duration ReplaceAfter(const PoolSight& pool) const;
   bool IsLost(const PoolSight& pool, Time now) const;
+  bool IsUndecided(const PoolSight& pool, Time now) const;
   Time SilentSince(const PoolSight& pool) const;
   std::optional<std::string> FindMassLoss(const std::vector<PoolSight>& pools, Time now) const;
   bool MayEvacuate(const std::string& uid, Time now);
 
   const LossOptions options_;
   std::optional<Time> last_look_;
-  Time awake_since_;  // silence before this does not count
-  bool is_braking_ = false;
+  Time awake_since_;       // silence before this does not count
+  std::string mass_loss_;  // of the last look; "" without
   bool is_overridden_ = false;
   std::set<std::string> evacuated_;  // pools whose evacuation began
   std::optional<Time> last_evacuation_;

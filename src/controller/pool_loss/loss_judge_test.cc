@@ -127,7 +127,49 @@ TEST(LossJudge, R3_4_AnOperatorCanReleaseTheBrakeUntilContactReturns) {
   judge.OverrideMassLoss();
   const LossVerdict verdict = Watch(judge, pools, 120.5, 125);
   EXPECT_FALSE(verdict.is_mass_loss);
+  EXPECT_TRUE(verdict.is_released);
   EXPECT_EQ(verdict.replace, (Uids{"x", "y", "z"}));
+  EXPECT_FALSE(Watch(judge, Fleet(6), 125.5, 125.5).is_released) << "contact has returned";
+}
+
+TEST(LossJudge, R3_4_ABrakeThatAnEarlierServerToldHoldsUntilSilenceIsJudgedAnew) {
+  LossJudge judge;
+  judge.Resume("4 of 10 pools fell silent");
+  std::vector<PoolSight> pools = Fleet(6);
+  for (const char* uid : {"x", "y", "z", "w"}) pools.push_back(Silent(uid, At(100)));
+  const LossVerdict verdict = Watch(judge, pools, 1000, 1005.5);
+  EXPECT_TRUE(verdict.is_mass_loss);
+  EXPECT_EQ(verdict.mass_loss, "4 of 10 pools fell silent");
+  EXPECT_TRUE(Watch(judge, pools, 1006, 1100).is_mass_loss) << "they are silent to this one, too";
+  for (size_t i = 6; i < 8; ++i) pools[i] = Connected(pools[i].uid);
+  EXPECT_FALSE(Watch(judge, pools, 1100.5, 1100.5).is_mass_loss);
+}
+
+TEST(LossJudge, R3_4_ABrakeThatAnEarlierServerToldEndsWithContact) {
+  LossJudge all_back;
+  all_back.Resume("4 of 10 pools fell silent");
+  EXPECT_FALSE(Watch(all_back, Fleet(10), 1000, 1000).is_mass_loss);
+
+  LossJudge most_back;
+  most_back.Resume("4 of 10 pools fell silent");
+  std::vector<PoolSight> pools = Fleet(9);
+  pools.push_back(Silent("x", At(100)));
+  EXPECT_TRUE(Watch(most_back, pools, 1000, 1005.5).is_mass_loss) << "x may be about to speak";
+  EXPECT_FALSE(Watch(most_back, pools, 1006, 1006).is_mass_loss);
+}
+
+TEST(LossJudge, R3_4_AServerThatSleptInAMassLossTakesItForNoReturn) {
+  LossJudge judge;
+  std::vector<PoolSight> pools = Fleet(6);
+  Watch(judge, pools, 0, 99.5);
+  for (const char* uid : {"x", "y", "z", "w"}) pools.push_back(Silent(uid, At(100)));
+  ASSERT_TRUE(Watch(judge, pools, 100, 120).is_mass_loss);
+  // Asleep from 120 to 150.
+  EXPECT_TRUE(Watch(judge, pools, 150, 155.5).is_mass_loss);
+  judge.OverrideMassLoss();
+  ASSERT_TRUE(Watch(judge, pools, 156, 160).is_released);
+  // Asleep from 160 to 190: the operator's word holds.
+  EXPECT_TRUE(Watch(judge, pools, 190, 195.5).is_released);
 }
 
 TEST(LossJudge, R3_4_LossesThatAreFarApartAreEvacuatedOneEveryTwoSeconds) {

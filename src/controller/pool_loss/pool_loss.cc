@@ -22,6 +22,24 @@ constexpr Duration kLookEvery = Duration::Millis(500);
 constexpr char kMassLossEntry[] = "massLoss";
 constexpr char kOverrideEntry[] = "override";
 
+client::ObjectKey ClusterStatusKey() {
+  return {.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName};
+}
+
+// Its entry of that name; "" without one.
+std::string EntryOf(const meta::Object& status, const char* name) {
+  const auto& data = status.as<apis::k8s::ConfigMap>().data;
+  const auto found = data.find(name);
+  return found == data.end() ? std::string() : found->second;
+}
+
+// "" without one.
+std::string ZoneOf(const meta::Object& pool) {
+  const auto& labels = pool.metadata().labels;
+  const auto zone = labels.find(std::string(apis::core::kZoneLabel));
+  return zone == labels.end() ? std::string() : zone->second;
+}
+
 PoolSight SightOf(const fleet::PoolHealth& health) {
   PoolSight sight;
   sight.uid = health.pool_uid;
@@ -101,15 +119,17 @@ void PoolLoss::Put(const meta::Object& object) {
   guests_.insert_or_assign(machine.metadata.uid, std::move(guest));
 }
 
-void PoolLoss::Zones::OnEvent(client::WatchEvent event) {
-  by_uid.erase(event.object.metadata().uid);
-  if (event.type != client::WatchEvent::Type::kDeleted) Put(event.object);
+void PoolLoss::Zones::OnListed(meta::Object object) {
+  coming.insert_or_assign(object.metadata().uid, ZoneOf(object));
 }
 
-void PoolLoss::Zones::Put(const meta::Object& pool) {
-  const auto& labels = pool.metadata().labels;
-  const auto zone = labels.find(std::string(apis::core::kZoneLabel));
-  if (zone != labels.end()) by_uid.insert_or_assign(pool.metadata().uid, zone->second);
+void PoolLoss::Zones::OnEvent(client::WatchEvent event) {
+  const meta::Object& pool = event.object;
+  if (event.type == client::WatchEvent::Type::kDeleted) {
+    by_uid.erase(pool.metadata().uid);
+  } else {
+    by_uid.insert_or_assign(pool.metadata().uid, ZoneOf(pool));
+  }
 }
 
 // Nothing of it runs: the host need not be dead for it to be elsewhere. One that is being deleted
@@ -153,40 +173,54 @@ rt::Task<Status> PoolLoss::Watch() {
   for (;;) {
     CO_TRY_STATUS(co_await rt::Sleep(kLookEvery));
     if (!pools_.synced() || !machines_.synced() || !reserved_.synced()) continue;
-    if (!told_.empty() && co_await IsOverridden()) judge_.OverrideMassLoss();
-    std::set<std::string> movable;
-    for (const auto& [uid, guest] : guests_) {
-      if (guest.on_loss == Guest::OnLoss::kMove) movable.insert(guest.pool_uid);
-    }
-    const Status acted = co_await Act(judge_.Look(Sights(), movable, loop_.Now()));
-    if (acted.Is(Reason::kCancelled)) co_return acted;
-    if (!acted.ok()) LOG_WARNING("pool loss: {}; looking again", acted.ToString());
+    const Status looked = co_await Look();
+    if (looked.Is(Reason::kCancelled)) co_return looked;
+    if (!looked.ok()) LOG_WARNING("pool loss: {}; looking again", looked.ToString());
   }
+}
+
+rt::Task<Status> PoolLoss::Look() {
+  if (!told_) CO_TRY_STATUS(co_await Recall());
+  if (!told_->empty() && co_await IsOverridden()) judge_.OverrideMassLoss();
+  std::set<std::string> movable;
+  for (const auto& [uid, guest] : guests_) {
+    if (guest.on_loss == Guest::OnLoss::kMove) movable.insert(guest.pool_uid);
+  }
+  co_return co_await Act(judge_.Look(Sights(), movable, loop_.Now()));
+}
+
+// What an earlier server told: nobody else would say that it is over.
+rt::Task<Status> PoolLoss::Recall() {
+  const Result<meta::Object> found =
+      co_await client_.Get(apis::k8s::kConfigMapKind, ClusterStatusKey());
+  if (!found.ok() && !found.status().Is(Reason::kNotFound)) co_return found.status();
+  told_ = found.ok() ? EntryOf(*found, kMassLossEntry) : std::string();
+  if (told_->empty()) co_return OkStatus();
+  REACHED("pool_loss.brake_resumed");
+  judge_.Resume(*told_);
+  co_return OkStatus();
 }
 
 // A failure is no override.
 rt::Task<bool> PoolLoss::IsOverridden() {
-  const client::ObjectKey key{.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName};
-  const Result<meta::Object> found = co_await client_.Get(apis::k8s::kConfigMapKind, key);
-  if (!found.ok()) co_return false;
-  const auto& data = found->as<apis::k8s::ConfigMap>().data;
-  const auto override = data.find(kOverrideEntry);
-  co_return override != data.end() && override->second == told_;
+  const Result<meta::Object> found =
+      co_await client_.Get(apis::k8s::kConfigMapKind, ClusterStatusKey());
+  co_return found.ok() && EntryOf(*found, kOverrideEntry) == *told_;
 }
 
 std::vector<PoolSight> PoolLoss::Sights() const {
   std::vector<PoolSight> sights;
   for (const fleet::PoolHealth& health : fleet_.Health()) {
-    PoolSight& sight = sights.emplace_back(SightOf(health));
-    if (const auto zone = zones_.by_uid.find(health.pool_uid); zone != zones_.by_uid.end()) {
-      sight.zone = zone->second;
-    }
+    const auto zone = zones_.by_uid.find(health.pool_uid);
+    if (zone == zones_.by_uid.end()) continue;  // of volumes or buckets
+    sights.push_back(SightOf(health));
+    sights.back().zone = zone->second;
   }
   return sights;
 }
 
 rt::Task<Status> PoolLoss::Act(LossVerdict verdict) {
-  CO_TRY_STATUS(co_await TellMassLoss(verdict.mass_loss));
+  CO_TRY_STATUS(co_await TellMassLoss(verdict));
   for (const std::string& pool : verdict.fence) fleet_.Fence(pool);
   for (const std::string& pool : verdict.replace) {
     CO_TRY_STATUS(co_await Replace(pool));
@@ -294,40 +328,50 @@ rt::Task<Status> PoolLoss::Replace(std::string pool_uid) {
   co_return OkStatus();
 }
 
-rt::Task<Status> PoolLoss::TellMassLoss(std::string text) {
-  if (text == told_) co_return OkStatus();
-  const bool began = told_.empty();
-  const bool ended = text.empty();
-  if (began || ended) {
-    LOG_WARNING("mass loss: {}", ended ? std::string("over") : text);
-    events_.Record({.kind = &apis::k8s::kConfigMapKind,
-                    .key = {.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName},
-                    .uid = ""},
-                   ended ? client::EventType::kNormal : client::EventType::kWarning,
-                   ended ? "ContactReturned" : "MassLoss",
-                   "Braking",
-                   ended ? std::string("contact returned: lost pools are handled again")
-                         : text + ": nothing is moved or replaced until contact returns");
+rt::Task<Status> PoolLoss::TellMassLoss(LossVerdict verdict) {
+  const std::string before = *told_;
+  if (verdict.mass_loss == before) co_return OkStatus();
+  CO_TRY_STATUS(co_await WriteMassLoss(verdict.mass_loss));
+  told_ = verdict.mass_loss;
+  const bool ended = verdict.mass_loss.empty();
+  if (!ended && !before.empty()) co_return OkStatus();  // other numbers
+  const char* reason = "MassLoss";
+  std::string text = verdict.mass_loss + ": nothing is moved or replaced until contact returns";
+  if (ended && verdict.is_released) {
+    reason = "BrakeReleased";
+    text = "an operator released the brake: lost pools are handled again";
+  } else if (ended) {
+    reason = "ContactReturned";
+    text = "contact returned: lost pools are handled again";
   }
-  const client::ObjectKey key{.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName};
+  LOG_WARNING("mass loss: {}", text);
+  events_.Record({.kind = &apis::k8s::kConfigMapKind, .key = ClusterStatusKey(), .uid = ""},
+                 ended ? client::EventType::kNormal : client::EventType::kWarning,
+                 reason,
+                 "Braking",
+                 std::move(text));
+  co_return OkStatus();
+}
+
+// An override is for the text that was told when it was written: whatever is there now is an old
+// one.
+rt::Task<Status> PoolLoss::WriteMassLoss(std::string text) {
+  const client::ObjectKey key = ClusterStatusKey();
   Result<meta::Object> found = co_await client_.Get(apis::k8s::kConfigMapKind, key);
   const client::WriteOptions options;
   if (found.status().Is(Reason::kNotFound)) {
     apis::k8s::ConfigMap status;
-    status.metadata.namespace_ = kClusterStatusNamespace;
-    status.metadata.name = kClusterStatusName;
-    status.data[kMassLossEntry] = text;
-    CO_TRY_STATUS(co_await client_.Create(
-        meta::Object::Of(apis::k8s::kConfigMapKind, std::move(status)), options));
-  } else {
-    CO_TRY_STATUS(found);
-    auto& status = found->as<apis::k8s::ConfigMap>();
-    status.data[kMassLossEntry] = text;
-    if (text.empty()) status.data.erase(kOverrideEntry);
-    CO_TRY_STATUS(co_await client_.Update(*std::move(found), options));
+    status.metadata.namespace_ = key.namespace_;
+    status.metadata.name = key.name;
+    status.data[kMassLossEntry] = std::move(text);
+    meta::Object object = meta::Object::Of(apis::k8s::kConfigMapKind, std::move(status));
+    co_return (co_await client_.Create(std::move(object), options)).status();
   }
-  told_ = std::move(text);
-  co_return OkStatus();
+  CO_TRY_STATUS(found);
+  auto& data = found->as<apis::k8s::ConfigMap>().data;
+  data[kMassLossEntry] = std::move(text);
+  data.erase(kOverrideEntry);
+  co_return (co_await client_.Update(*std::move(found), options)).status();
 }
 
 }  // namespace berth::controller

@@ -2,11 +2,14 @@
 // PoolLoss acts on hosts that fell silent: machines with Move are unbound once their host must have
 // killed them, machines of a set with Replace are deleted so that the set makes new ones, room that
 // is reserved there is looked for elsewhere, everything else stays as it is. The LossJudge says
-// when; this is the hand.
+// when; this is the hand. It sees the machine pool of each host: nothing of its other pools is ever
+// moved, and counted in they would make a loss of hosts three times as large.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -26,7 +29,8 @@
 namespace berth::controller {
 
 // The ConfigMap that says whether the brake is on: data.massLoss is "" or what fell silent. An
-// operator releases the brake by writing that same text into data.override.
+// operator releases the brake by writing that same text into data.override, which counts for that
+// text only and goes with it. A server that starts goes on from what is there.
 inline constexpr char kClusterStatusNamespace[] = "berth-system";
 inline constexpr char kClusterStatusName[] = "cluster-status";
 
@@ -57,14 +61,15 @@ class PoolLoss final : private client::Sink {
     enum class OnLoss : uint8_t { kKeep, kMove, kReplace, kReserve } on_loss = OnLoss::kKeep;
   };
 
-  // Where pools are that say so: all that is kept of them.
+  // The machine pools that there are, and where: all that is kept of them.
   struct Zones final : client::Sink {
-    TextMap<std::string> by_uid;
-    void OnListBegin() override { by_uid.clear(); }
-    void OnListed(meta::Object object) override { Put(object); }
-    void OnListEnd() override {}
+    TextMap<std::string> by_uid;  // "" without one
+    // Of the list that is being told: until its end nobody is taken for gone.
+    TextMap<std::string> coming;
+    void OnListBegin() override { coming.clear(); }
+    void OnListed(meta::Object object) override;
+    void OnListEnd() override { by_uid = std::exchange(coming, {}); }
     void OnEvent(client::WatchEvent event) override;
-    void Put(const meta::Object& pool);
   };
 
   using Guests = TextMap<Guest>;  // by UID
@@ -77,12 +82,15 @@ class PoolLoss final : private client::Sink {
   void PutReservation(const meta::Object* before, const meta::Object* now);
 
   rt::Task<Status> Watch();
+  rt::Task<Status> Look();
+  rt::Task<Status> Recall();
   rt::Task<Status> Act(LossVerdict verdict);
   rt::Task<Status> MoveAway(std::string pool_uid, Guest::OnLoss on_loss);
   bool IsStillDead(const std::string& pool_uid) const;
   rt::Task<Status> Unbind(std::string uid, Guest guest);
   rt::Task<Status> Replace(std::string pool_uid);
-  rt::Task<Status> TellMassLoss(std::string text);
+  rt::Task<Status> TellMassLoss(LossVerdict verdict);
+  rt::Task<Status> WriteMassLoss(std::string text);
   rt::Task<bool> IsOverridden();
   std::vector<PoolSight> Sights() const;
   std::vector<std::pair<std::string, Guest>> GuestsOf(const std::string& pool_uid,
@@ -100,7 +108,8 @@ class PoolLoss final : private client::Sink {
   Guests reservations_;  // all that still keep room
   client::Reflector machines_;
   client::Informer reserved_;
-  std::string told_;  // the mass loss that was last written
+  // The mass loss that the store tells of; not known before it was read.
+  std::optional<std::string> told_;
 };
 
 }  // namespace berth::controller

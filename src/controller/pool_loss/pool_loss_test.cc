@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +26,9 @@ namespace {
 
 using apis::core::kReservationKind;
 using apis::core::Reservation;
+
+const client::ObjectKey kStatusKey{.namespace_ = kClusterStatusNamespace,
+                                   .name = kClusterStatusName};
 
 // A store that takes its time to unbind.
 class SlowBinder final : public client::Binder {
@@ -57,23 +61,83 @@ class SlowBinder final : public client::Binder {
   std::vector<std::string> unbinding_;
 };
 
+// A server that does not show what it tells of mass losses, as long as it is told to.
+class SilentClient final : public client::Client {
+ public:
+  explicit SilentClient(client::Client& inner) : inner_(inner) {}
+  void Refuse(bool refuses) { refuses_ = refuses; }
+
+  rt::Task<Result<meta::Object>> Get(const meta::KindInfo& kind, client::ObjectKey key) override {
+    if (refuses_ && &kind == &apis::k8s::kConfigMapKind) {
+      co_return Unavailable("the store does not answer");
+    }
+    co_return co_await inner_.Get(kind, std::move(key));
+  }
+  rt::Task<Result<client::ObjectList>> List(const meta::KindInfo& kind,
+                                            client::ListOptions options) override {
+    return inner_.List(kind, std::move(options));
+  }
+  rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> Watch(
+      const meta::KindInfo& kind, client::WatchOptions options) override {
+    return inner_.Watch(kind, std::move(options));
+  }
+  rt::Task<Result<meta::Object>> Create(meta::Object object,
+                                        client::WriteOptions options) override {
+    return inner_.Create(std::move(object), options);
+  }
+  rt::Task<std::vector<Result<meta::Object>>> CreateBatch(std::vector<meta::Object> objects,
+                                                          client::WriteOptions options) override {
+    return inner_.CreateBatch(std::move(objects), options);
+  }
+  rt::Task<Result<meta::Object>> Update(meta::Object object,
+                                        client::WriteOptions options) override {
+    return inner_.Update(std::move(object), options);
+  }
+  rt::Task<Result<meta::Object>> Patch(const meta::KindInfo& kind,
+                                       client::ObjectKey key,
+                                       client::PatchType type,
+                                       std::string body,
+                                       client::WriteOptions options) override {
+    return inner_.Patch(kind, std::move(key), type, std::move(body), options);
+  }
+  rt::Task<Status> Delete(const meta::KindInfo& kind,
+                          client::ObjectKey key,
+                          client::DeleteOptions options) override {
+    return inner_.Delete(kind, std::move(key), std::move(options));
+  }
+
+ private:
+  client::Client& inner_;
+  bool refuses_ = false;
+};
+
 class PoolLossTest : public testing::Test {
  protected:
-  PoolLossTest() : binder_(world_.registry().binder()), fleet_(world_.loop()) {
-    for (const char* name : {"alpha", "beta", "gamma", "delta"}) {
+  explicit PoolLossTest(const std::vector<std::string>& names = {"alpha", "beta", "gamma", "delta"})
+      : client_(world_.client()), binder_(world_.registry().binder()), fleet_(world_.loop()) {
+    for (const std::string& name : names) {
       uids_[name] = world_.MakePool(name, 100);
       Join(name);
     }
+    Start();
+    RunFor(Duration::Seconds(2));
+  }
+  ~PoolLossTest() override { Stop(); }
+
+  // A server begins to lead.
+  void Start() {
     scope_ = std::make_unique<rt::TaskScope>(world_.loop());
     loss_ = std::make_unique<PoolLoss>(PoolLoss::Deps{.loop = world_.loop(),
-                                                      .client = world_.client(),
+                                                      .client = client_,
                                                       .binder = binder_,
                                                       .fleet = fleet_,
                                                       .scheme = world_.scheme()});
     scope_->Spawn("loss", loss_->Run());
-    RunFor(Duration::Seconds(2));
   }
-  ~PoolLossTest() override { EXPECT_TRUE(world_.Run(scope_->Close()).ok()); }
+  void Stop() {
+    EXPECT_TRUE(world_.Run(scope_->Close()).ok());
+    loss_.reset();
+  }
 
   // A session begins, and with it a lease of eight seconds.
   void Join(const std::string& name) {
@@ -125,7 +189,34 @@ class PoolLossTest : public testing::Test {
   }
   void RunFor(Duration duration) { world_.loop().RunFor(duration); }
 
+  // What the cluster's status says.
+  std::map<std::string, std::string> Told() {
+    const auto status = world_.Run(world_.client().Get(apis::k8s::kConfigMapKind, kStatusKey));
+    if (status.status().Is(Reason::kNotFound)) return {};
+    return apiserver::PlacementWorld::Must(status).as<apis::k8s::ConfigMap>().data;
+  }
+  // Somebody writes it.
+  void Write(const std::map<std::string, std::string>& data) {
+    const auto found = world_.Run(world_.client().Get(apis::k8s::kConfigMapKind, kStatusKey));
+    apis::k8s::ConfigMap status;
+    if (found.ok()) status = found->as<apis::k8s::ConfigMap>();
+    status.metadata.namespace_ = kStatusKey.namespace_;
+    status.metadata.name = kStatusKey.name;
+    status.data = data;
+    const meta::Object object = meta::Object::Of(apis::k8s::kConfigMapKind, std::move(status));
+    apiserver::PlacementWorld::Must(world_.Run(found.ok() ? world_.client().Update(object, {})
+                                                          : world_.client().Create(object, {})));
+  }
+  bool HasEvent(const std::string& reason) {
+    const auto events = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
+    EXPECT_TRUE(events.ok()) << events.status();
+    return std::ranges::any_of(events->items, [&reason](const meta::Object& event) {
+      return event.as<apis::k8s::CoreEvent>().reason == reason;
+    });
+  }
+
   apiserver::PlacementWorld world_{9};
+  SilentClient client_;
   SlowBinder binder_;
   fleet::FakeFleet fleet_;
   std::map<std::string, std::string> uids_;
@@ -269,31 +360,110 @@ TEST_F(PoolLossTest, R3_3_Seq18_WhatAReturnedHostWasGrantedCountsAlthoughItIsSil
 // The brake: an event and a word in the cluster's status, nothing is done, and the operator's
 // override lets go of it.
 TEST_F(PoolLossTest, R3_4_AMassLossIsToldAndAnOperatorReleasesIt) {
-  const client::ObjectKey status{.namespace_ = kClusterStatusNamespace, .name = kClusterStatusName};
   const auto machine = Movable("web");
   for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
   RunFor(Duration::Seconds(60));
   EXPECT_EQ(PoolOf(machine), "alpha") << "nothing is moved";
-  auto told = apiserver::PlacementWorld::Must(
-      world_.Run(world_.client().Get(apis::k8s::kConfigMapKind, status)));
-  auto& data = told.as<apis::k8s::ConfigMap>().data;
-  EXPECT_EQ(data.at("massLoss"), "3 of 4 pools fell silent");
-  const auto events = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
-  ASSERT_TRUE(events.ok()) << events.status();
-  EXPECT_TRUE(std::ranges::any_of(events->items, [](const meta::Object& event) {
-    return event.as<apis::k8s::CoreEvent>().reason == "MassLoss";
-  }));
+  EXPECT_EQ(Told()["massLoss"], "3 of 4 pools fell silent");
+  EXPECT_TRUE(HasEvent("MassLoss"));
   // Another text is no override.
-  data["override"] = "2 of 4 pools fell silent";
-  told = apiserver::PlacementWorld::Must(world_.Run(world_.client().Update(told, {})));
+  Write({{"massLoss", "3 of 4 pools fell silent"}, {"override", "2 of 4 pools fell silent"}});
   RunFor(Duration::Seconds(10));
   EXPECT_EQ(PoolOf(machine), "alpha");
-  told = apiserver::PlacementWorld::Must(
-      world_.Run(world_.client().Get(apis::k8s::kConfigMapKind, status)));
-  told.as<apis::k8s::ConfigMap>().data["override"] = "3 of 4 pools fell silent";
-  apiserver::PlacementWorld::Must(world_.Run(world_.client().Update(told, {})));
+  Write({{"massLoss", "3 of 4 pools fell silent"}, {"override", "3 of 4 pools fell silent"}});
   RunFor(Duration::Seconds(10));
   EXPECT_EQ(PoolOf(machine), "");
+  EXPECT_EQ(Told()["massLoss"], "");
+  EXPECT_FALSE(Told().contains("override"));
+  EXPECT_TRUE(HasEvent("BrakeReleased"));
+  EXPECT_FALSE(HasEvent("ContactReturned")) << "nobody has been heard of";
+}
+
+TEST_F(PoolLossTest, R3_4_ABrakeThatWasToldBeforeARestartEndsWhenContactReturns) {
+  const meta::Object machine = Movable("web");
+  for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
+  RunFor(Duration::Seconds(60));
+  ASSERT_EQ(Told()["massLoss"], "3 of 4 pools fell silent");
+  Stop();
+  RunFor(Duration::Seconds(5));
+  for (const char* name : {"alpha", "beta", "gamma"}) Join(name);
+  Start();
+  RunFor(Duration::Seconds(3));
+  EXPECT_EQ(Told()["massLoss"], "");
+  EXPECT_TRUE(HasEvent("ContactReturned"));
+  EXPECT_EQ(PoolOf(machine), "alpha");
+}
+
+TEST_F(PoolLossTest, R3_4_ARestartAloneIsNoReturnOfContact) {
+  for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
+  RunFor(Duration::Seconds(60));
+  Stop();
+  Start();
+  for (int i = 0; i < 40; ++i) {
+    RunFor(Duration::Millis(500));
+    EXPECT_EQ(Told()["massLoss"], "3 of 4 pools fell silent") << i;
+  }
+  EXPECT_FALSE(HasEvent("ContactReturned"));
+}
+
+TEST_F(PoolLossTest, R3_4_AnOverrideThatWasLeftReleasesNoLaterLoss) {
+  const meta::Object machine = Movable("web");
+  Write({{"massLoss", ""}, {"override", "3 of 4 pools fell silent"}});
+  for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
+  RunFor(Duration::Seconds(60));
+  EXPECT_EQ(Told(), (std::map<std::string, std::string>{{"massLoss", "3 of 4 pools fell silent"}}));
+  EXPECT_EQ(PoolOf(machine), "alpha");
+}
+
+TEST_F(PoolLossTest, R3_4_NothingIsMovedBeforeWhatAnEarlierServerToldWasRead) {
+  const meta::Object machine = Movable("web");
+  Stop();
+  client_.Refuse(true);
+  Start();
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Minutes(1));
+  EXPECT_EQ(PoolOf(machine), "alpha");
+  client_.Refuse(false);
+  RunFor(Duration::Seconds(20));
+  EXPECT_EQ(PoolOf(machine), "");
+}
+
+// Their UIDs come first, so that turns would be theirs.
+TEST_F(PoolLossTest, R3_4_AHostsOtherPoolsUseUpNoTurns) {
+  const meta::Object machine = Replaceable("m", "alpha");
+  const std::vector<std::string> others = {"0-disks", "0-fast-disks", "0-buckets"};
+  for (const std::string& uid : others)
+    fleet_.Join({.pool_uid = uid, .ledger = {}, .capacity = {}});
+  for (int i = 0; i < 6; ++i) {
+    fleet_.Join({.pool_uid = "disks-" + std::to_string(i), .ledger = {}, .capacity = {}});
+  }
+  RunFor(Duration::Seconds(2));
+  for (const std::string& uid : others) fleet_.Leave(uid);
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(11));
+  EXPECT_TRUE(IsBeingDeleted(machine));
+}
+
+class TwoHostsTest : public PoolLossTest {
+ protected:
+  TwoHostsTest() : PoolLossTest({"alpha", "beta"}) {
+    for (const std::string& host : {std::string("alpha"), std::string("beta")}) {
+      uids_[host + "-disks"] = world_.MakeVolumePool(host + "-disks", 1000);
+      uids_[host + "-buckets"] = "buckets-of-" + host;
+      Join(host + "-disks");
+      Join(host + "-buckets");
+    }
+  }
+};
+
+TEST_F(TwoHostsTest, R3_4_OneHostOfTwoWithPoolsOfThreeKindsIsNoMassLoss) {
+  const meta::Object moved = Movable("moved");
+  const meta::Object replaced = Replaceable("replaced", "alpha");
+  for (const char* pool : {"alpha", "alpha-disks", "alpha-buckets"}) fleet_.Leave(uids_[pool]);
+  RunFor(Duration::Seconds(20));
+  EXPECT_EQ(Told(), (std::map<std::string, std::string>()));
+  EXPECT_TRUE(IsBeingDeleted(replaced));
+  EXPECT_EQ(PoolOf(moved), "");
 }
 
 }  // namespace

@@ -157,20 +157,21 @@ rt::Task<Result<std::optional<Duration>>> Reservations::KeepTime(meta::Object ob
   co_return Later(std::min(left, period));
 }
 
-// Nobody keeps room for it: its time stands still.
+// Nobody keeps room for it, or not for long: its time stands still.
 rt::Task<Result<std::optional<Duration>>> Reservations::Stop(meta::Object object) {
   const auto& reservation = object.as<Reservation>();
-  if (reservation.status.state == apis::core::kReservationExpired) {
-    clocks_.erase(reservation.metadata.uid);
-    CO_TRY_STATUS(co_await LetGo(std::move(object)));
-    co_return Later();
-  }
+  const bool is_over = reservation.status.state == apis::core::kReservationExpired;
   const auto clock = clocks_.find(reservation.metadata.uid);
-  if (clock == clocks_.end()) co_return Later();
-  const Duration left =
-      std::max(clock->second.left - (loop_.Now() - clock->second.since), Duration());
-  CO_TRY_STATUS(co_await WriteRemaining(object, left));
+  if (clock != clocks_.end() && !is_over) {
+    const Duration left =
+        std::max(clock->second.left - (loop_.Now() - clock->second.since), Duration());
+    CO_TRY_STATUS(co_await WriteRemaining(object, left));
+  }
   clocks_.erase(object.metadata().uid);
+  const auto& placement = object.as<Reservation>().status.placement;
+  if (is_over || (placement && !placement->release.empty())) {
+    CO_TRY_STATUS(co_await LetGo(std::move(object)));
+  }
   co_return Later();
 }
 
@@ -202,8 +203,9 @@ rt::Task<Status> Reservations::Expire(meta::Object object) {
   co_return OkStatus();
 }
 
-// The gateway does it once a host has said that it keeps nothing any more; where there is no host
-// to be asked, the room is only in our own books.
+// Of one whose time is over, or that is to leave its pool. The gateway does it once a host has said
+// that it keeps nothing any more; where there is no host to be asked, the room is only in our own
+// books.
 rt::Task<Status> Reservations::LetGo(meta::Object object) {
   if (!apis::IsBound(object)) co_return OkStatus();
   const auto& placement = *object.as<Reservation>().status.placement;
@@ -216,8 +218,9 @@ rt::Task<Status> Reservations::LetGo(meta::Object object) {
   request.key = client::KeyOf(object);
   request.uid = object.metadata().uid;
   request.placement = placement.epoch;
-  request.reason = apis::core::kReleaseExpired;
-  request.message = "its time is over";
+  const bool is_over = object.as<Reservation>().status.state == apis::core::kReservationExpired;
+  request.reason = is_over ? std::string(apis::core::kReleaseExpired) : placement.release;
+  request.message = is_over ? "its time is over" : "it was to leave its pool";
   std::vector<client::UnbindRequest> requests;
   requests.push_back(std::move(request));
   const std::vector<Status> verdicts = co_await binder_.UnbindBatch(std::move(requests));

@@ -141,6 +141,24 @@ TEST_F(ReservationsTest, R8_6_WhereNoHostIsAskedTheRoomIsGivenBackAtOnce) {
   EXPECT_FALSE(world_.Guard(legacy)->allocated.contains("cpu"));
 }
 
+TEST_F(ReservationsTest, R8_6_OneThatIsToLeaveAPoolWhereNoHostIsAskedLeavesAtOnce) {
+  const std::string legacy = world_.MakePool("legacy", 100, apis::core::kPoolModeApi);
+  const std::string drain = R"({"status":{"placement":{"release":"Drain"}}})";
+  Make("r", "10m");
+  Accept("r", "legacy", legacy);
+  Make("kept", "");
+  Accept("kept", "alpha", pool_uid_);
+  RunFor(Duration::Minutes(4));
+  ASSERT_TRUE(world_.Patch(Read("r"), drain, client::Subresource::kStatus).ok());
+  ASSERT_TRUE(world_.Patch(Read("kept"), drain, client::Subresource::kStatus).ok());
+  RunFor(Duration::Seconds(2));
+  EXPECT_EQ(Get("r").status.placement->pool, "");
+  EXPECT_EQ(Get("r").status.state, "Pending") << "another place is looked for";
+  EXPECT_EQ(Get("r").status.remaining, "6m");
+  EXPECT_FALSE(world_.Guard(legacy)->allocated.contains("cpu"));
+  EXPECT_EQ(Get("kept").status.placement->pool, "alpha") << "its host has to say so";
+}
+
 // Whatever domains the server shows its kinds in.
 TEST_F(ReservationsTest, R8_6_PartsGoWithTheirOwnerInEveryDomain) {
   for (const std::string domain : {"ironcore.dev", "OpenKCM.dev"}) {

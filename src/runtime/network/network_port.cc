@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "apis/networking/neighbours.h"
 #include "base/strings.h"
 #include "pki/digest.h"
 #include "runtime/machine/domain_xml.h"
@@ -51,26 +52,10 @@ bool IsOfNoGuest(const IpAddress& address) {
   return std::ranges::any_of(kNever, [&](std::string_view range) { return IsIn(address, range); });
 }
 
-int UsualPrefixLength(const IpAddress& address) {
-  constexpr std::array<std::string_view, 4> kPrivate = {
-      "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"};
-  for (const std::string_view range : kPrivate) {
-    if (IsIn(address, range)) return IpPrefix::Parse(range)->length();
-  }
-  constexpr int kElse = 24;
-  return kElse;
-}
-
 Result<int> PrefixLengthOf(const iri::MachineNic& nic, const IpAddress& address) {
-  constexpr int64_t kBits = 32;
-  const auto told = nic.attributes.find(kPrefixLengthAttribute);
-  if (told == nic.attributes.end()) return UsualPrefixLength(address);
-  const auto length = ParseInt(told->second);
-  if (!length.has_value() || *length < 1 || *length > kBits) {
-    return BadRequest(std::string(kPrefixLengthAttribute) + " " + Quote(told->second) +
-                      ": expected a number from 1 to 32");
-  }
-  return static_cast<int>(*length);
+  const auto told = nic.attributes.find(apis::networking::kPrefixLengthAttribute);
+  if (told != nic.attributes.end()) return apis::networking::ParsePrefixLength(told->second);
+  return apis::networking::UsualPrefixLength(address);
 }
 
 Status AddAddress(std::string_view text, NetworkPort& port) {

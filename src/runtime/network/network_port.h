@@ -20,9 +20,6 @@ namespace berth::runtime {
 
 constexpr size_t kPortAddressesMax = 16;
 constexpr size_t kNetworkIdBytesMax = 1024;
-// How long the part of an address is that all of its network share; else it is guessed from the
-// range that the address is in.
-constexpr std::string_view kPrefixLengthAttribute = "prefix-length";
 
 // One runtime on a host; there may be several.
 class NetworkOwner {
@@ -48,7 +45,7 @@ struct NetworkPort {
   MacAddress mac = {};
   std::vector<meta::IpAddress> ips4;
   std::vector<meta::IpAddress> ips6;
-  int prefix_length = 0;  // of the first of ips4
+  int prefix_length = 0;  // of the first of ips4, as apis/networking/neighbours.h says
   std::string network;    // for people: no control characters
   bool operator==(const NetworkPort&) const = default;
 };

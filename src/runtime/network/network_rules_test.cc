@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "apis/networking/neighbours.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "runtime/network/dhcp4.h"
@@ -101,10 +102,10 @@ TEST(NetworkPort, NeighboursAreThoseOfTheRangeOrThoseThatAreTold) {
   EXPECT_EQ(length("100.100.0.1"), 10);
   EXPECT_EQ(length("203.0.113.9"), 24);
   iri::MachineNic nic = Nic({"10.1.2.3"});
-  nic.attributes[std::string(kPrefixLengthAttribute)] = "24";
+  nic.attributes[std::string(apis::networking::kPrefixLengthAttribute)] = "24";
   EXPECT_EQ(PortOf(owner, "m", nic)->prefix_length, 24);
   for (const char* const bad : {"", "0", "33", "-1", "x"}) {
-    nic.attributes[std::string(kPrefixLengthAttribute)] = bad;
+    nic.attributes[std::string(apis::networking::kPrefixLengthAttribute)] = bad;
     EXPECT_FALSE(PortOf(owner, "m", nic).ok()) << bad;
   }
 }
