@@ -43,6 +43,14 @@ class FloodTest : public testing::Test {
     (*facts.mutable_facts()->mutable_capacity())["cpu"] = cpu;
     return facts;
   }
+  static constexpr int kLabelChunksMax = 5;  // of 3 MiB, in an announcement of at most 16
+  // A chunk of an announcement that grows by it.
+  static agent::Announce Labels(int number) {
+    agent::Announce chunk;
+    (*chunk.mutable_host()->mutable_labels())["label-" + std::to_string(number)] =
+        std::string(size_t{3} * 1024 * 1024, 'x');
+    return chunk;
+  }
   // What a reader finds that has not looked since the flood began.
   std::vector<FleetEvent> Unread() {
     world_.gateway().Cut("good", "Test");  // so that there is something to read
@@ -241,6 +249,133 @@ TEST_F(FloodTest, R5_8_ListsOfOrphansAreMergedAndTheNewestCounts) {
   EXPECT_TRUE(world_.Until(has_newest, Duration::Seconds(2)));
   EXPECT_EQ(bad_.refused(), "");
   ExpectNobodyElseNotices();
+}
+
+// What is announced is kept until its end: neither is without one.
+TEST_F(FloodTest, R5_8_AnAnnouncementWithoutEndCutsTheHostOff) {
+  ASSERT_TRUE(bad_.Connect());
+  int chunks = 0;
+  // Slowly, so that it is not the rate of its bytes that ends it.
+  for (; chunks < 16 && bad_.refused().empty(); ++chunks) {
+    bad_.Announce(Labels(chunks));
+    world_.Pass(Duration::Seconds(1));
+  }
+  EXPECT_EQ(bad_.refused(), kLimits);
+  EXPECT_EQ(chunks, kLabelChunksMax + 1);
+  ExpectNobodyElseNotices();
+}
+
+TEST_F(FloodTest, R5_8_AnAnnouncementMayBeLarge) {
+  ASSERT_TRUE(bad_.Connect());
+  for (int chunk = 0; chunk < kLabelChunksMax; ++chunk) {
+    bad_.Announce(Labels(chunk));
+    world_.Pass(Duration::Seconds(1));
+  }
+  agent::Announce last;
+  *last.add_pools() = TestHost::PoolNamed("pool-bad", {{"cpu", 8000}});
+  last.set_last(true);
+  bad_.Announce(last);
+  EXPECT_TRUE(bad_.WaitSynced()) << bad_.refused();
+  EXPECT_EQ(bad_.PoolUid("pool-bad"), bad_pool_);
+  ExpectNobodyElseNotices();
+}
+
+TEST_F(FloodTest, R5_8_AnAnnouncementThatDoesNotEndIsNotWaitedFor) {
+  ASSERT_TRUE(bad_.Connect());
+  for (Duration time; time < kAnnounceLimit - Duration::Seconds(1); time += Duration::Seconds(1)) {
+    bad_.Announce(agent::Announce());
+    world_.Pass(Duration::Seconds(1));
+  }
+  EXPECT_EQ(bad_.refused(), "");
+  world_.Pass(Duration::Seconds(3));
+  EXPECT_EQ(bad_.refused(), kProtocol);
+  EXPECT_EQ(world_.gateway().sessions(), 1U);
+  ExpectNobodyElseNotices();
+}
+
+TEST_F(FloodTest, R5_8_AHostThatComesBackAfterEachLimitIsKeptOutAndOthersAreNot) {
+  const agent::PoolFacts facts = FactsOf(bad_pool_, 4000);
+  int sessions = 0;
+  for (; sessions < 100 && bad_.Join("pool-bad") == bad_pool_; ++sessions) {
+    Flood(150, [&](agent::HostBatch& batch) { *batch.add_facts() = facts; });
+    ASSERT_TRUE(bad_.WaitRefused());
+    ASSERT_EQ(bad_.refused(), kLimits);
+  }
+  EXPECT_GE(sessions, kConnectBurst - 1) << "the first one was before";
+  EXPECT_LE(sessions, kConnectBurst * 2);
+  ASSERT_EQ(bad_.refused(), kLimits);
+  EXPECT_FALSE(bad_.welcome().has_value());
+  EXPECT_EQ(bad_.received.back().refused().retry_after_ms(), 1000U);
+  // Nor is it let in more often if it does not wait.
+  const Time since = world_.loop().Now();
+  int let_in = 0;
+  for (int i = 0; i < 100; ++i) let_in += bad_.Connect() ? 1 : 0;
+  EXPECT_LE(let_in, 1 + (world_.loop().Now() - since).seconds());
+  world_.Enrol("late");
+  TestHost late(world_, "late");
+  EXPECT_NE(late.Join("pool-late"), "");
+  ExpectNobodyElseNotices();
+  // Who has waited may come in.
+  EXPECT_EQ(bad_.Join("pool-bad"), bad_pool_);
+}
+
+// More than may be queued for it: it waits in the store.
+TEST_F(FloodTest, R5_8_BodiesWaitForAHostThatDoesNotReadAndOthersGetTheirs) {
+  constexpr int kBodies = 150;
+  constexpr size_t kBodyBytes = size_t{64} * 1024;
+  static_assert(kBodies * kBodyBytes > kOutboxBytesMax);
+  world_.MakeSecret("large", {{"ignition.yaml", std::string(kBodyBytes, 'x')}});
+  bad_.StopReading();
+  for (int i = 0; i < kBodies; ++i) {
+    meta::Object draft = GatewayWorld::Machine("m-" + std::to_string(i));
+    draft.as<apis::compute::Machine>().spec.ignition_ref =
+        apis::core::SecretKeySelector{.name = "large"};
+    const meta::Object machine =
+        GatewayWorld::Must(world_.Run(world_.client().Create(std::move(draft), {})));
+    const client::BindItem item =
+        GatewayWorld::ItemFor(machine, "pool-bad", bad_pool_, {{"cpu", 1}});
+    ASSERT_TRUE(world_.Bind(GatewayWorld::RequestFor({item})).ok()) << i;
+  }
+  const meta::Object machine = world_.MakeMachine("good");
+  ASSERT_TRUE(world_.Bind(machine, "pool-good", good_pool_).ok());
+  EXPECT_TRUE(world_.Until([&] { return good_.assigns().size() == 1; }, Duration::Millis(500)));
+  ExpectNobodyElseNotices();
+  EXPECT_LT(bad_.assigns().size(), 5U) << "it reads none of it";
+  EXPECT_FALSE(bad_.end().has_value()) << *bad_.end();
+  // Nothing is lost.
+  bad_.StartReading();
+  world_.Pass(Duration::Seconds(5));
+  EXPECT_EQ(bad_.assigns().size(), kBodies + 1U);
+  EXPECT_EQ(bad_.refused(), "");
+}
+
+// Offers do not wait.
+TEST_F(FloodTest, R5_8_AHostThatTakesNothingLosesItsSession) {
+  constexpr size_t kOfferBytes = size_t{1024} * 1024;
+  bad_.StopReading();
+  std::vector<fleet::Answer> answers;
+  fleet::Offer offer;
+  offer.item = {.pool_uid = bad_pool_,
+                .uid = "new",
+                .placement = 1,
+                .class_name = std::string(kOfferBytes, 'x'),
+                .resources = {{"cpu", 1000}}};
+  offer.id = {.term = 1, .number = 0};
+  while (world_.gateway().sessions() == 2 && offer.id.number < 32) {
+    ++offer.id.number;
+    world_.gateway().Ask(offer, Duration::Seconds(30), [&](const fleet::Answer& answer) {
+      answers.push_back(answer);
+    });
+    world_.Pass(Duration::Millis(100));
+  }
+  // One more was on its way already.
+  EXPECT_LE(offer.id.number, kOutboxBytesMax / kOfferBytes + 2);
+  EXPECT_EQ(world_.gateway().sessions(), 1U) << "that of the other host";
+  EXPECT_EQ(answers.size(), offer.id.number) << "whoever has asked is not kept waiting";
+  ExpectNobodyElseNotices();
+  bad_.StartReading();
+  EXPECT_TRUE(bad_.WaitRefused());
+  EXPECT_EQ(bad_.refused(), kLimits);
 }
 
 // 300 machines, 16 pools' worth of figures, and everything at once.

@@ -48,6 +48,7 @@
 #include "fleet/watch_hub.h"
 #include "gateway/desired_index.h"
 #include "gateway/identity/enrolment.h"
+#include "gateway/identity/host_limiter.h"
 #include "gateway/identity/protocol_version.h"
 #include "gateway/lease_gate.h"
 #include "gateway/pool_feed.h"
@@ -162,6 +163,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   rt::Task<Status> Connect(net::RpcCall call, net::MessageStream& stream);
   // The session of a host that may have one; it is in the table then and was welcomed.
   rt::Task<Result<std::unique_ptr<Session>>> Greet(net::RpcCall call, net::MessageStream& stream);
+  // Why the host has no session now, whatever it says.
+  std::optional<Refusal> WhyNotNow(const HostIdentity& identity);
   rt::Task<Status> Tunnel(net::RpcCall call, net::MessageStream& stream);
   rt::Task<Result<agent::Hello>> ReadHello(net::MessageStream& stream);
   rt::Task<Result<client::HostRecord>> Examine(std::string host, agent::Hello hello);
@@ -177,6 +180,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
 
   // gateway_admit.cc: pools and resynchronisation.
   void OnAnnounce(Session& session, agent::Announce chunk);
+  // Of sessions that began kAnnounceLimit ago.
+  void EndLateAnnounces();
   rt::Task<Status> Admit(Session& session);
   rt::Task<Status> AdmitPools(Session& session);
   rt::Task<Status> ReadTombstones(Session& session);
@@ -287,6 +292,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   bool IsClaimed(const std::string& uid, uint64_t placement) const;
   // Of a host that wants to leave with a drain: now, or when it is known what it has.
   void BeginDrain(Session& session);
+  // Those that a settlement has kept waiting.
+  void BeginHeldDrains();
   void CheckDrained(Session& session);
   void BidFarewell(Session& session);
 
@@ -309,6 +316,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void PublishFacts(Session& session);
   void WriteOrphans(Session& session);
   void WriteFenceReady(const PoolFace& face, const agent::Facts& facts);
+  // What the store says of a pool's host from before this server.
+  HealthBook::Past PastOf(const PoolFace& face) const;
   void OnPool(const PoolFace* before, const PoolFace* now);
   void OnRevocations();
   bool ShouldRenew(const Session& session);
@@ -355,6 +364,7 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   ReleaseWriter releases_;
   PoolWriter pools_;
   Tunnels tunnels_;
+  HostLimiter connects_{kConnectBurst, kConnectsPerSecond};
   Time renewals_since_;  // hosts that were told to renew in the second that began then
   int renewals_ = 0;
   rt::TaskScope scope_;

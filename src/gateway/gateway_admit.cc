@@ -18,6 +18,14 @@ bool IsVerdict(const Status& status) {
          status.Is(Reason::kBadRequest);
 }
 
+// Of a list in chunks the first ones are kept, as of one in a batch: a host that has more must
+// still be let in. What is left out is left alone, like the others.
+void KeepFirstOrphans(int known, agent::Announce& chunk) {
+  const int room = static_cast<int>(kOrphansMax) - known;
+  if (chunk.orphans_size() <= room) return;
+  chunk.mutable_orphans()->DeleteSubrange(room, chunk.orphans_size() - room);
+}
+
 // What the host has is not what tombstones speak of: it comes from a history that the store has
 // lost.
 bool IsStranger(ResyncStep step) {
@@ -31,18 +39,33 @@ void Gateway::OnAnnounce(Session& session, agent::Announce chunk) {
     return session.End(Malformed("a second announcement"));
   }
   agent::Announce& all = session.announce;
+  KeepFirstOrphans(all.orphans_size(), chunk);
+  session.announce_bytes += chunk.ByteSizeLong();
   if (static_cast<size_t>(all.pools_size() + chunk.pools_size()) > kPoolsMax ||
       static_cast<size_t>(all.known_size() + chunk.known_size()) > kKnownMax ||
-      static_cast<size_t>(all.orphans_size() + chunk.orphans_size()) > kOrphansMax) {
+      session.announce_bytes > kAnnounceBytesMax) {
     return session.End({.reason = std::string(kLimits),
                         .message = "announced more than " + std::to_string(kPoolsMax) + " pools, " +
                                    std::to_string(kKnownMax) + " objects or " +
-                                   std::to_string(kOrphansMax) + " orphans"});
+                                   std::to_string(kAnnounceBytesMax) + " bytes"});
   }
   all.MergeFrom(chunk);
   if (!chunk.last()) return;
   session.phase = Session::Phase::kAdmitting;
   session.scope.Spawn("gateway.admit", Admit(session));
+}
+
+// Until its last chunk an announcement is memory that does nothing.
+void Gateway::EndLateAnnounces() {
+  const Time limit = deps_.loop.Now() - kAnnounceLimit;
+  std::vector<Session*> late;
+  for (const auto& [host, session] : table_.hosts()) {
+    const bool is_late = session->phase == Session::Phase::kAnnouncing && session->began < limit;
+    if (is_late) late.push_back(session);
+  }
+  for (Session* session : late) {
+    session->End(Malformed("not all was announced within " + FormatDuration(kAnnounceLimit)));
+  }
 }
 
 [[gnu::noinline]] rt::Task<Status> Gateway::Admit(Session& session) {

@@ -62,7 +62,7 @@ void Gateway::SettleApprovals(Session& session) {
   if (session.phase != Session::Phase::kSynced) return;
   for (const auto& [uid, pool] : session.pools) {
     if (!pool.face.approves_deletions || HasDeletions(session, pool.face)) continue;
-    pools_.Change(pool.face, PoolWriter::Part::kMain, [](meta::Object& object) {
+    pools_.Change(pool.face, PoolWriter::Matter::kApproval, [](meta::Object& object) {
       return object.metadata().annotations.erase(std::string(kApproveDeletionsAnnotation)) > 0;
     });
   }

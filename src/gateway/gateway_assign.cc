@@ -408,21 +408,28 @@ rt::Task<Result<bool>> Gateway::Reaches(const Session* session,
 // After a restore the store may know nothing of what is there: it would be drained at once, and go
 // with all of it. It is not offered anything meanwhile.
 void Gateway::BeginDrain(Session& session) {
-  if (settlement_.is_open()) return;
+  if (settlement_.MayHide(session.host())) return;
   const WallTime now = deps_.loop.WallNow();
   for (const auto& [uid, pool] : session.pools) {
-    pools_.Change(pool.face, PoolWriter::Part::kMain, [now](meta::Object& object) {
+    pools_.Change(pool.face, PoolWriter::Matter::kDrain, [now](meta::Object& object) {
       return RequestDrain(object, now);
     });
   }
   CheckDrained(session);
 }
 
+void Gateway::BeginHeldDrains() {
+  for (const auto& [host, session] : table_.hosts()) {
+    const bool waits = session->is_draining && session->phase == Session::Phase::kSynced;
+    if (waits && !session->ended() && !session->said_goodbye) BeginDrain(*session);
+  }
+}
+
 void Gateway::CheckDrained(Session& session) {
   if (!session.is_draining || session.said_goodbye || session.phase != Session::Phase::kSynced) {
     return;
   }
-  if (settlement_.is_open()) return;
+  if (settlement_.MayHide(session.host())) return;
   // Volumes and buckets do not leave.
   for (const auto& [uid, pool] : session.pools) {
     const bool can_leave = pool.face.kind == &apis::compute::kMachinePoolKind;

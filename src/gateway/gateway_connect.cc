@@ -47,15 +47,7 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
                                                deps_.loop.WallNow());
   if (!verdict.identity) co_return Refuse(stream, verdict.refusal);
   const HostIdentity identity = *verdict.identity;
-  if (!IsTrusted(deps_.authority, identity)) {
-    co_return Refuse(stream, RetiredAuthority(identity));
-  }
-  if (closing_ || !synced() || !Leads()) {
-    co_return Refuse(stream,
-                     {.reason = std::string(kUnavailable),
-                      .message = "the server is starting or stopping, or does not lead",
-                      .retry_after = Duration::Millis(50)});
-  }
+  if (const auto why = WhyNotNow(identity)) co_return Refuse(stream, *why);
   const auto hello = co_await ReadHello(stream);
   if (hello.status().Is(Reason::kCancelled)) co_return hello.status();
   if (!hello.ok()) {
@@ -106,6 +98,20 @@ rt::Task<Status> Gateway::Connect(net::RpcCall call, net::MessageStream& stream)
   table_.Add(*session);
   Welcome(*session, *version);
   co_return session;
+}
+
+std::optional<Refusal> Gateway::WhyNotNow(const HostIdentity& identity) {
+  if (!IsTrusted(deps_.authority, identity)) return RetiredAuthority(identity);
+  if (closing_ || !synced() || !Leads()) {
+    return Refusal{.reason = std::string(kUnavailable),
+                   .message = "the server is starting or stopping, or does not lead",
+                   .retry_after = Duration::Millis(50)};
+  }
+  // Last: nobody uses up turns while nobody is let in.
+  if (connects_.Take(identity.host, deps_.loop.Now())) return std::nullopt;
+  return Refusal{.reason = std::string(kLimits),
+                 .message = "host " + identity.host + " begins too many sessions",
+                 .retry_after = connects_.pause()};
 }
 
 rt::Task<Result<agent::Hello>> Gateway::ReadHello(net::MessageStream& stream) {
@@ -164,6 +170,7 @@ rt::Task<Result<bool>> Gateway::Challenge(std::string host) {
 void Gateway::Welcome(Session& session, uint32_t version) {
   const Duration lease = health_.lease();
   health_.Begin(session.host(), lease, deps_.loop.Now());
+  session.announcer.lease = health_.LongestLeaseOf(session.host());
   session.last_word = deps_.loop.Now();
   agent::ServerMessage message;
   agent::Welcome& welcome = *message.mutable_welcome();
@@ -181,6 +188,7 @@ void Gateway::Welcome(Session& session, uint32_t version) {
   welcome.mutable_limits()->set_message_bytes(kMessageBytesMax);
   welcome.mutable_limits()->set_status_per_second(static_cast<uint32_t>(kStatusesPerSecond));
   welcome.mutable_limits()->set_text_bytes(kTextMax);
+  welcome.mutable_limits()->set_events_per_second(static_cast<uint32_t>(kEventsPerSecond));
   session.Send(message);
 }
 
@@ -227,6 +235,7 @@ rt::Task<Status> Gateway::ReadAll(Session& session) {
 void Gateway::Leave(Session& session) {
   if (!session.is_listed) return;
   table_.Remove(session);
+  tunnels_.EndAllOf(session.host());
   if (session.challenge != nullptr) session.challenge->Set();
   session.challenge = nullptr;
   health_.End(session.host(), deps_.loop.Now());

@@ -162,11 +162,12 @@ rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> Gateway::OpenTunnel(
     co_return NotFound(uid + " is not on pool " + pool_uid + " at placement " +
                        std::to_string(placement));
   }
-  const std::optional<std::string> ticket = tunnels_.Issue(session->host());
+  const std::string host = session->host();
+  const std::optional<std::string> ticket = tunnels_.Issue(host);
   if (!ticket) {
     co_return Status(Reason::kTooManyRequests,
-                     "host " + session->host() + " has " + std::to_string(kTunnelsMax) +
-                         " tunnels to open already");
+                     "host " + host + " has " + std::to_string(kTunnelsMax) +
+                         " tunnels already, which are the most");
   }
   agent::TunnelRequest& request = *session->Queue().add_tunnels();
   request.set_ticket(*ticket);
@@ -174,7 +175,7 @@ rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> Gateway::OpenTunnel(
   request.set_placement(placement);
   request.set_what(what);
   for (const auto& [key, value] : options) (*request.mutable_options())[key] = value;
-  co_return co_await tunnels_.Await(*ticket, kTunnelLimit);
+  co_return co_await tunnels_.Await(host, *ticket, kTunnelLimit);
 }
 
 std::vector<fleet::Statistics> Gateway::StatisticsOf(const std::string& pool_uid) const {

@@ -28,7 +28,7 @@ PoolCondition ConditionOf(HealthBook::Ready ready) {
     case HealthBook::Ready::kAway:
       return {.type = core::kPoolReady,
               .status = ConditionStatus::kFalse,
-              .reason = "PlannedAbsence",
+              .reason = std::string(kPlannedAbsenceReason),
               .message = "the host has said goodbye and is expected back"};
     case HealthBook::Ready::kUnknown: break;
   }
@@ -44,6 +44,7 @@ rt::Task<Status> Gateway::Tick() {
   for (;;) {
     CO_TRY_STATUS(co_await rt::Sleep(kTick));
     for (const HealthBook::Turn& turn : health_.Tick(deps_.loop.Now())) WriteReady(turn);
+    EndLateAnnounces();
     // A share of the hosts each time: all at once would be a burst of writes.
     const uint64_t share = ++ticks_ % kPublishTicks;
     for (const auto& [host, session] : table_.hosts()) {
@@ -68,7 +69,7 @@ void Gateway::WriteReady(const HealthBook::Turn& turn) {
   if (face == nullptr) return;
   const WallTime now = deps_.loop.WallNow();
   pools_.Change(*face,
-                PoolWriter::Part::kStatus,
+                PoolWriter::Matter::kReady,
                 [condition = ConditionOf(turn.ready), now](meta::Object& pool) {
                   return SetPoolCondition(pool, condition, now);
                 });
@@ -89,7 +90,7 @@ void Gateway::SetProblem(Session::Pool& pool, const std::string& problem) {
     condition.message = problem;
   }
   const WallTime now = deps_.loop.WallNow();
-  pools_.Change(pool.face, PoolWriter::Part::kStatus, [condition, now](meta::Object& object) {
+  pools_.Change(pool.face, PoolWriter::Matter::kReady, [condition, now](meta::Object& object) {
     return SetPoolCondition(object, condition, now);
   });
 }
@@ -100,7 +101,7 @@ void Gateway::PublishFacts(Session& session) {
     agent::PoolFacts facts;
     facts.set_pool_uid(uid);
     *facts.mutable_facts() = pool.said;
-    pools_.Change(pool.face, PoolWriter::Part::kStatus, [facts](meta::Object& object) {
+    pools_.Change(pool.face, PoolWriter::Matter::kFigures, [facts](meta::Object& object) {
       const meta::Object before = object;
       ApplyFacts(facts, object);
       return !(object == before);
@@ -123,13 +124,15 @@ void Gateway::WriteOrphans(Session& session) {
                       CleanText(orphan.uid(), kWordMax) + ")");
     }
     const bool has_any = count > 0;
+    const bool has_more = session.orphans.size() >= kOrphansMax;  // or may have: nobody counts them
     const PoolCondition condition{
         .type = core::kPoolOrphans,
         .status = has_any ? ConditionStatus::kTrue : ConditionStatus::kFalse,
         .reason = has_any ? "Quarantined" : "None",
-        .message = has_any ? std::to_string(count) + " left alone: " + Join(names, ", ")
+        .message = has_any ? std::to_string(count) + (has_more ? " or more" : "") +
+                                 " left alone: " + Join(names, ", ")
                            : "nothing on the host is unknown to the server"};
-    pools_.Change(pool.face, PoolWriter::Part::kStatus, [condition, now](meta::Object& object) {
+    pools_.Change(pool.face, PoolWriter::Matter::kOrphans, [condition, now](meta::Object& object) {
       return SetPoolCondition(object, condition, now);
     });
     SendPurges(session, pool.face);
@@ -144,7 +147,7 @@ void Gateway::WriteFenceReady(const PoolFace& face, const agent::Facts& facts) {
       .reason = facts.fence_ready() ? "Armed" : "NotArmed",
       .message = facts.fence_ready() ? "machines that may move can be placed here"
                                      : CleanText(facts.fence_problem(), kTextMax)};
-  pools_.Change(face, PoolWriter::Part::kStatus, [condition, now](meta::Object& object) {
+  pools_.Change(face, PoolWriter::Matter::kFenceReady, [condition, now](meta::Object& object) {
     return SetPoolCondition(object, condition, now);
   });
 }
@@ -166,13 +169,22 @@ void Gateway::SendPurges(Session& session, const PoolFace& face) {
     verdict.set_verdict(agent::OrphanVerdict::PURGE);
   }
   if (any_left) return;
-  pools_.Change(face, PoolWriter::Part::kMain, [said = face.purge](meta::Object& pool) {
+  pools_.Change(face, PoolWriter::Matter::kPurge, [said = face.purge](meta::Object& pool) {
     const auto found = pool.metadata().annotations.find(std::string(kPurgeOrphansAnnotation));
     // Something else may have been condemned meanwhile.
     if (found == pool.metadata().annotations.end() || found->second != said) return false;
     pool.metadata().annotations.erase(found);
     return true;
   });
+}
+
+HealthBook::Past Gateway::PastOf(const PoolFace& face) const {
+  HealthBook::Past past{.lease = face.lease, .planned_until = std::nullopt};
+  if (!face.away_since) return past;
+  // The wall clock may have been set meanwhile: never longer than from now on.
+  const Duration gone = std::max(Duration(), deps_.loop.WallNow() - *face.away_since);
+  if (gone < kPlannedAbsence) past.planned_until = deps_.loop.Now() + (kPlannedAbsence - gone);
+  return past;
 }
 
 void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
@@ -187,7 +199,9 @@ void Gateway::OnPool(const PoolFace* before, const PoolFace* now) {
     }
     return;
   }
-  if (now->mode == core::kPoolModeSession && !now->host.empty()) health_.Know(now->uid, now->host);
+  if (now->mode == core::kPoolModeSession && !now->host.empty()) {
+    health_.Know(now->uid, now->host, PastOf(*now));
+  }
   RevealPool(*now);
   if (now->is_off) {
     settlement_.HostHeard(now->host);

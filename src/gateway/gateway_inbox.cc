@@ -81,7 +81,7 @@ void Gateway::OnGoodbye(Session& session, const agent::Goodbye& goodbye) {
   }
   if (session.is_draining) {
     for (const auto& [uid, pool] : session.pools) {
-      pools_.Change(pool.face, PoolWriter::Part::kMain, GiveUpDrain);
+      pools_.Change(pool.face, PoolWriter::Matter::kDrainOver, GiveUpDrain);
     }
   }
   BidFarewell(session);
@@ -325,7 +325,9 @@ void Gateway::OnFacts(Session& session, const agent::PoolFacts& facts) {
   }
   // Bindings are checked against the capacity in the store.
   pool.is_unpublished = false;
-  pools_.Change(pool.face, PoolWriter::Part::kStatus, [facts](meta::Object& object) {
+  const auto matter =
+      facts.classes_changed() ? PoolWriter::Matter::kClasses : PoolWriter::Matter::kFigures;
+  pools_.Change(pool.face, matter, [facts](meta::Object& object) {
     ApplyFacts(facts, object);
     return true;
   });

@@ -228,6 +228,7 @@ rt::Task<Status> Gateway::Conclude() {
   const bool is_stuck = stuck > 0 || settlement_.HasDoubt();
   if (is_stuck || concludes_again_) {
     is_concluding_ = false;  // when the next host is heard, or something can be read
+    BeginHeldDrains();
     if (std::exchange(concludes_again_, false)) TryConclude();
     co_return OkStatus();
   }
@@ -256,8 +257,8 @@ rt::Task<Status> Gateway::Conclude() {
     for (const auto& [uid, pool] : session->pools) {
       TellPool(fleet::FleetEvent::Type::kFacts, pool, "");
     }
-    if (session->is_draining) BeginDrain(*session);
   }
+  BeginHeldDrains();
   co_return OkStatus();
 }
 
@@ -265,7 +266,9 @@ std::vector<client::Adoption> Gateway::PlanAdoptions(const std::vector<std::stri
   std::vector<client::Adoption> adoptions;
   for (const std::string& uid : uids) {
     Settlement::Object* object = settlement_.Find(uid);
-    if (object == nullptr || object->adopted_from || object->is_unread) continue;
+    // Closed meanwhile, and said again by its host: then nobody knows its kind.
+    if (object == nullptr || object->kind == nullptr) continue;
+    if (object->adopted_from || object->is_unread) continue;
     const HeldCopy* copy = Settlement::LatestOf(*object);
     const PoolFace* pool = copy == nullptr ? nullptr : pool_feed_.Find(copy->pool_uid);
     if (pool == nullptr) {

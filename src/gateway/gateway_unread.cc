@@ -70,6 +70,9 @@ void Gateway::Reveal(const meta::KindInfo& kind,
   const bool is_stranger = known != nullptr && known->kind == nullptr;
   if (!settlement_.ForgetUnread(kind, key) && !is_stranger) return;
   REACHED("gateway.seq20_unread_revealed");
+  // Another object has the name by now: what could not be read is gone.
+  const std::string former = settlement_.UidAt(kind, key);
+  if (!former.empty() && former != uid) CloseOpen(former);
   settlement_.Know(uid, kind, key);
   settlement_.Find(uid)->is_unread = false;
   if (settlement_.is_open()) return TryConclude();

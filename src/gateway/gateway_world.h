@@ -16,6 +16,7 @@
 #include "gateway/gateway.h"
 #include "gateway/testing/temp_authority.h"
 #include "net/sim/sim_network.h"
+#include "rt/event.h"
 #include "rt/scope.h"
 #include "rt/sleep.h"
 
@@ -131,6 +132,7 @@ class TestHost {
         credentials_(world.CredentialsOf(name_)) {
     world.network().AddNode(node_, world.loop());
     dialer_ = world.network().NewDialer(node_);
+    StartReading();
   }
   ~TestHost() { Leave(); }
 
@@ -200,22 +202,8 @@ class TestHost {
       return end_.has_value() || Any([](const auto& m) { return m.has_synced(); });
     }) && !end_.has_value();
   }
-  std::string PoolUid(const std::string& name) const {
-    for (const auto& message : received) {
-      for (const auto& pool : message.batch().pools()) {
-        if (pool.name() == name) return pool.uid();
-      }
-    }
-    return "";
-  }
-  std::string PoolRefusal(const std::string& name) const {
-    for (const auto& message : received) {
-      for (const auto& pool : message.batch().pools()) {
-        if (pool.name() == name) return pool.refused();
-      }
-    }
-    return "";
-  }
+  std::string PoolUid(const std::string& name) const { return AnswerTo(name).uid(); }
+  std::string PoolRefusal(const std::string& name) const { return AnswerTo(name).refused(); }
 
   void Send(const agent::HostMessage& message) {
     if (stream_) (void)stream_->TryWrite(message.SerializeAsString());
@@ -263,6 +251,9 @@ class TestHost {
     item.set_pool_uid(assign.pool_uid());
     known[assign.uid()] = std::move(item);
   }
+  // After the message that it waits for. One that does not read takes nothing (net/rpc.h).
+  void StopReading() { may_read_.Reset(); }
+  void StartReading() { may_read_.Set(); }
   // Breaks the connection off.
   void Leave() {
     if (stream_) stream_->Abort(Unavailable("the test breaks it off"));
@@ -348,8 +339,16 @@ class TestHost {
   void UseCredentials(pki::Credentials credentials) { credentials_ = std::move(credentials); }
 
  private:
+  // To the announcement of a pool.
+  agent::PoolWelcome AnswerTo(const std::string& pool) const {
+    for (auto& said : All<agent::PoolWelcome>([](const auto& batch) { return batch.pools(); })) {
+      if (said.name() == pool) return said;
+    }
+    return {};
+  }
   rt::Task<Status> ReadAll() {
     for (;;) {
+      CO_TRY_STATUS(co_await may_read_.Wait());
       auto bytes = co_await stream_->Read();
       if (bytes.status().Is(Reason::kCancelled)) co_return bytes.status();
       if (!bytes.ok() || !bytes->has_value()) {
@@ -393,6 +392,7 @@ class TestHost {
   std::unique_ptr<net::RpcChannel> channel_;
   std::unique_ptr<net::MessageStream> stream_;
   std::optional<Status> end_;
+  rt::Event may_read_;
   uint64_t beat_ = 0;
   std::optional<rt::TaskScope> scope_;  // of one connection
 };

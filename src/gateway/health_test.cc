@@ -84,6 +84,48 @@ TEST_F(HealthTest, C19_AGoodbyeWithKeepIsAPlannedAbsenceOfFiveMinutes) {
   EXPECT_EQ(Health().contact, fleet::PoolHealth::Contact::kSilent);
 }
 
+TEST_F(HealthTest, C19_APlannedAbsenceOutlivesTheServer) {
+  ASSERT_NE(host_.Join("pool"), "");
+  agent::HostMessage goodbye;
+  goodbye.mutable_goodbye()->set_mode(agent::Goodbye::KEEP);
+  host_.Send(goodbye);
+  ASSERT_TRUE(world_.Until(
+      [&] { return host_.Any([](const auto& message) { return message.has_farewell(); }); }));
+  host_.Leave();
+  world_.Pass(Duration::Minutes(2));
+  world_.RestartGateway();
+  world_.Pass(Duration::Minutes(2));
+  EXPECT_EQ(world_.Condition("pool", "Ready"), "False PlannedAbsence");
+  EXPECT_EQ(Health().contact, fleet::PoolHealth::Contact::kAway);
+  // Five minutes in all, not five more.
+  world_.Pass(Duration::Seconds(70));
+  EXPECT_EQ(world_.Condition("pool", "Ready"), "Unknown Silent");
+}
+
+TEST_F(HealthTest, C19_APlannedAbsenceIsCountedFromTheGoodbye) {
+  const std::string uid = host_.Join("pool");
+  ASSERT_NE(uid, "");
+  // It was not ready long before that.
+  agent::HostMessage message;
+  agent::PoolFacts& facts = *message.mutable_batch()->add_facts();
+  facts.set_pool_uid(uid);
+  facts.set_problem("the runtime is gone");
+  host_.Send(message);
+  ASSERT_TRUE(world_.Until([&] { return world_.Condition("pool", "Ready") == "False Runtime"; }));
+  world_.Pass(Duration::Minutes(10));
+  agent::HostMessage goodbye;
+  goodbye.mutable_goodbye()->set_mode(agent::Goodbye::KEEP);
+  host_.Send(goodbye);
+  ASSERT_TRUE(world_.Until(
+      [&] { return host_.Any([](const auto& message) { return message.has_farewell(); }); }));
+  host_.Leave();
+  world_.Pass(Duration::Seconds(5));
+  ASSERT_EQ(world_.Condition("pool", "Ready"), "False PlannedAbsence");
+  world_.RestartGateway();
+  world_.Pass(Duration::Minutes(4));
+  EXPECT_EQ(Health().contact, fleet::PoolHealth::Contact::kAway);
+}
+
 // A host with a machine that leaves with a drain. The controller that sends machines away is not
 // here: tests do what it does.
 class DrainTest : public HealthTest {
@@ -245,6 +287,44 @@ TEST_F(HealthTest, R3_3_6_ANewServerCountsFromItsOwnStart) {
   EXPECT_EQ(world_.Condition("pool", "Ready"), "True Connected");
   world_.Pass(Duration::Seconds(5));
   EXPECT_EQ(world_.Condition("pool", "Ready"), "Unknown Silent");
+}
+
+TEST_F(HealthTest, R3_3_6_ANewServerKnowsTheLeaseOfTheLastSession) {
+  ASSERT_NE(host_.Join("pool"), "");
+  meta::Object pool = world_.Pool("pool");
+  EXPECT_EQ(pool.as<apis::compute::MachinePool>().status.agent->lease_seconds, 8);
+  // As from the time when the fleet was larger.
+  ASSERT_TRUE(
+      world_
+          .Patch(pool, R"({"status":{"agent":{"leaseSeconds":40}}})", client::Subresource::kStatus)
+          .ok());
+  host_.Leave();
+  world_.RestartGateway();
+  world_.Pass(Duration::Seconds(8));
+  EXPECT_EQ(Health().lease, Duration::Seconds(40));
+  EXPECT_EQ(world_.Condition("pool", "Ready"), "True Connected");
+  world_.Pass(Duration::Seconds(24));
+  EXPECT_EQ(world_.Condition("pool", "Ready"), "Unknown Silent");
+}
+
+TEST_F(HealthTest, R3_3_6_AShorterLeaseIsToldOnlyOnceTheLongerOneIsOver) {
+  ASSERT_NE(host_.Join("pool"), "");
+  const auto stored = [this] {
+    return world_.Pool("pool").as<apis::compute::MachinePool>().status.agent->lease_seconds;
+  };
+  ASSERT_TRUE(world_
+                  .Patch(world_.Pool("pool"),
+                         R"({"status":{"agent":{"leaseSeconds":40}}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  host_.Leave();
+  world_.RestartGateway();
+  // Its guests may live on with what the first server granted, whatever becomes of the second.
+  ASSERT_NE(host_.Join("pool"), "");
+  EXPECT_EQ(stored(), 40);
+  world_.Pass(Duration::Seconds(45));
+  ASSERT_NE(host_.Join("pool"), "");
+  EXPECT_EQ(stored(), 8);
 }
 
 TEST_F(HealthTest, R3_3_6_AServerThatDoesNotLeadGrantsNothingAndWelcomesNobody) {

@@ -3,6 +3,8 @@
 // told to stop it; and the operator's word for deletions, which counts once (PROTOCOL 4.3).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "apis/adoption.h"
 #include "gateway/gateway_world.h"
 
@@ -64,6 +66,37 @@ TEST_F(OrphansTest, R4_3_OrphansOfAPoolAreShownWithTheirNames) {
   host_.Leave();
   world_.Until([&] { return world_.gateway().sessions() == 0; });
   EXPECT_TRUE(world_.gateway().OrphansOf(pool).empty()) << "nobody is there to show them";
+}
+
+// It would be locked out for good: it says the same whenever it comes.
+TEST_F(OrphansTest, R5_8_AHostWithMoreOrphansThanAreKeptIsLetInAndTheFirstAreKept) {
+  constexpr int kMany = static_cast<int>(kOrphansMax) * 3 / 2;
+  ASSERT_TRUE(host_.Connect());
+  agent::Announce chunk;
+  *chunk.add_pools() = TestHost::PoolNamed("pool", {{"cpu", 8000}});
+  for (int i = 0; i < kMany; ++i) {
+    agent::Orphan& orphan = *chunk.add_orphans();
+    orphan.set_pool("pool");
+    orphan.set_uid("u-" + std::to_string(i));
+    orphan.set_kind("Machine");
+    if (i % 1000 != 999) continue;
+    host_.Announce(chunk);
+    chunk.Clear();
+  }
+  chunk.set_last(true);
+  host_.Announce(chunk);
+  ASSERT_TRUE(host_.WaitSynced()) << host_.refused();
+  const std::vector<fleet::Orphan> orphans = world_.gateway().OrphansOf(host_.PoolUid("pool"));
+  ASSERT_EQ(orphans.size(), kOrphansMax);
+  EXPECT_EQ(orphans.front().uid, "u-0");
+  EXPECT_EQ(orphans.back().uid, "u-" + std::to_string(kOrphansMax - 1));
+  ASSERT_TRUE(world_.Until([&] { return world_.Condition("pool", "Orphans") != ""; }));
+  const meta::Object pool = world_.Pool("pool");
+  const auto& conditions = pool.as<apis::compute::MachinePool>().status.conditions;
+  const auto said =
+      std::ranges::find_if(conditions, [](const auto& item) { return item.type == "Orphans"; });
+  ASSERT_NE(said, conditions.end());
+  EXPECT_TRUE(said->message.starts_with("1024 or more left alone: ")) << said->message;
 }
 
 TEST_F(OrphansTest, R4_3_AnAdoptedObjectIsNeverToldToStop) {

@@ -188,6 +188,45 @@ TEST_F(RewoundUnreadableTest, Seq20_OneWhoseBodyAloneIsDamagedKeepsNobodyElseWai
   EXPECT_TRUE(world_.Until([this] { return IsSettled(a_); }, Duration::Seconds(20)));
 }
 
+TEST_F(RewoundUnreadableTest, Seq20_ANameThatIsTakenAnewEndsTheDoubt) {
+  ASSERT_TRUE(world_.Bind(machine_, "alpha", pool_a_).ok());
+  SpoilBody(KeyOfMachine());
+  Restore();
+  b_.known[uid_] = CopyOnB();
+  ASSERT_EQ(b_.Join("beta"), pool_b_);
+  ASSERT_EQ(a_.Join("alpha"), pool_a_);
+  world_.Pass(Duration::Seconds(10));
+  ASSERT_FALSE(IsSettled(a_));
+  // Before anybody looks again.
+  DeleteByForce(kMachineKind, {"default", "web"});
+  world_.MakeMachine("web");
+  EXPECT_TRUE(world_.Until([this] { return IsSettled(a_); }, Duration::Seconds(20)));
+}
+
+TEST_F(RewoundUnreadableTest, Seq20_C19_OnlyDrainsOfHostsWithSuchCopiesWait) {
+  ASSERT_TRUE(world_.Bind(machine_, "alpha", pool_a_).ok());
+  const Bytes whole = SpoilHeader(KeyOfMachine());
+  Restore();
+  b_.known[uid_] = CopyOnB();
+  ASSERT_EQ(a_.Join("alpha"), pool_a_);
+  ASSERT_EQ(b_.Join("beta"), pool_b_);
+  agent::HostMessage goodbye;
+  goodbye.mutable_goodbye()->set_mode(agent::Goodbye::DRAIN);
+  a_.Send(goodbye);
+  b_.Send(goodbye);
+  const auto is_requested = [this](const std::string& pool) {
+    return world_.Pool(pool).metadata().annotations.contains(
+        std::string(apis::core::kDrainRequestedAnnotation));
+  };
+  EXPECT_TRUE(world_.Until([&] { return is_requested("alpha"); }));
+  world_.Pass(Duration::Seconds(10));
+  EXPECT_FALSE(is_requested("beta"));
+  EXPECT_FALSE(IsSettled(b_));
+  Put(KeyOfMachine(), whole);
+  EXPECT_TRUE(world_.Until([&] { return is_requested("beta"); }, Duration::Seconds(20)));
+  EXPECT_EQ(PoolNow(), "beta");
+}
+
 TEST_F(RewoundUnreadableTest, Seq20_WhatIsDamagedAfterTheListIsNotTakenForRemoved) {
   ASSERT_TRUE(world_.Bind(machine_, "alpha", pool_a_).ok());
   Restore();

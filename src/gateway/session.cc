@@ -30,7 +30,12 @@ size_t FieldSize(size_t size) { return 1 + CodedOutputStream::VarintSize64(size)
 }  // namespace
 
 Session::Session(rt::Loop& loop, net::MessageStream& stream, HostIdentity identity, uint64_t number)
-    : scope(loop), loop_(loop), stream_(stream), identity_(std::move(identity)), number_(number) {}
+    : began(loop.Now()),
+      scope(loop),
+      loop_(loop),
+      stream_(stream),
+      identity_(std::move(identity)),
+      number_(number) {}
 
 Session::~Session() { *alive_ = false; }
 

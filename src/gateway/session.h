@@ -99,7 +99,9 @@ class Session {
   // Plain state, owned by the gateway's verbs.
   Phase phase = Phase::kAnnouncing;
   Announcer announcer;
+  const Time began;
   agent::Announce announce;                             // collected until its last chunk
+  size_t announce_bytes = 0;                            // of it, as it was said
   std::map<std::string, Pool> pools;                    // by UID
   std::map<std::string, Item> items;                    // by UID
   std::map<std::string, client::Tombstone> tombstones;  // by UID

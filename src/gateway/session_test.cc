@@ -2,6 +2,7 @@
 // Who gets a session, who does not, and what the refused one hears (PROTOCOL 5.3, 9.1; C15, C16).
 #include <gtest/gtest.h>
 
+#include "apis/k8s/event.h"
 #include "gateway/gateway_world.h"
 
 namespace berth::gateway {
@@ -9,6 +10,18 @@ namespace {
 
 class SessionTest : public testing::Test {
  protected:
+  // Of one reason, as users see them.
+  std::vector<apis::k8s::CoreEvent> EventsNamed(const std::string& reason) {
+    const auto all = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
+    CHECK(all.ok()) << all.status();
+    std::vector<apis::k8s::CoreEvent> events;
+    for (const meta::Object& object : all->items) {
+      const auto& event = object.as<apis::k8s::CoreEvent>();
+      if (event.reason == reason) events.push_back(event);
+    }
+    return events;
+  }
+
   GatewayWorld world_;
 };
 
@@ -157,12 +170,22 @@ TEST_F(SessionTest, C16_R5_3_ALiveDuplicateIsRefusedAndTheIncumbentStays) {
   world_.Enrol("a");
   TestHost first(world_, "a", "node-1");
   TestHost second(world_, "a", "node-2");
-  ASSERT_NE(first.Join("pool-a"), "");
+  const std::string pool = first.Join("pool-a");
+  ASSERT_NE(pool, "");
   EXPECT_FALSE(second.Connect());
   EXPECT_EQ(second.refused(), kAlreadyConnected);
   EXPECT_TRUE(second.end()->Is(Reason::kAlreadyExists)) << *second.end();
   EXPECT_EQ(first.refused(), "");
   EXPECT_EQ(world_.gateway().sessions(), 1);
+  // The key may have been copied: operators find it where they look for the pool.
+  std::vector<apis::k8s::CoreEvent> events;
+  ASSERT_TRUE(world_.Until([&] { return !(events = EventsNamed("AlreadyConnected")).empty(); }));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].involved_object.kind, "MachinePool");
+  EXPECT_EQ(events[0].involved_object.name, "pool-a");
+  EXPECT_EQ(events[0].involved_object.uid, pool);
+  EXPECT_EQ(events[0].type, apis::k8s::kEventWarning);
+  EXPECT_NE(events[0].message.find("host a"), std::string::npos) << events[0].message;
 }
 
 TEST_F(SessionTest, R5_3_AnIncumbentThatDoesNotAnswerIsSuperseded) {
@@ -175,6 +198,8 @@ TEST_F(SessionTest, R5_3_AnIncumbentThatDoesNotAnswerIsSuperseded) {
   EXPECT_NE(second.Join("pool-a"), "");
   EXPECT_GE(world_.loop().Now() - asked, kChallenge);
   EXPECT_EQ(world_.gateway().sessions(), 1);
+  world_.Pass(Duration::Seconds(3));
+  EXPECT_TRUE(EventsNamed("AlreadyConnected").empty());
   world_.network().HealAll();
   EXPECT_TRUE(world_.Until([&] { return first.refused() == kSuperseded; }));
 }

@@ -30,23 +30,21 @@ Result<agent::TunnelFrame> ParseFrame(const std::optional<std::string>& bytes) {
 }  // namespace
 
 // What is between the two ends. The host's call owns the stream and moves the frames; whoever asked
-// only sees the queues, so neither end minds when the other is gone.
+// only sees the queues, so neither end minds when the other is gone. It can be ended from anywhere:
+// the host's call waits for that, too.
 struct Tunnels::Link {
+  rt::Event opened;       // or it never will be
+  bool is_taken = false;  // by the host's call
   rt::Channel<fleet::TunnelFrame> to_user{kFramesMax};
   rt::Channel<fleet::TunnelFrame> to_host{kFramesMax};
   rt::Event over;
 
   void End() {
+    opened.Set();
     to_user.Close();
     to_host.Close();
     over.Set();
   }
-};
-
-struct Tunnels::Waiting {
-  std::string host;
-  std::shared_ptr<Link> link;
-  rt::Event opened;
 };
 
 // The end of whoever asked.
@@ -78,47 +76,67 @@ class Tunnels::End final : public fleet::Tunnel {
 };
 
 std::optional<std::string> Tunnels::Issue(const std::string& host) {
-  size_t open = 0;
-  for (const auto& [ticket, waiting] : waiting_) open += waiting->host == host ? 1 : 0;
-  if (open >= kTunnelsMax) return std::nullopt;
+  Links& links = hosts_[host];
+  if (links.size() >= kTunnelsMax) return std::nullopt;
   std::string ticket = HexEncode(entropy_.Draw(kTicketBytes));
-  auto waiting = std::make_shared<Waiting>();
-  waiting->host = host;
-  waiting_[ticket] = std::move(waiting);
+  links[ticket] = std::make_shared<Link>();
   return ticket;
 }
 
-rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> Tunnels::Await(std::string ticket,
+std::shared_ptr<Tunnels::Link> Tunnels::Find(const std::string& host,
+                                             const std::string& ticket) const {
+  const auto links = hosts_.find(host);
+  if (links == hosts_.end()) return nullptr;
+  const auto found = links->second.find(ticket);
+  return found == links->second.end() ? nullptr : found->second;
+}
+
+void Tunnels::Forget(const std::string& host, const std::string& ticket) {
+  const auto links = hosts_.find(host);
+  if (links == hosts_.end()) return;
+  links->second.erase(ticket);
+  if (links->second.empty()) hosts_.erase(links);
+}
+
+void Tunnels::EndAllOf(const std::string& host) {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end()) return;
+  const Links links = std::move(found->second);
+  hosts_.erase(found);
+  for (const auto& [ticket, link] : links) link->End();
+}
+
+rt::Task<Result<std::unique_ptr<fleet::Tunnel>>> Tunnels::Await(std::string host,
+                                                                std::string ticket,
                                                                 Duration limit) {
-  const auto found = waiting_.find(ticket);
-  if (found == waiting_.end()) co_return NotFound("tunnel: the ticket is not known");
-  const std::shared_ptr<Waiting> waiting = found->second;
-  const Status opened = co_await rt::WithDeadline(waiting->opened.Wait(), limit);
-  waiting_.erase(ticket);
-  if (!opened.ok()) {
-    // Too late for us: who comes in this very moment is sent away.
-    if (waiting->link) waiting->link->End();
-    co_return opened.Wrap("tunnel: waiting for the host");
+  const std::shared_ptr<Link> link = Find(host, ticket);
+  if (link == nullptr) co_return NotFound("tunnel: the ticket is not known");
+  const Status opened = co_await rt::WithDeadline(link->opened.Wait(), limit);
+  if (opened.ok() && link->is_taken) {
+    co_return std::unique_ptr<fleet::Tunnel>(std::make_unique<End>(link));
   }
-  co_return std::unique_ptr<fleet::Tunnel>(std::make_unique<End>(waiting->link));
+  // Too late for us: who comes in this very moment is sent away.
+  link->End();
+  Forget(host, ticket);
+  if (opened.ok()) co_return Unavailable("tunnel: the session of the host has ended");
+  co_return opened.Wrap("tunnel: waiting for the host");
 }
 
 rt::Task<Status> Tunnels::Serve(std::string host, net::MessageStream& stream) {
   CO_TRY(std::optional<std::string> bytes, co_await rt::WithDeadline(stream.Read(), kTunnelLimit));
   CO_TRY(agent::TunnelFrame first, ParseFrame(bytes));
-  const auto found = waiting_.find(first.ticket());
+  const std::string ticket = first.ticket();
+  const std::shared_ptr<Link> link = Find(host, ticket);
   // The same words for an unknown ticket and for another host's.
-  if (found == waiting_.end() || found->second->host != host || found->second->link) {
-    co_return Forbidden("tunnel: the ticket is not good");
-  }
-  const auto link = std::make_shared<Link>();
-  found->second->link = link;
-  found->second->opened.Set();
+  if (link == nullptr || link->is_taken) co_return Forbidden("tunnel: the ticket is not good");
+  link->is_taken = true;
+  link->opened.Set();
   rt::TaskScope scope((co_await rt::CurrentContext()).loop());
   scope.Spawn("gateway.tunnel_in", FromHost(link, stream));
   scope.Spawn("gateway.tunnel_out", ToHost(link, stream));
   const Status over = co_await link->over.Wait();
   link->End();
+  Forget(host, ticket);
   const Status closed = co_await scope.Close();
   CHECK(closed.ok());
   co_return over.Is(Reason::kCancelled) ? Unavailable("tunnel: broken off") : over;
@@ -141,7 +159,7 @@ rt::Task<Status> Tunnels::FromHost(std::shared_ptr<Link> link, net::MessageStrea
 rt::Task<Status> Tunnels::ToHost(std::shared_ptr<Link> link, net::MessageStream& stream) {
   for (;;) {
     auto frame = co_await link->to_host.Receive();
-    if (!frame.ok()) break;
+    if (!frame.ok() || link->over.is_set()) break;
     agent::TunnelFrame out;
     out.set_channel(static_cast<uint32_t>(frame->channel));
     out.set_data(std::move(frame->data));

@@ -26,8 +26,7 @@ constexpr std::array kKinds = {
 };
 
 constexpr std::string_view kAlways = "always";
-// What a certificate's name may have, and its serial number, which is 20 bytes.
-constexpr size_t kNameMax = 64;
+// A serial number is 20 bytes.
 constexpr size_t kSerialMax = 40;
 
 const KindRow& RowOf(RevokedKind kind) { return kKinds[static_cast<size_t>(kind)]; }
@@ -55,15 +54,17 @@ Status CheckName(const Revocation& revocation) {
       return BadRequest("serial " + Quote(name) + ": want 1 to " + std::to_string(kSerialMax) +
                         " hexadecimal digits");
     case RevokedKind::kUserHex:
-      if (IsHex(name) && name.size() % 2 == 0 && name.size() <= 2 * kNameMax) return OkStatus();
+      if (IsHex(name) && name.size() % 2 == 0 && name.size() <= 2 * kRevokedUserMax) {
+        return OkStatus();
+      }
       return BadRequest("userhex " + Quote(name) + ": want the hexadecimal digits of 1 to " +
-                        std::to_string(kNameMax) + " bytes");
+                        std::to_string(kRevokedUserMax) + " bytes");
     case RevokedKind::kHost:
     case RevokedKind::kUser: break;
   }
-  if (IsPlain(name) && name.size() <= kNameMax) return OkStatus();
+  if (IsPlain(name) && name.size() <= kRevokedNameMax) return OkStatus();
   return BadRequest(std::string(WordOf(revocation.kind)) + " " + Quote(name) + ": want 1 to " +
-                    std::to_string(kNameMax) +
+                    std::to_string(kRevokedNameMax) +
                     " letters, digits, '-', '.' and '_'; userhex takes any name of a user");
 }
 

@@ -27,6 +27,11 @@ namespace berth::pki {
 // As large as one of the two records can be that it goes into.
 inline constexpr size_t kRevocationListBytesMax = 1024 * 1024;
 inline constexpr size_t kRevocationLineMax = 512;
+// Of hosts, and of users whose name is written as it is.
+inline constexpr size_t kRevokedNameMax = 64;
+// Of other users: two digits for each byte behind "userhex." are the key of a ConfigMap's entry,
+// (253 - 8) / 2. Pools that speak the API have long names.
+inline constexpr size_t kRevokedUserMax = 122;
 
 enum class RevokedKind : uint8_t { kHost, kHostSerial, kUser, kUserHex, kUserSerial };
 

@@ -20,6 +20,7 @@ TEST(RevocationList, IsReadBackAsItWasPrinted) {
       {.kind = RevokedKind::kHostSerial, .name = "3f09a2", .until = kNow},
       {.kind = RevokedKind::kUser, .name = "Jane_Doe", .until = std::nullopt},
       {.kind = RevokedKind::kUserHex, .name = "6a406f7267", .until = kNow},
+      {.kind = RevokedKind::kUserHex, .name = std::string(2 * kRevokedUserMax, 'a'), .until = kNow},
       {.kind = RevokedKind::kUserSerial, .name = "c0ffee", .until = kNow},
   };
   std::string text = "# of Monday\n\n";
@@ -54,6 +55,7 @@ TEST(RevocationList, SaysWhichLineIsWrong) {
       {"user-serial xyz", "line 1: serial \"xyz\": want 1 to 40 hexadecimal digits"},
       {"host-serial " + std::string(41, '1'), "line 1: serial "},
       {"userhex abc", "line 1: userhex \"abc\""},
+      {"userhex " + std::string(2 * kRevokedUserMax + 2, 'a'), "line 1: userhex "},
       {"# x\nuser jane yesterday", "line 2: time \"yesterday\": want 2006-01-02T15:04:05Z"},
       {"user \x1b[31m", R"(line 1: user "\x1b[31m")"},
       {"host " + std::string(600, 'a'), "line 1: has 605 bytes, at most 512"},

@@ -26,8 +26,8 @@ class EventRecorderTest : public testing::Test {
             .key = {.namespace_ = "default", .name = name},
             .uid = "uid-of-" + name};
   }
-  std::vector<apis::k8s::CoreEvent> Events() {
-    world_.loop().RunFor(Duration::Seconds(5));
+  std::vector<apis::k8s::CoreEvent> Events(Duration wait = Duration::Seconds(5)) {
+    world_.loop().RunFor(wait);
     const auto list = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
     EXPECT_TRUE(list.ok()) << list.status();
     std::vector<apis::k8s::CoreEvent> events;
@@ -110,6 +110,35 @@ TEST_F(EventRecorderTest, P7_3_WhenThousandsAreWellOnlySomeSaySoAndTroubleIsStil
   const size_t before = recorder_.queued();
   recorder_.Record(Machine("bad"), EventType::kWarning, "Refused", "Binding", "no");
   EXPECT_EQ(recorder_.queued(), before + 1);
+}
+
+TEST_F(EventRecorderTest, P7_3_OfWhatIsWellNoMoreIsWrittenInASecondThanFitsInFourCommits) {
+  constexpr size_t kSeconds = 10;
+  size_t recorded = 0;
+  for (size_t i = 0; i < kSeconds * 10; ++i) {
+    for (int k = 0; k < 300; ++k) {
+      recorder_.Record(Machine("m" + std::to_string(++recorded)),
+                       EventType::kNormal,
+                       "Scheduled",
+                       "Binding",
+                       "bound");
+    }
+    world_.loop().RunFor(Duration::Millis(100));
+  }
+  const size_t written = recorded - recorder_.queued() - recorder_.dropped();
+  EXPECT_LE(written, (kSeconds + 1) * 4 * EventRecorder::kBatchMax);
+  EXPECT_GE(written, (kSeconds - 1) * 4 * EventRecorder::kBatchMax) << "and no less";
+}
+
+TEST_F(EventRecorderTest, WhatFollowsAnotherEventIsThereHalfASecondLater) {
+  recorder_.Record(Machine("web"), EventType::kNormal, "Started", "Report", "it runs");
+  EXPECT_EQ(Events(Duration::Millis(100)).size(), 1U);
+  recorder_.Record(Machine("web"), EventType::kWarning, "Crashed", "Report", "it is dead");
+  EXPECT_EQ(Events(Duration::Millis(520)).size(), 2U);
+  recorder_.Record(Machine("web"), EventType::kWarning, "Crashed", "Report", "it is dead");
+  const auto events = Events(Duration::Millis(520));
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].count + events[1].count, 3) << "what repeats is counted as soon";
 }
 
 TEST_F(EventRecorderTest, WhatHostsWriteIsCutAndCannotDriveATerminal) {

@@ -63,8 +63,9 @@ rt::Task<Result<std::string>> Enrolment::Join(net::RpcCall call, std::string req
   }
   auto answer = co_await TryJoin(std::move(request), address);
   if (answer.ok() || answer.status().Is(Reason::kCancelled) ||
-      answer.status().Is(Reason::kUnavailable) || answer.status().Is(Reason::kTimeout)) {
-    co_return answer;
+      answer.status().Is(Reason::kUnavailable) || answer.status().Is(Reason::kTimeout) ||
+      answer.status().Is(Reason::kTooManyRequests)) {
+    co_return answer;  // nothing was guessed
   }
   limiter_.CountFailure(address, deps_.loop.Now());
   LOG_WARNING("join from {} refused: {}", address, answer.status().message());
@@ -162,9 +163,13 @@ rt::Task<Status> Enrolment::Remember(Ask ask,
   co_return written.status();
 }
 
-Result<Enrolment::Signed> Enrolment::Sign(const std::string& host,
-                                          const std::string& csr_pem) const {
+Result<Enrolment::Signed> Enrolment::Sign(const std::string& host, const std::string& csr_pem) {
   if (deps_.leads && !deps_.leads()) return Unavailable("this server does not lead");
+  if (!signings_.Take(host, deps_.loop.Now())) {
+    return ToStatus({.reason = std::string(kLimits),
+                     .message = "host " + host + " has had too many certificates lately",
+                     .retry_after = signings_.pause()});
+  }
   const pki::ClientSubject subject{.user = std::string(client::kHostUserPrefix) + host,
                                    .groups = {std::string(client::kHostGroup)},
                                    .lifetime = kHostCertificateLifetime};

@@ -15,6 +15,7 @@
 #include "client/records/host_record.h"
 #include "client/records/revocations.h"
 #include "gateway/identity/attempt_limiter.h"
+#include "gateway/identity/host_limiter.h"
 #include "net/rpc.h"
 #include "pki/certificate_authority.h"
 #include "pki/join_token.h"
@@ -25,6 +26,11 @@ namespace berth::gateway {
 
 class Enrolment {
  public:
+  // Certificates of one host: each is a signature and a commit. A host needs two a day, and a few
+  // more while the authority is changed. The worst one is 360 commits an hour.
+  static constexpr double kCertificatesBurst = 10;
+  static constexpr double kCertificatesPerSecond = 0.1;
+
   // Everything outlives the enrolment.
   struct Deps {
     rt::Loop& loop;
@@ -44,7 +50,8 @@ class Enrolment {
     limiter_.SetServers(addresses);
   }
 
-  // Handlers of AgentService. Idempotent for one token and one key.
+  // Handlers of AgentService. Idempotent for one token and one key. TooManyRequests once the host
+  // has had all the certificates that it may have at the moment.
   rt::Task<Result<std::string>> Join(net::RpcCall call, std::string request);
   rt::Task<Result<std::string>> Renew(net::RpcCall call, std::string request);
 
@@ -60,12 +67,13 @@ class Enrolment {
   rt::Task<Result<std::string>> TryJoin(std::string request, std::string address);
   rt::Task<Result<pki::JoinGrant>> Redeem(Ask ask);
   rt::Task<Status> Remember(Ask ask, pki::JoinGrant grant, client::HostCertificate certificate);
-  Result<Signed> Sign(const std::string& host, const std::string& csr_pem) const;
+  Result<Signed> Sign(const std::string& host, const std::string& csr_pem);
 
   Deps deps_;
   const client::ClusterIdentity cluster_;
   std::vector<std::string> servers_;
   AttemptLimiter limiter_;
+  HostLimiter signings_{kCertificatesBurst, kCertificatesPerSecond};
 };
 
 }  // namespace berth::gateway

@@ -226,6 +226,41 @@ TEST_F(EnrolmentTest, ARevokedOrRemovedHostCannotRenew) {
       Renew(other->certificate_pem(), request->request_pem).status().Is(Reason::kUnauthorized));
 }
 
+TEST_F(EnrolmentTest, R9_1_AHostThatRenewsAgainAndAgainIsToldToWaitAndOthersAreNot) {
+  const auto request = pki::MakeRequest();
+  const auto joined = Join(MakeToken(), "a", request->request_pem);
+  const auto other = Join(MakeToken(), "b", pki::MakeRequest()->request_pem);
+  const auto renewals = [&] {
+    int count = 0;
+    while (count < 100 && Renew(joined->certificate_pem(), request->request_pem).ok()) ++count;
+    return count;
+  };
+  EXPECT_EQ(renewals(), Enrolment::kCertificatesBurst - 1) << "the first one came with the token";
+  const Status refused = Renew(joined->certificate_pem(), request->request_pem).status();
+  EXPECT_TRUE(refused.Is(Reason::kTooManyRequests)) << refused;
+  EXPECT_EQ(refused.retry_after(), Duration::Seconds(10));
+  EXPECT_TRUE(Renew(other->certificate_pem(), request->request_pem).ok());
+  world_.loop().RunFor(Duration::Seconds(11));
+  EXPECT_EQ(renewals(), 1);
+}
+
+TEST_F(EnrolmentTest, R9_1_AHostThatJoinsAgainAndAgainIsToldToWaitAndIsNoGuesser) {
+  const std::string token = MakeToken();
+  const auto request = pki::MakeRequest();
+  int joins = 0;
+  Status last;
+  for (int i = 0; i < 50; ++i) {
+    last = Join(token, "a", request->request_pem).status();
+    joins += last.ok() ? 1 : 0;
+  }
+  EXPECT_EQ(joins, Enrolment::kCertificatesBurst);
+  EXPECT_TRUE(last.Is(Reason::kTooManyRequests)) << last;
+  EXPECT_EQ(last.retry_after(), Duration::Seconds(10));
+  // Of the same address.
+  EXPECT_TRUE(Join(MakeToken(), "b", pki::MakeRequest()->request_pem).ok());
+  EXPECT_EQ(events_.queued(), 0U);
+}
+
 TEST_F(EnrolmentTest, C15_OnlyHostsCertificatesOpenASession) {
   const WallTime now = world_.loop().WallNow();
   const auto joined = Join(MakeToken(), "a", pki::MakeRequest()->request_pem);

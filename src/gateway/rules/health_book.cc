@@ -1,24 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/rules/health_book.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::gateway {
+namespace {
+
+// The host's clock and this one may each be wrong by 1 %.
+Duration WithDrift(Duration lease) { return lease + lease / 50; }
+
+}  // namespace
 
 HealthBook::Host& HealthBook::HostOf(const std::string& host) {
   const auto [found, is_new] = hosts_.try_emplace(host);
   if (is_new) {
     found->second.last_word = start_;
     found->second.last_grant = start_;
-    found->second.lease = lease();
   }
   return found->second;
 }
 
-void HealthBook::Know(const std::string& pool_uid, const std::string& host) {
+Duration HealthBook::LongestLeaseOf(const Host& host) const {
+  return std::max(host.lease.value_or(lease()), host.longer);
+}
+
+void HealthBook::Know(const std::string& pool_uid, const std::string& host, const Past& past) {
   if (host_of_.contains(pool_uid)) return;
   host_of_[pool_uid] = host;
-  HostOf(host).pools.insert(pool_uid);
+  Host& it = HostOf(host);
+  it.pools.insert(pool_uid);
+  // Also if a session has begun: what an earlier server granted may still hold.
+  if (past.lease > it.longer) {
+    it.longer = past.lease;
+    it.longer_until = std::max(it.longer_until, start_ + WithDrift(past.lease));
+  }
+  if (it.lease || !past.planned_until) return;
+  it.said_goodbye = true;
+  it.planned_until = std::max(it.planned_until, *past.planned_until);
+  it.told = Ready::kAway;
 }
 
 void HealthBook::Forget(const std::string& pool_uid) {
@@ -33,6 +53,11 @@ void HealthBook::Forget(const std::string& pool_uid) {
 
 void HealthBook::Begin(const std::string& host, Duration lease, Time now) {
   Host& it = HostOf(host);
+  // Guests live on with what was granted last until the host is granted anything anew.
+  if (const Duration before = LongestLeaseOf(it); before > lease) {
+    it.longer = before;
+    it.longer_until = std::max(it.longer_until, it.last_grant + WithDrift(before));
+  }
   it.connected = true;
   it.fenced = false;
   it.said_goodbye = false;
@@ -48,6 +73,7 @@ bool HealthBook::Grant(const std::string& host, Time now) {
   it.last_word = now;
   if (it.fenced || !it.connected) return false;
   it.last_grant = now;
+  if (now >= it.longer_until) it.longer = Duration();
   return true;
 }
 
@@ -67,10 +93,10 @@ void HealthBook::Goodbye(const std::string& host, Time now) {
 
 HealthBook::Ready HealthBook::ReadyOf(const Host& host, Time now) const {
   if (host.connected) {
-    return now - host.last_word < GraceFor(host.lease) ? Ready::kYes : Ready::kUnknown;
+    return now - host.last_word < GraceFor(LongestLeaseOf(host)) ? Ready::kYes : Ready::kUnknown;
   }
   if (host.said_goodbye) return now < host.planned_until ? Ready::kAway : Ready::kUnknown;
-  return now - host.last_word < GraceFor(host.lease) ? host.told : Ready::kUnknown;
+  return now - host.last_word < GraceFor(LongestLeaseOf(host)) ? host.told : Ready::kUnknown;
 }
 
 fleet::PoolHealth HealthBook::HealthOf(const std::string& pool_uid,
@@ -88,7 +114,7 @@ fleet::PoolHealth HealthBook::HealthOf(const std::string& pool_uid,
           .silent_since = host.last_word,
           .planned_until = host.said_goodbye ? host.planned_until : Time(),
           .last_grant = host.last_grant,
-          .lease = host.lease};
+          .lease = LongestLeaseOf(host)};
 }
 
 fleet::PoolHealth HealthBook::Fence(const std::string& pool_uid, Time now) {
@@ -122,7 +148,13 @@ bool HealthBook::IsReachable(std::string_view pool_uid) const {
 
 Duration HealthBook::LeaseOf(std::string_view host) const {
   const auto found = hosts_.find(host);
-  return found == hosts_.end() ? lease() : found->second.lease;
+  if (found == hosts_.end()) return lease();
+  return found->second.lease.value_or(lease());
+}
+
+Duration HealthBook::LongestLeaseOf(std::string_view host) const {
+  const auto found = hosts_.find(host);
+  return found == hosts_.end() ? lease() : LongestLeaseOf(found->second);
 }
 
 std::vector<HealthBook::Turn> HealthBook::Tick(Time now) {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,11 +39,17 @@ class HealthBook {
     bool operator==(const Turn&) const = default;
   };
 
+  // What the store says of a host that has had no session with this server yet.
+  struct Past {
+    Duration lease;                     // the longest that it was told
+    std::optional<Time> planned_until;  // it said goodbye to an earlier server
+  };
+
   // A new server does not know what was granted before: it counts from its own start (3.3.6).
   HealthBook(Time start, size_t cores) : start_(start), last_tick_(start), cores_(cores) {}
 
   // A session pool exists. Idempotent; a pool never changes its host.
-  void Know(const std::string& pool_uid, const std::string& host);
+  void Know(const std::string& pool_uid, const std::string& host, const Past& past = {});
   void Forget(const std::string& pool_uid);
 
   // A session of the host begins; its pools' conditions are written as Ready by whoever admits
@@ -65,8 +72,10 @@ class HealthBook {
   // was paused: all hosts get their grace anew (3.4).
   std::vector<Turn> Tick(Time now);
 
-  // L as it was announced to the host.
+  // L as it was announced to the host, or would be.
   Duration LeaseOf(std::string_view host) const;
+  // The same while something longer that was granted before may still hold: that.
+  Duration LongestLeaseOf(std::string_view host) const;
   // L as it would be announced now.
   Duration lease() const { return LeaseFor(hosts_.size(), cores_); }
   size_t hosts() const { return hosts_.size(); }
@@ -80,10 +89,16 @@ class HealthBook {
     Time last_word;
     Time last_grant;
     Time planned_until;
-    Duration lease;
+    std::optional<Duration> lease;  // none before the first session
+    // Of earlier sessions and servers, while what was granted then may still hold.
+    Duration longer;
+    Time longer_until;
     Ready told = Ready::kYes;
   };
   Host& HostOf(const std::string& host);
+  // How long guests of the host may live on: never less than what any server may have granted. The
+  // hosts that are known count, also those that are listed later: so it is asked for, not kept.
+  Duration LongestLeaseOf(const Host& host) const;
   Ready ReadyOf(const Host& host, Time now) const;
   fleet::PoolHealth HealthOf(const std::string& pool_uid, const Host& host, Time now) const;
 

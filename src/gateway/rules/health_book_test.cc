@@ -96,6 +96,43 @@ TEST_F(HealthBookTest, R3_3_6_WhatANewServerDoesNotKnowCountsFromItsStart) {
   EXPECT_EQ(book_.All(At(1)).at(0).contact, Contact::kSilent);
 }
 
+TEST_F(HealthBookTest, R3_3_6_ANewServerCountsWithTheLeaseThatAnEarlierOneGranted) {
+  book_.Know("p-a", "a", {.lease = Duration::Seconds(40), .planned_until = std::nullopt});
+  EXPECT_EQ(book_.Fence("p-a", At(1)).lease, Duration::Seconds(40));
+  // Its first session is told today's, and what was granted before holds for as long as it may.
+  book_.Begin("a", Duration::Seconds(8), At(2));
+  EXPECT_TRUE(book_.Grant("a", At(3)));
+  EXPECT_EQ(book_.LeaseOf("a"), Duration::Seconds(8));
+  EXPECT_EQ(book_.All(At(3)).at(0).lease, Duration::Seconds(40));
+  EXPECT_TRUE(book_.Grant("a", At(41)));
+  EXPECT_EQ(book_.All(At(41)).at(0).lease, Duration::Seconds(8));
+}
+
+TEST_F(HealthBookTest, R3_3_6_ALeaseThatShrankCountsUntilWhatWasGrantedIsOver) {
+  book_.Know("p-a", "a");
+  book_.Begin("a", Duration::Seconds(40), At(0));
+  EXPECT_TRUE(book_.Grant("a", At(10)));
+  book_.End("a", At(11));
+  book_.Begin("a", Duration::Seconds(8), At(12));
+  EXPECT_EQ(book_.Fence("p-a", At(12)).lease, Duration::Seconds(40));
+  book_.Begin("a", Duration::Seconds(8), At(13));
+  EXPECT_TRUE(book_.Grant("a", At(50)));
+  EXPECT_EQ(book_.All(At(50)).at(0).lease, Duration::Seconds(40));
+  EXPECT_TRUE(book_.Grant("a", At(51)));
+  EXPECT_EQ(book_.All(At(51)).at(0).lease, Duration::Seconds(8));
+}
+
+TEST_F(HealthBookTest, C19_AnAbsenceGoesOnWithANewServer) {
+  book_.Know("p-a", "a", {.lease = Duration::Seconds(8), .planned_until = At(100)});
+  book_.Know("p-b", "b", {.lease = Duration::Seconds(8), .planned_until = At(100)});
+  EXPECT_EQ(book_.All(At(50)).at(0).contact, Contact::kAway);
+  EXPECT_TRUE(TickTo(50).empty());
+  // One comes back, of the other nothing is heard.
+  book_.Begin("b", Duration::Seconds(8), At(50));
+  book_.Word("b", At(99));
+  EXPECT_EQ(TickTo(100), (std::vector<HealthBook::Turn>{{"p-a", Ready::kUnknown}}));
+}
+
 TEST_F(HealthBookTest, R3_5_TheLeaseGrowsWithTheFleetAndTheGraceWithTheLease) {
   EXPECT_EQ(LeaseFor(0, 2), Duration::Seconds(8));
   EXPECT_EQ(LeaseFor(1000, 2), Duration::Seconds(8));

@@ -17,6 +17,7 @@ inline constexpr Duration kGraceMin = Duration::Seconds(6);
 inline constexpr Duration kPlannedAbsence = Duration::Minutes(5);
 inline constexpr Duration kChallenge = Duration::Seconds(2);
 inline constexpr Duration kHelloLimit = Duration::Seconds(10);
+inline constexpr Duration kAnnounceLimit = Duration::Seconds(30);  // from Welcome to the last chunk
 inline constexpr Duration kTunnelLimit = Duration::Seconds(10);
 
 // H as it is announced: `least`, unless that would be more than 500 heartbeats a second from all.
@@ -36,6 +37,9 @@ inline Duration GraceFor(Duration lease) { return std::max(kGraceMin, lease * 3 
 // One message. A host with 300 machines announces 300 * ~120 bytes; a body holds an object or two
 // of at most 1 MiB.
 inline constexpr size_t kMessageBytesMax = 4 * 1024 * 1024;
+// One announcement with all of its chunks. By number it may hold 16,384 objects * ~240 bytes +
+// 1,024 orphans * ~250 + 16 pools * 256 classes * ~100 = 4.6 MB; 300 machines are 72 KB.
+inline constexpr size_t kAnnounceBytesMax = 16 * 1024 * 1024;
 // Queued for a host and not taken by it; beyond it the session ends.
 inline constexpr size_t kOutboxBytesMax = 8 * 1024 * 1024;
 // Assignments wait while more than this is queued, so that offers and grants never queue behind
@@ -56,7 +60,15 @@ inline constexpr size_t kConditionsMax = 16;    // of one status
 inline constexpr size_t kPartsMax = 64;         // volumes or interfaces of one status
 inline constexpr size_t kAttributesMax = 64;    // of one volume's access
 inline constexpr size_t kSecretBytesMax = 64 * 1024;
-inline constexpr size_t kTunnelsMax = 64;  // of one host, at a time
+// Open or to be opened, of one host. With the session itself they are less than the 100 streams
+// that one connection may have.
+inline constexpr size_t kTunnelsMax = 64;
+
+// Per host, over all of its sessions: each begins with all the limits below anew, and costs 4 ms of
+// a core (LeaseFor). A poollet's pauses are 32 ms at first and 2 s at last, +-50 %: 20 attempts
+// take it 10 s at least.
+inline constexpr double kConnectBurst = 20;
+inline constexpr double kConnectsPerSecond = 1;
 
 // Per session, refilled every second; a burst is twice as much, if nothing else is said. What a
 // poollet of ours does not say is a strike, as is every word about what is not the host's own.
@@ -76,6 +88,7 @@ inline constexpr double kGonePerSecond = 2000;
 inline constexpr double kRefusalsPerSecond = 500;
 // Not acted upon; nobody misses it, or the next round brings it again.
 inline constexpr double kAcksPerSecond = 2000;
+// Events: the welcome says so, and poollets keep to it, with half of the burst.
 inline constexpr double kEventsPerSecond = 10;
 inline constexpr double kStatisticsPerSecond = 2000;
 inline constexpr double kStatisticsBurst = kKnownMax + 1;  // of everything that a host may have

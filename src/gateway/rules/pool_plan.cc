@@ -182,6 +182,11 @@ std::string_view NameOf(ConditionStatus status) {
   return "Unknown";
 }
 
+// Rounded up: it stands for how long something may still run.
+int32_t WholeSeconds(Duration lease) {
+  return static_cast<int32_t>((lease + Duration::Seconds(1) - Duration::Nanos(1)).seconds());
+}
+
 // The one-word state that older clients look at.
 void SetState(meta::Object& pool, ConditionStatus ready) {
   const bool is_ready = ready == ConditionStatus::kTrue;
@@ -271,7 +276,8 @@ void ApplyAnnounce(const agent::PoolAnnounce& announce,
   WithPool(pool, [&](auto& it) {
     it.status.agent = core::PoolAgent{.mode = std::string(core::kPoolModeSession),
                                       .version = CleanText(announcer.poollet_version, kWordMax),
-                                      .session_since = seconds};
+                                      .session_since = seconds,
+                                      .lease_seconds = WholeSeconds(announcer.lease)};
     it.status.facts = FactsOf(announce, host);
     if (announcer.is_leaving) return;
     std::erase_if(it.status.conditions,
@@ -322,7 +328,12 @@ bool SetPoolCondition(meta::Object& pool, const PoolCondition& condition, WallTi
     const std::string message = CleanText(condition.message, kTextMax);
     const bool changed =
         found->status != status || found->reason != condition.reason || found->message != message;
-    if (found->status != status) found->last_transition_time = WallTime::FromSeconds(now.seconds());
+    // A planned absence is counted from the goodbye, also of a pool that was not ready before.
+    const bool goes_away =
+        found->reason != condition.reason && condition.reason == kPlannedAbsenceReason;
+    if (found->status != status || goes_away) {
+      found->last_transition_time = WallTime::FromSeconds(now.seconds());
+    }
     found->status = status;
     found->reason = condition.reason;
     found->message = message;
@@ -348,7 +359,14 @@ PoolFace FaceOf(const meta::Object& pool) {
   face.is_drained = IsDrained(annotations);
   WithPool(pool, [&](const auto& it) {
     if (it.spec.host_ref) face.host = it.spec.host_ref->name;
-    if (it.status.agent) face.mode = it.status.agent->mode;
+    if (it.status.agent) {
+      face.mode = it.status.agent->mode;
+      face.lease = Duration::Seconds(it.status.agent->lease_seconds);
+    }
+    for (const auto& condition : it.status.conditions) {
+      if (condition.type != core::kPoolReady || condition.reason != kPlannedAbsenceReason) continue;
+      face.away_since = condition.last_transition_time;
+    }
     face.limits = apis::ToAmounts(it.spec.limits);
   });
   return face;

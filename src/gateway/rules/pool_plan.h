@@ -25,6 +25,7 @@ struct Announcer {
   client::HostRecord record;
   std::string poollet_version;
   bool is_leaving = false;  // it goes on with a drain that it asked for on an earlier session
+  Duration lease;           // as the welcome said, or longer while more was granted before
 };
 
 // The pool as its main resource should be: a new one, or `before` with what was missing.
@@ -42,6 +43,9 @@ void ApplyAnnounce(const agent::PoolAnnounce& announce,
                    meta::Object& pool);
 // Classes and figures that changed during the session; allocatable is what the ledger has left.
 void ApplyFacts(const agent::PoolFacts& facts, meta::Object& pool);
+
+// The reason of Ready=False while a host that said goodbye is expected back.
+inline constexpr std::string_view kPlannedAbsenceReason = "PlannedAbsence";
 
 enum class ConditionStatus : uint8_t { kTrue, kFalse, kUnknown };
 struct PoolCondition {
@@ -62,10 +66,12 @@ struct PoolFace {
   std::string mode;
   bool is_deleting = false;
   apis::Amounts limits;
-  std::string purge;                // kPurgeOrphansAnnotation
-  bool approves_deletions = false;  // kApproveDeletionsAnnotation
-  bool is_off = false;              // kOffAnnotation
-  bool is_drained = false;          // the drain that its host asked for is over
+  std::string purge;                   // kPurgeOrphansAnnotation
+  bool approves_deletions = false;     // kApproveDeletionsAnnotation
+  bool is_off = false;                 // kOffAnnotation
+  bool is_drained = false;             // the drain that its host asked for is over
+  Duration lease;                      // that its host was told last
+  std::optional<WallTime> away_since;  // it said goodbye
 };
 PoolFace FaceOf(const meta::Object& pool);
 

@@ -51,6 +51,15 @@ bool Settlement::HasDoubt() const {
   });
 }
 
+bool Settlement::MayHide(std::string_view host) const {
+  if (!is_open()) return false;
+  if (!all_heard()) return true;
+  return std::ranges::any_of(objects_, [host](const auto& entry) {
+    return std::ranges::any_of(entry.second.copies,
+                               [host](const HeldCopy& copy) { return copy.host == host; });
+  });
+}
+
 std::string Settlement::UidAt(const meta::KindInfo& kind, const client::ObjectKey& key) const {
   const auto found = std::ranges::find_if(objects_, [&](const auto& entry) {
     return entry.second.kind == &kind && entry.second.key == key;

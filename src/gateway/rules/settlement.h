@@ -7,7 +7,7 @@
 // What of the store cannot be read is named (ADR 0038). An unreadable pool is a host that was not
 // heard. An unreadable object may be what a host has and the store does not know: as long as there
 // are both, such copies are kept in mind, the settlement does not end, and the object is open as
-// soon as it can be read. Nothing else waits for it.
+// soon as it can be read. Of everything else only drains of hosts with such copies wait.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,8 @@ class Settlement {
   std::vector<Unread> AllUnread() const;
   // Whether a copy may be of something that cannot be read, so that the end has to wait.
   bool HasDoubt() const;
+  // Whether the host may have what the store does not know of yet: then it is not empty.
+  bool MayHide(std::string_view host) const;
   // The UID that is known to be that object's; "" for none.
   std::string UidAt(const meta::KindInfo& kind, const client::ObjectKey& key) const;
   // A pool whose host may have copies; `name` is for people.

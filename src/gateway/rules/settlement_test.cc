@@ -84,6 +84,29 @@ TEST(Settlement, Seq20_OnlyACopyThatNobodyKnowsAndAnUnreadableObjectTogetherAreA
   EXPECT_TRUE(settlement.HasDoubt());
 }
 
+TEST(Settlement, Seq20_OnceAllWereHeardOnlyAHostWithAnOpenCopyMayHideSomething) {
+  Settlement settlement;
+  EXPECT_FALSE(settlement.MayHide("a"));
+  settlement.Begin();
+  EXPECT_TRUE(settlement.MayHide("a"));
+  settlement.Await("p", "pool", "a");
+  settlement.Listed();
+  EXPECT_TRUE(settlement.MayHide("b"));
+  settlement.NoteUnread(apis::compute::kMachineKind, {"default", "web"});
+  settlement.Claim("u",
+                   {.host = "a",
+                    .pool_uid = "p",
+                    .incarnation = 1,
+                    .placement = 1,
+                    .resources = {},
+                    .consumers = {}});
+  settlement.HostHeard("a");
+  EXPECT_TRUE(settlement.MayHide("a"));
+  EXPECT_FALSE(settlement.MayHide("b"));
+  settlement.Close("u");
+  EXPECT_FALSE(settlement.MayHide("a"));
+}
+
 TEST(Settlement, Seq20_InTheEndNobodyIsOpenWhomTheStoreDoesNotKnow) {
   Settlement settlement;
   settlement.Begin();
