@@ -146,6 +146,26 @@ TEST(Poollet, R4_3_BreakerManyDeletionsUnderARewoundHistoryWaitForAnOperator) {
   EXPECT_EQ(world.host.Running(uids[1]), 1) << "only what was approved";
 }
 
+TEST(Poollet, R4_3_BreakerAllThreeOfAHostThatHasThreeAreMany) {
+  World world;
+  world.StartAndSync();
+  const std::vector<std::string> uids = {"a", "b", "c"};
+  for (const auto& uid : uids) {
+    world.server.Desire(uid, {});
+    ASSERT_TRUE(world.UntilState(uid, "Running"));
+  }
+  world.server.revision = 50;  // an older store, which does not say so
+  for (const auto& uid : uids) {
+    world.server.Forget(uid);
+    world.server.RemoveQuietly(uid, 1);
+  }
+  world.server.CloseSession();
+  ASSERT_TRUE(world.Until([&] { return world.server.sessions == 2 && world.server.is_synced(); }));
+  world.loop.RunFor(Duration::Seconds(30));
+  EXPECT_TRUE(world.host.poollet().host().has_tripped());
+  for (const auto& uid : uids) EXPECT_EQ(world.host.Running(uid), 1) << uid;
+}
+
 TEST(Poollet, R4_3_BreakerDeletionsWaitUntilTheServerHasSpokenOfEverything) {
   World world;
   world.StartAndSync();

@@ -81,5 +81,31 @@ TEST(Poollet, Tunnel_WhatCannotBeShownIsSaidSo) {
   EXPECT_EQ(world.server.tunnels.at("ticket-2"), "m1 is not on this host at placement 9");
 }
 
+TEST(Poollet, R5_8_OneTunnelTooManyIsRefusedAtOnceWithTheReason) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  for (int i = 0; i < 32; ++i) {
+    const std::string ticket = "t" + std::to_string(i);
+    world.server.OpenTunnel(ticket, "m1", 1, "console");
+    ASSERT_TRUE(world.Until([&] { return world.server.tunnel_bytes[ticket] > 0; })) << i;
+  }
+  world.server.OpenTunnel("too-many", "m1", 1, "console");
+  ASSERT_TRUE(
+      world.Until([&] { return world.server.tunnels.contains("too-many"); }, Duration::Seconds(1)));
+  EXPECT_TRUE(world.server.tunnels.at("too-many").starts_with("the host carries 32 consoles"));
+  EXPECT_EQ(world.server.tunnels.size(), 1U) << "the others go on";
+  // They end with their guest; then there is room again.
+  world.host.fake().state().CrashGuest(world.host.fake().clock(), world.Id("m1"));
+  world.host.fake().Refresh();
+  ASSERT_TRUE(world.Until([&] { return world.server.tunnels.size() == 33; }));
+  ASSERT_TRUE(world.Until([&] { return world.host.Running("m1") == 1; }));
+  world.loop.RunFor(Duration::Seconds(1));
+  world.server.OpenTunnel("again", "m1", 1, "console");
+  EXPECT_TRUE(world.Until([&] { return world.server.tunnel_bytes["again"] > 0; }));
+  EXPECT_FALSE(world.server.tunnels.contains("again"));
+}
+
 }  // namespace
 }  // namespace berth::poollet

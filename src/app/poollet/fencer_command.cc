@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "app/process/open_files.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"
 #include "pki/private_file.h"
@@ -30,6 +31,7 @@ Status Run(cli::Session& session, const cli::Arguments& arguments) {
   const std::string& folder = arguments.Text("folder");
   if (folder.empty()) return BadRequest("--folder is needed");
   umask(0077);
+  RaiseOpenFiles(kOpenFilesWantedOfHost);  // a handle of every guest
   return poollet::RunFencer(folder);
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/poollet/poollet_command.h"
 
+#include <unistd.h>
+
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -9,7 +12,9 @@
 
 #include "app/poollet/hardware.h"
 #include "app/poollet/run_poollet.h"
+#include "app/process/private_memory.h"
 #include "app/process/process_flags.h"
+#include "base/folders.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
@@ -186,7 +191,12 @@ Result<PoolletRunOptions> ReadOptions(const Arguments& arguments, cli::Environme
 
 Status Run(Session& session, const Arguments& arguments) {
   ConfigureLog(arguments);
+  KeepMemoryPrivate();
   TRY(auto options, ReadOptions(arguments, session.environment()));
+  // Beside root's (/var/lib/berth/poollet) are those of guests, to which QEMU comes as another
+  // user.
+  const std::string above = std::filesystem::path(options.data_dir).parent_path().string();
+  if (geteuid() == 0 && !above.empty()) TRY_STATUS(MakeOpenFolders(above));
   return RunPoollet(std::move(options), [] { LOG_INFO("the poollet runs"); });
 }
 

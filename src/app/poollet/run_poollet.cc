@@ -11,6 +11,7 @@
 #include "app/poollet/fencer_command.h"
 #include "app/poollet/hardware.h"
 #include "app/poollet/metrics_page.h"
+#include "app/process/open_files.h"
 #include "app/process/span_log.h"
 #include "app/process/start_pages.h"
 #include "base/log.h"
@@ -167,16 +168,17 @@ class PoolletProcess {
   }
 
   // Leases of guests that are processes are kept by a process of their own; other runtimes keep
-  // them themselves, or have none.
+  // them themselves, or have none. A runtime that does not know its guests yet holds up nobody:
+  // nothing of it starts before it does, and nothing that may move before its fencer has it.
   rt::Task<Status> StartFencer() {
     iri::HostRuntime* const host = runtimes_.machine_host;
     if (host == nullptr) co_return OkStatus();
     rt::Backoff backoff;
     while (true) {
-      const auto guests = co_await host->ListGuests();
-      if (guests.status().Is(Reason::kMethodNotSupported)) co_return OkStatus();
-      if (guests.ok()) break;
-      LOG_WARNING("machine runtime: {}", guests.status().message());
+      const auto is_needed = co_await poollet::NeedsProcessFencer(host);
+      if (is_needed.ok() && !*is_needed) co_return OkStatus();
+      if (is_needed.ok()) break;
+      LOG_WARNING("machine runtime: {}", is_needed.status().message());
       CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
     }
     const std::string folder = options_.data_dir + "/fencer";
@@ -275,6 +277,7 @@ class PoolletProcess {
 
 Status RunPoollet(PoolletRunOptions options, std::function<void()> on_ready) {
   umask(0077);  // nothing that a poollet writes is for others
+  RaiseOpenFiles(kOpenFilesWantedOfHost);
   TRY_STATUS(pki::EnsurePrivateFolder(options.data_dir));
   rt::AsioLoop loop("main");
   PoolletProcess process(loop, std::move(options));

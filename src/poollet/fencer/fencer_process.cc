@@ -34,7 +34,8 @@ namespace berth::poollet {
 namespace {
 
 constexpr size_t kClientsMax = 8;
-// A kill that failed, or a state that could not be written, is tried again.
+// A kill that failed, a state that could not be written, a handle or a connection for which there
+// was no descriptor, is tried again.
 constexpr int kRetryMillis = 200;
 // A poollet that left for good left nothing to do.
 constexpr int kIdleMillis = 60'000;
@@ -60,7 +61,7 @@ class FencerProcess {
   Status Open() {
     TRY_STATUS(pki::EnsurePrivateFolder(folder_));
     TRY_STATUS(Lock());
-    Load();
+    TRY_STATUS(Load());
     TRY_STATUS(Listen());
     timer_ = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (timer_ < 0) return Failed("timer", "CLOCK_BOOTTIME");
@@ -70,7 +71,7 @@ class FencerProcess {
   // Until there is nobody to speak to and nobody to kill; what it knows is in its state then.
   void Run() {
     do {
-      Settle();
+      NoteSaved(Settle());
     } while (Wait());
   }
 
@@ -94,11 +95,17 @@ class FencerProcess {
   }
 
   // Only the death of a fencer makes this file needed; that of the host takes the guests with it.
-  void Load() {
+  // One that cannot be read now is an error, and not nothing: another fencer is started soon.
+  Status Load() {
     const auto text = pki::ReadPrivateFile(Path("fencer.state"));
-    if (!text.ok()) return;
+    if (text.status().Is(Reason::kNotFound)) return OkStatus();
+    if (!text.ok()) return text.status();
+    const std::string boot = BootId();
+    if (boot.empty()) return Failed("read", "the boot id");
     const size_t line_end = text->find('\n');
-    if (line_end == std::string::npos || text->substr(0, line_end) != "boot " + BootId()) return;
+    if (line_end == std::string::npos || text->substr(0, line_end) != "boot " + boot) {
+      return OkStatus();
+    }
     auto leases = DecodeFenceLeases(std::string_view(*text).substr(line_end + 1));
     if (leases.ok()) {
       table_.Restore(*std::move(leases));
@@ -106,6 +113,7 @@ class FencerProcess {
     } else {
       LOG_ERROR("fencer.state: {}", leases.status().message());
     }
+    return OkStatus();
   }
 
   Status Listen() {
@@ -130,14 +138,22 @@ class FencerProcess {
     return bound ? OkStatus() : Failed("listen", Path(kFencerSocket));
   }
 
-  // Everything that follows from the table as it is: who is held, who dies, what is written.
-  void Settle() {
+  // Everything that follows from the table as it is: who is held, who dies, what is written. An
+  // error if that could not be; all else is done then, too.
+  Status Settle() {
     table_.Expire(BootNow());
     for (const auto& process : handles_.Hold(table_.Processes())) table_.Died(process);
     handles_.Kill(table_.Condemned());
     for (const auto& uid : table_.TakeFenced()) WriteFenced(uid);
-    Save();
+    const Status saved = Save();
     ArmTimer();
+    return saved;
+  }
+
+  // Said once: it is tried five times a second.
+  void NoteSaved(const Status& saved) {
+    if (!saved.ok() && !is_save_failing_) LOG_ERROR("{}", saved.message());
+    is_save_failing_ = !saved.ok();
   }
 
   void WriteFenced(const std::string& uid) {
@@ -154,20 +170,22 @@ class FencerProcess {
     LOG_WARNING("fencer: {} is fenced", uid);
   }
 
-  void Save() {
+  Status Save() {
     const std::string text = EncodeFenceLeases(table_.leases());
-    if (text == saved_) return;
+    if (text == saved_) return OkStatus();
+    const std::string boot = BootId();
+    if (boot.empty()) return Failed("read", "the boot id");  // it would be of no boot
     const std::string path = Path("fencer.state");
     const std::string draft = path + ".new";
+    errno = 0;
     std::ofstream file(draft, std::ios::trunc | std::ios::binary);
-    file << "boot " << BootId() << '\n' << text;
+    file << "boot " << boot << '\n' << text;
     file.close();
-    chmod(draft.c_str(), 0600);
-    if (file.fail() || rename(draft.c_str(), path.c_str()) != 0) {
-      LOG_ERROR("{}: {}", path, std::strerror(errno));
-      return;
-    }
+    if (file.fail()) return Failed("write", draft);
+    if (chmod(draft.c_str(), 0600) != 0) return Failed("close to others", draft);
+    if (rename(draft.c_str(), path.c_str()) != 0) return Failed("put in place", path);
     saved_ = text;
+    return OkStatus();
   }
 
   void ArmTimer() const {
@@ -184,9 +202,18 @@ class FencerProcess {
     return clients_.empty() && !table_.NextDeadline().has_value() && table_.Condemned().empty();
   }
 
+  // Whether the next turn has to do what this one could not.
+  bool Retries() const {
+    return is_deaf_ || !handles_.unheld().empty() || !table_.Condemned().empty() ||
+           EncodeFenceLeases(table_.leases()) != saved_;
+  }
+
   // False: nothing has happened for long, and nothing will.
   bool Wait() {
-    std::vector<pollfd> polled = {{.fd = listener_, .events = POLLIN, .revents = 0},
+    const bool retries = Retries();
+    // Who cannot be let in is not listened to for a moment: poll would return at once.
+    const int listener = std::exchange(is_deaf_, false) ? -1 : listener_;
+    std::vector<pollfd> polled = {{.fd = listener, .events = POLLIN, .revents = 0},
                                   {.fd = timer_, .events = POLLIN, .revents = 0}};
     for (const Client& client : clients_) {
       const auto events = static_cast<int16_t>(client.out.empty() ? POLLIN : POLLOUT);
@@ -198,8 +225,6 @@ class FencerProcess {
       polled.push_back({.fd = fd, .events = POLLIN, .revents = 0});
       guests.push_back(process);
     }
-    const bool unsaved = EncodeFenceLeases(table_.leases()) != saved_;
-    const bool retries = unsaved || !table_.Condemned().empty();
     const int timeout = retries ? kRetryMillis : IsIdle() ? kIdleMillis : -1;
     const int ready = poll(polled.data(), polled.size(), timeout);
     if (ready < 0) return true;  // a signal
@@ -210,7 +235,7 @@ class FencerProcess {
     }
     // The dead first: what is answered below is true then.
     for (size_t i = 0; i < guests.size(); ++i) {
-      if (polled[first_guest + i].revents != 0) table_.Died(guests[i]);
+      if ((polled[first_guest + i].revents & (POLLIN | POLLHUP)) != 0) table_.Died(guests[i]);
     }
     size_t place = 2;
     for (Client& client : clients_) {
@@ -226,6 +251,7 @@ class FencerProcess {
 
   void Accept() {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    is_deaf_ = fd < 0;
     if (fd < 0) return;
     ucred peer = {};
     socklen_t size = sizeof(peer);
@@ -261,14 +287,29 @@ class FencerProcess {
     const auto request = DecodeFenceRequest(message);
     Status status = request.status();
     if (request.ok()) status = table_.Apply(*request, BootNow());
-    Settle();  // only what is held and saved is said to be
-    return EncodeFenceAnswer(status, table_.leases()) + std::string(kFenceEnd);
+    const Status saved = Settle();
+    NoteSaved(saved);
+    if (status.ok()) status = saved;
+    return EncodeFenceAnswer(status, Held()) + std::string(kFenceEnd);
+  }
+
+  // Only what is held and saved is said to be: whoever asks lets those guests run.
+  FenceTable::Leases Held() const {
+    FenceTable::Leases leases = table_.leases();
+    for (auto& [uid, lease] : leases) {
+      std::erase_if(lease.processes, [this](const FenceProcess& process) {
+        return handles_.unheld().contains(process);
+      });
+    }
+    return leases;
   }
 
   const std::string folder_;
   FenceTable table_;
   GuestHandles handles_;
   std::string saved_;  // what the state file says
+  bool is_save_failing_ = false;
+  bool is_deaf_ = false;  // there was no descriptor for who wanted in
   int lock_ = -1;
   int listener_ = -1;
   int timer_ = -1;
@@ -286,6 +327,7 @@ void AvoidOutOfMemoryKiller() {
 Status RunFencer(const std::string& folder) {
   prctl(PR_SET_NAME, "berth-fencer");
   AvoidOutOfMemoryKiller();
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // nobody of our user gets in; needs the line above first
   FencerProcess fencer(folder);
   TRY_STATUS(fencer.Open());
   fencer.Run();

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poollet/fencer/guest_handles.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -34,50 +36,85 @@ int OpenPidfd(int64_t pid) {
   return static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
 }
 
+int OpenReserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
 }  // namespace
+
+GuestHandles::GuestHandles() : reserve_(OpenReserve()) {}
 
 GuestHandles::~GuestHandles() {
   for (const auto& [process, fd] : held_) close(fd);
+  if (reserve_ >= 0) close(reserve_);
 }
 
 std::vector<FenceProcess> GuestHandles::Hold(const std::set<FenceProcess>& processes) {
-  for (auto it = held_.begin(); it != held_.end();) {
-    if (processes.contains(it->first)) {
-      ++it;
-      continue;
-    }
-    close(it->second);
-    killed_.erase(it->first);
-    it = held_.erase(it);
-  }
-  std::vector<FenceProcess> missing;
+  const auto is_over = [&](const FenceProcess& process) { return !processes.contains(process); };
+  std::erase_if(held_, [&](const auto& entry) {
+    if (!is_over(entry.first)) return false;
+    close(entry.second);
+    return true;
+  });
+  std::erase_if(unheld_, is_over);
+  std::erase_if(killed_, is_over);
+  std::vector<FenceProcess> gone;
   for (const FenceProcess& process : processes) {
     if (held_.contains(process)) continue;
-    // The handle first: what is read afterwards is of the process that it holds, or of none.
-    const int fd = OpenPidfd(process.pid);
-    if (fd >= 0 && StartTicksOf(process.pid) == process.start_ticks) {
-      held_[process] = fd;
-      continue;
-    }
-    if (fd < 0 && errno != ESRCH) {
-      LOG_ERROR("fencer: process {}: {}", process.pid, std::strerror(errno));
-    }
-    if (fd >= 0) close(fd);
-    missing.push_back(process);
+    const Sight sight = Take(process);
+    if (sight == Sight::kGone) gone.push_back(process);
+    if (sight != Sight::kUnknown) unheld_.erase(process);
   }
-  return missing;
+  return gone;
+}
+
+GuestHandles::Sight GuestHandles::Take(const FenceProcess& process) {
+  if (process.pid > std::numeric_limits<pid_t>::max()) return Sight::kGone;  // nor was it ever
+  // The handle first: what is read afterwards is of the process that it holds, or of none.
+  const int fd = OpenPidfd(process.pid);
+  const int error = fd < 0 ? errno : 0;
+  if (error == ESRCH) return Sight::kGone;
+  const std::optional<uint64_t> start = ReadStart(process.pid);
+  if (fd >= 0 && start == process.start_ticks) {
+    held_[process] = fd;
+    return Sight::kHeld;
+  }
+  if (fd >= 0) close(fd);
+  if (start.has_value() && *start != process.start_ticks) return Sight::kGone;
+  if (unheld_.insert(process).second) {  // said once
+    LOG_ERROR("fencer: process {} is not held yet: {}",
+              process.pid,
+              error == 0 ? "its start time cannot be read" : std::strerror(error));
+  }
+  return Sight::kUnknown;
+}
+
+std::optional<uint64_t> GuestHandles::ReadStart(int64_t pid) {
+  const std::optional<uint64_t> start = StartTicksOf(pid);
+  if (start.has_value() || reserve_ < 0) return start;
+  close(reserve_);
+  const std::optional<uint64_t> again = StartTicksOf(pid);
+  reserve_ = OpenReserve();
+  return again;
+}
+
+// The guests' start times were compared, so another process can be meant only if this one dies and
+// its number comes round again between two system calls.
+int GuestHandles::Signal(const FenceProcess& process) {
+  const auto held = held_.find(process);
+  if (held != held_.end()) {
+    return syscall(SYS_pidfd_send_signal, held->second, SIGKILL, nullptr, 0) == 0 ? 0 : errno;
+  }
+  if (ReadStart(process.pid) != process.start_ticks) return EAGAIN;
+  return kill(static_cast<pid_t>(process.pid), SIGKILL) == 0 ? 0 : errno;
 }
 
 void GuestHandles::Kill(const std::set<FenceProcess>& processes) {
   for (const FenceProcess& process : processes) {
-    const auto held = held_.find(process);
-    if (held == held_.end() || !killed_.insert(process).second) continue;
-    if (syscall(SYS_pidfd_send_signal, held->second, SIGKILL, nullptr, 0) == 0) {
-      LOG_WARNING("fencer: killed process {}", process.pid);
-    } else if (errno != ESRCH) {
-      LOG_ERROR("fencer: kill {}: {}", process.pid, std::strerror(errno));
-      killed_.erase(process);  // tried again with the next turn
-    }
+    if (!killed_.insert(process).second) continue;
+    const int error = Signal(process);
+    if (error == 0) LOG_WARNING("fencer: killed process {}", process.pid);
+    if (error == 0 || error == ESRCH) continue;
+    killed_.erase(process);  // tried again with the next turn
+    if (error != EAGAIN) LOG_ERROR("fencer: kill {}: {}", process.pid, std::strerror(error));
   }
 }
 

@@ -29,6 +29,18 @@ constexpr Duration kConnectPause = Duration::Millis(20);
 
 }  // namespace
 
+rt::Task<Result<bool>> NeedsProcessFencer(iri::HostRuntime* runtime) {
+  const auto guests = co_await runtime->ListGuests();
+  if (guests.ok()) co_return true;
+  if (guests.status().Is(Reason::kMethodNotSupported)) co_return false;
+  // Which guests it has it may say later; whose their leases are it says now.
+  iri::LeaseRenewal nothing;
+  const auto leases = co_await runtime->RenewLease(std::move(nothing));
+  if (leases.ok()) co_return false;
+  if (leases.status().Is(Reason::kMethodNotSupported)) co_return true;
+  co_return guests.status();
+}
+
 ProcessFencer::ProcessFencer(rt::AsioLoop& loop,
                              iri::HostRuntime& runtime,
                              std::string folder,
@@ -141,9 +153,12 @@ rt::Task<Result<std::vector<iri::LeaseState>>> ProcessFencer::Renew(iri::LeaseRe
   if (!request.leases.empty()) {
     request.deadline = iri::ToBootNanos(renewal.deadline, loop_.Now());
   }
-  // A runtime that is away changes nothing for the guests that the fencer has.
+  // A runtime that is away changes nothing for the guests that the fencer has. One that shows none
+  // has none that could be killed in time.
   auto guests = co_await rt::WithDeadline(runtime_.ListGuests(), kRuntimeLimit);
-  if (guests.status().Is(Reason::kCancelled)) co_return guests.status();
+  if (guests.status().Is(Reason::kCancelled) || guests.status().Is(Reason::kMethodNotSupported)) {
+    co_return guests.status();
+  }
   if (guests.ok()) {
     for (const auto& guest : *guests) {
       if (!IsFenceUid(guest.machine_uid)) continue;

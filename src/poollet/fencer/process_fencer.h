@@ -20,6 +20,10 @@
 
 namespace berth::poollet {
 
+// Whether the guests of the runtime are for a ProcessFencer. The runtime need not know them yet. An
+// error: it does not say.
+rt::Task<Result<bool>> NeedsProcessFencer(iri::HostRuntime* runtime);
+
 class ProcessFencer final : public Fencer {
  public:
   // `launch` starts a fencer for the folder and does not wait for it. The runtime outlives us.

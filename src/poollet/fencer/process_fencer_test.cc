@@ -3,6 +3,7 @@
 #include "poollet/fencer/process_fencer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,11 +73,17 @@ class OneHost {
     waitpid(pid_, nullptr, 0);
   }
 
-  std::vector<iri::LeaseState> Renew(Duration lease, std::vector<std::string> uids) {
+  // From the next one on, a fencer has so many descriptors and no more.
+  void LimitFencers(rlim_t descriptors) { descriptors_ = descriptors; }
+
+  Result<std::vector<iri::LeaseState>> TryRenew(Duration lease, std::vector<std::string> uids) {
     iri::LeaseRenewal renewal;
     renewal.deadline = loop_.Now() + lease;
     renewal.machine_uids = std::move(uids);
-    auto states = rt::RunTask(loop_, fencer_->Renew(std::move(renewal)));
+    return rt::RunTask(loop_, fencer_->Renew(std::move(renewal)));
+  }
+  std::vector<iri::LeaseState> Renew(Duration lease, std::vector<std::string> uids) {
+    auto states = TryRenew(lease, std::move(uids));
     EXPECT_TRUE(states.ok()) << states.status();
     return states.ok() ? *states : std::vector<iri::LeaseState>();
   }
@@ -127,6 +134,11 @@ class OneHost {
     pid_ = fork();
     if (pid_ != 0) return OkStatus();
     setsid();
+    if (descriptors_ > 0) {
+      close_range(STDERR_FILENO + 1, ~0U, 0);
+      const rlimit limit = {.rlim_cur = descriptors_, .rlim_max = descriptors_};
+      setrlimit(RLIMIT_NOFILE, &limit);
+    }
     const Status ended = RunFencer(folder_);
     _exit(ended.ok() ? 0 : 1);
   }
@@ -135,6 +147,7 @@ class OneHost {
   rt::AsioLoop loop_;
   pid_t pid_ = 0;
   int launches_ = 0;
+  rlim_t descriptors_ = 0;  // 0: as many as we have
   std::shared_ptr<runtime::FakeHostState> state_;
   runtime::FakeHost host_;
   std::unique_ptr<ProcessFencer> fencer_;
@@ -187,6 +200,38 @@ TEST(ProcessFencer, R3_3_AKilledFencerIsStartedAgainAtOnceAndKnowsTheDeadlines) 
   ASSERT_EQ(states.size(), 1U);
   EXPECT_FALSE(states[0].fenced);
   ASSERT_TRUE(host.Until([&] { return !host.GuestOf("moves").alive(); }));
+}
+
+TEST(ProcessFencer, R3_3_AFencerWithoutDescriptorsKillsAtTheDeadlineAllTheSame) {
+  OneHost host;
+  host.Create("moves", true);
+  const Time deadline = host.Now() + Duration::Seconds(6);
+  host.Renew(Duration::Seconds(6), {"moves"});
+  ASSERT_TRUE(host.Until([&] { return host.Runs("moves"); }));
+  // The next one has 0 to 2, its reserve, its lock, its socket and its timer: 7, and no handle.
+  host.LimitFencers(7);
+  host.KillFencer();
+  ASSERT_TRUE(host.Until([&] { return host.launches() == 2; }));
+  host.Disconnect();  // it has no descriptor for the poollet either
+  ASSERT_TRUE(host.Until([&] { return !host.GuestOf("moves").alive(); }));
+  EXPECT_GE(host.Now(), deadline) << "not before";
+  EXPECT_EQ(host.GuestOf("moves").why, "Killed");
+}
+
+TEST(ProcessFencer, R3_3_WhatTheFencerCannotWriteDownDoesNotRun) {
+  OneHost host;
+  host.Create("moves", true);
+  host.Renew(Duration(), {});
+  const std::string draft = host.folder() + "/fencer.state.new";
+  ASSERT_TRUE(std::filesystem::create_directory(draft));  // not to be written, even by root
+  const auto refused = host.TryRenew(Duration::Seconds(60), {"moves"});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find(draft), std::string::npos) << refused.status();
+  EXPECT_FALSE(host.TryRenew(Duration::Seconds(60), {"moves"}).ok()) << "still unsaved";
+  EXPECT_TRUE(host.GuestOf("moves").held);
+  std::filesystem::remove(draft);
+  host.Renew(Duration::Seconds(60), {"moves"});
+  EXPECT_TRUE(host.Until([&] { return host.Runs("moves"); }));
 }
 
 TEST(ProcessFencer, R3_3_ARenewedGuestLivesOn) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poollet/host/breaker.h"
 
-#include <algorithm>
-
 namespace berth::poollet {
+namespace {
+
+// Fewer are everyday life on any host, however few things it runs.
+constexpr size_t kMassMin = 3;
+constexpr size_t kMassDivisor = 10;
+
+}  // namespace
 
 bool IsSuspicious(const HistorySeen& seen) {
   if (seen.incarnation_known == 0) return false;  // the first contact of all
@@ -13,7 +18,7 @@ bool IsSuspicious(const HistorySeen& seen) {
 }
 
 bool IsMassDeletion(size_t deletions, size_t running) {
-  return deletions > std::max<size_t>(3, running / 10);
+  return deletions >= kMassMin && deletions * kMassDivisor > running;
 }
 
 }  // namespace berth::poollet

@@ -18,7 +18,7 @@ struct HistorySeen {
 
 // The history is not the one that the host knew: an older or a restored one.
 bool IsSuspicious(const HistorySeen& seen);
-// More than a tenth of what runs, at least 3.
+// More than a tenth of what runs, and at least 3: three of three are.
 bool IsMassDeletion(size_t deletions, size_t running);
 
 }  // namespace berth::poollet

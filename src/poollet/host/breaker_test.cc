@@ -21,9 +21,12 @@ TEST(Breaker, ANewIncarnationOrALowerRevisionIsSuspicious) {
   EXPECT_FALSE(IsSuspicious(seen)) << "the first contact has nothing to compare";
 }
 
-TEST(Breaker, MoreThanATenthAndMoreThanThreeAreMany) {
-  EXPECT_FALSE(IsMassDeletion(3, 4));
-  EXPECT_TRUE(IsMassDeletion(4, 4));
+TEST(Breaker, R4_3_MoreThanATenthAndAtLeastThreeAreMany) {
+  EXPECT_FALSE(IsMassDeletion(0, 0));
+  EXPECT_FALSE(IsMassDeletion(2, 2));
+  EXPECT_TRUE(IsMassDeletion(3, 3));
+  EXPECT_TRUE(IsMassDeletion(3, 29));
+  EXPECT_FALSE(IsMassDeletion(3, 30));
   EXPECT_FALSE(IsMassDeletion(10, 100));
   EXPECT_TRUE(IsMassDeletion(11, 100));
 }

@@ -19,6 +19,8 @@ using fleet::ObjectKind;
 constexpr Duration kRefreshRetry = Duration::Seconds(1);
 // Figures that nobody asked for are said at most this often.
 constexpr Duration kFactsPause = Duration::Seconds(1);
+// Events that wait for their turn are said this often: at 10 a second two go in one message.
+constexpr Duration kEventsPause = Duration::Millis(200);
 
 std::string_view PoolKindOf(ObjectKind kind) {
   switch (kind) {
@@ -52,7 +54,8 @@ Host::Host(Deps deps, HostOptions options, std::unique_ptr<Record> record, std::
       record_(std::move(record)),
       host_(record_->state().host),
       ledger_(std::move(boot)),
-      outbox_([this](Urgency urgency) { deps_.wake(urgency); }),
+      outbox_([this](Urgency urgency) { deps_.wake(urgency); },
+              [this](const std::string& uid) { return FateOf(uid); }),
       reserved_([this](const iri::HostRuntime* host) { return ReservedAt(host); },
                 options_.reconcile.call_limit),
       leases_(
@@ -66,6 +69,7 @@ Host::Host(Deps deps, HostOptions options, std::unique_ptr<Record> record, std::
 
 Host::~Host() {
   if (expiry_timer_.has_value()) loop_.CancelTimer(*expiry_timer_);
+  if (events_timer_.has_value()) loop_.CancelTimer(*events_timer_);
 }
 
 rt::Task<Result<std::unique_ptr<Host>>> Host::Open(Deps deps, HostOptions options) {
@@ -247,10 +251,9 @@ rt::Task<Status> Host::Refresh() {
     Port& port = ports_.at(kind);
     if (port.problem.empty() != status.ok()) facts_said_ = 0;
     port.problem = status.message();
-    if (status.ok() && host != nullptr) {
-      port.facts = facts.at(host);
-      port.total = totals.at(host);
-    }
+    // A runtime in trouble knows what it is.
+    if (const auto told = facts.find(host); told != facts.end()) port.facts = told->second;
+    if (status.ok() && host != nullptr) port.total = totals.at(host);
     port.is_known = port.is_known || status.ok();
     if (!status.ok()) worst = status;
   }
@@ -417,6 +420,17 @@ void Host::ArmExpiry() {
     expiry_timer_.reset();
     ledger_.Expire(loop_.Now());
     ArmExpiry();
+  });
+}
+
+// What may not be said yet is said when it may. Without a session there is no next batch, and the
+// one that begins asks for it.
+void Host::ArmEvents() {
+  if (events_timer_.has_value() || !outbox_.has_events()) return;
+  const Duration delay = std::max(outbox_.EventsWait(loop_.Now()), kEventsPause);
+  events_timer_ = loop_.After("poollet.events", delay, [this] {
+    events_timer_.reset();
+    deps_.wake(Urgency::kNow);
   });
 }
 

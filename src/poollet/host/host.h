@@ -197,6 +197,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   FactsNews NewsOfFacts() const;
   void SayFacts();
   void ArmExpiry();
+  void ArmEvents();
   void PersistHost();
   rt::Task<Status> WriteHost();
   const PoolSetup* SetupOf(fleet::ObjectKind kind) const;
@@ -226,6 +227,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   void Scanned(fleet::ObjectKind kind, std::vector<Seen> all) override;
   void Happened(fleet::ObjectKind kind, const std::string& uid, iri::Event event) override;
   void HeardUntil(fleet::ObjectKind kind, WallTime until) override;
+  EventFate FateOf(const std::string& uid) const;
   void SayOrphans();
   // Of the record, seen in a runtime, and not spoken of by the server on this session.
   std::set<std::string> Quarantined() const;
@@ -309,6 +311,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   Time facts_said_at_;
   std::string fence_said_;  // the fencer's problem
   std::optional<rt::TimerId> expiry_timer_;
+  std::optional<rt::TimerId> events_timer_;
   struct CpuSample {
     Duration cpu_time;
     Time at;

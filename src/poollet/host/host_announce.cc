@@ -77,7 +77,8 @@ Status Host::Welcomed(const pb::Welcome& welcome) {
       limits.status_per_second() == 0
           ? OutboxLimits().statuses_per_batch
           : std::max<size_t>(1, limits.status_per_second() / kBatchesPerSecond);
-  outbox_.SetLimits(limits_);
+  limits_.events_per_second = limits.events_per_second();
+  outbox_.Begin(limits_, loop_.Now());
   host_.cluster_id = welcome.cluster_id();
   if (welcome.servers_size() > 0) {
     host_.servers.assign(welcome.servers().begin(), welcome.servers().end());

@@ -520,7 +520,9 @@ void Host::Granted(uint64_t number, Duration ttl) { leases_.Granted(number, ttl)
 
 std::optional<std::string> Host::TakeBatch() {
   SayFacts();
-  return outbox_.Take();
+  auto batch = outbox_.Take(loop_.Now());
+  ArmEvents();
+  return batch;
 }
 
 void Host::Ended(const Status& why) {

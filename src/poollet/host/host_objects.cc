@@ -305,6 +305,18 @@ void Host::Happened(ObjectKind kind, const std::string& uid, iri::Event event) {
   Say(event.type, uid, kind, std::move(event.reason), std::move(event.message));
 }
 
+// Events wait for their turn: meanwhile the server may have let go of the object.
+EventFate Host::FateOf(const std::string& uid) const {
+  const auto found = items_.find(uid);
+  if (found == items_.end()) return EventFate::kDrop;
+  const Item& item = found->second;
+  if (item.is_confirmed || item.entry.phase == Phase::kGone || held_deletes_.contains(uid)) {
+    return EventFate::kSay;
+  }
+  const bool is_open = !synced_ || history_ == HistoryState::kOpen;
+  return is_open ? EventFate::kKeep : EventFate::kDrop;
+}
+
 // Kept once a server was told, so that a host without one loses nothing when its poollet dies.
 void Host::HeardUntil(ObjectKind kind, WallTime until) {
   heard_[std::string(fleet::NameOf(kind))] = until.seconds();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poollet/host/outbox.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "base/strings.h"
 #include "berth/agent/v1/agent.pb.h"
 
@@ -101,6 +104,11 @@ void FillOrphan(const SpokenOrphan& orphan, pb::Orphan& out) {
 }
 }  // namespace internal
 
+void Outbox::Begin(OutboxLimits limits, Time now) {
+  limits_ = limits;
+  pace_.Begin(limits.events_per_second, now);
+}
+
 // At most the limit, whole characters, nothing that is not text.
 std::string Outbox::Short(const std::string& text) const {
   if (text.size() <= limits_.text_bytes && IsValidUtf8(text)) return text;
@@ -152,7 +160,14 @@ void Outbox::Gone(const std::string& uid, Placement placement) {
 }
 
 void Outbox::Event(SpokenEvent event) {
-  if (events_.size() >= kEventsMax) events_.pop_front();
+  if (events_.size() >= kEventsMax) {
+    if (events_lost_++ == 0) {
+      LOG_WARNING("{} events wait to be told: the oldest are dropped", kEventsMax);
+    }
+    // It is told to that pool; of one that no server knows yet there is nobody to hear.
+    if (!events_.front().pool_uid.empty()) lost_of_ = std::move(events_.front().pool_uid);
+    events_.pop_front();
+  }
   events_.push_back(std::move(event));
   wake_(Urgency::kSoon);
 }
@@ -192,12 +207,6 @@ void Outbox::SessionEnded() {
   facts_.clear();
   statistics_.clear();
   orphans_.reset();
-}
-
-bool Outbox::empty() const {
-  return answers_.empty() && acks_.empty() && refusals_.empty() && gone_.empty() &&
-         reports_.empty() && events_.empty() && statistics_.empty() && facts_.empty() &&
-         !orphans_.has_value();
 }
 
 // Answers, acks, refusals, gone: small, and somebody waits for them.
@@ -267,17 +276,44 @@ void Outbox::TakeStatuses(pb::HostBatch& batch, size_t& bytes) {
     bytes += out.ByteSizeLong() + 8;
     reports_.erase(reports_.begin());
   }
-  while (!events_.empty() && bytes < limits_.message_bytes) {
-    const SpokenEvent& event = events_.front();
-    pb::HostEvent& out = *batch.add_events();
-    out.set_uid(event.uid);
-    out.set_pool_uid(event.pool_uid);
-    out.set_type(event.type == iri::EventType::kNormal ? "Normal" : "Warning");
-    out.set_reason(Short(event.reason));
-    out.set_message(Short(event.message));
-    bytes += out.ByteSizeLong() + 8;
-    events_.pop_front();
+}
+
+// Once, after what was kept: one word for each that is lost would only lose more.
+SpokenEvent Outbox::Lost() {
+  SpokenEvent event;
+  event.pool_uid = std::exchange(lost_of_, std::string());
+  event.type = iri::EventType::kWarning;
+  event.reason = "EventsDropped";
+  event.message = fmt::format("{} events were not told: more than {} waited, and the oldest went",
+                              std::exchange(events_lost_, 0),
+                              kEventsMax);
+  return event;
+}
+
+void Outbox::Say(const SpokenEvent& event, pb::HostBatch& batch, size_t& bytes) const {
+  pb::HostEvent& out = *batch.add_events();
+  out.set_uid(event.uid);
+  out.set_pool_uid(event.pool_uid);
+  out.set_type(event.type == iri::EventType::kNormal ? "Normal" : "Warning");
+  out.set_reason(Short(event.reason));
+  out.set_message(Short(event.message));
+  bytes += out.ByteSizeLong() + 8;
+}
+
+void Outbox::TakeEvents(pb::HostBatch& batch, size_t& bytes, Time now) {
+  for (auto it = events_.begin(); it != events_.end() && bytes < limits_.message_bytes;) {
+    const EventFate fate = it->uid.empty() ? EventFate::kSay : fate_(it->uid);
+    if (fate == EventFate::kKeep) {
+      ++it;
+      continue;
+    }
+    if (fate == EventFate::kSay) {
+      if (!pace_.Take(now)) return;
+      Say(*it, batch, bytes);
+    }
+    it = events_.erase(it);
   }
+  if (events_.empty() && !lost_of_.empty() && pace_.Take(now)) Say(Lost(), batch, bytes);
 }
 
 void Outbox::TakeFigures(pb::HostBatch& batch) {
@@ -292,14 +328,15 @@ void Outbox::TakeFigures(pb::HostBatch& batch) {
   }
 }
 
-std::optional<std::string> Outbox::Take() {
-  if (empty()) return std::nullopt;
+std::optional<std::string> Outbox::Take(Time now) {
   pb::HostMessage message;
   pb::HostBatch& batch = *message.mutable_batch();
   size_t bytes = 0;
   TakeWords(batch, bytes);
   TakeStatuses(batch, bytes);
+  TakeEvents(batch, bytes, now);
   if (bytes < limits_.message_bytes) TakeFigures(batch);
+  if (batch.ByteSizeLong() == 0) return std::nullopt;
   return message.SerializeAsString();
 }
 

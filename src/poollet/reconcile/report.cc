@@ -260,6 +260,9 @@ ObjectReport ReportVolume(const Desired& desired,
       ready = HeldUp(progress,
                      why.empty() ? "Error" : "RuntimeError",
                      why.empty() ? "the runtime reports an error" : std::string(why));
+    } else if (AnnotationOf(there.metadata, iri::kImageProblemAnnotation).empty()) {
+      const std::string_view why = AnnotationOf(there.metadata, iri::kProblemAnnotation);
+      if (!why.empty()) ready = HeldUp(progress, "Pending", std::string(why));
     }
     image = ImageReady(there);
   }
@@ -294,7 +297,8 @@ ObjectReport ReportSnapshot(const Desired& desired,
       ready = HeldUp(
           progress, "Failed", why.empty() ? "the runtime could not take it" : std::string(why));
     } else {
-      ready = HeldUp(progress, "Pending", "it is being taken");
+      const std::string_view why = AnnotationOf(there.metadata, iri::kProblemAnnotation);
+      ready = HeldUp(progress, "Pending", why.empty() ? "it is being taken" : std::string(why));
     }
   }
   if (progress.step.kind == Kind::kStuck) {

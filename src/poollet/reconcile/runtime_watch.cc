@@ -81,7 +81,7 @@ rt::Task<Status> RuntimeWatch::ScanLoop(Driver* driver, Duration interval, std::
 }
 
 rt::Task<Status> RuntimeWatch::WatchLoop(iri::HostRuntime* host) {
-  rt::Backoff backoff;
+  rt::Backoff backoff({.max = options_.watch_retry_max});
   std::string cursor;
   while (true) {
     auto opened = co_await rt::WithDeadline(host->Watch(cursor), options_.call_limit);
@@ -105,19 +105,25 @@ rt::Task<Status> RuntimeWatch::ReadChanges(iri::ChangeStream* changes, std::stri
     *cursor = change.cursor;
     const auto kind = KindOf(change.kind);
     if (change.type == iri::ChangeType::kResync) {
+      // What changed is not known, nor what was said of it.
       ScanNow();
+      AskEvents();
     } else if (kind.has_value() && !change.uid.empty()) {
       listener_.Changed(*kind, change.uid);
-      // What it says of this was said before.
-      for (rt::Event* wake : event_wakes_) wake->Set();
+      AskEvents();  // what it says of this was said before
     }
   }
+}
+
+void RuntimeWatch::AskEvents() {
+  for (rt::Event* wake : event_wakes_) wake->Set();
 }
 
 rt::Task<Status> RuntimeWatch::EventLoop(Driver* driver, WallTime from) {
   rt::Event wake;
   event_wakes_.push_back(&wake);
   EventPlace place{.from = from, .told = {}};
+  rt::Backoff backoff({.initial = options_.event_retry, .max = options_.event_interval});
   Status ended;
   while (ended.ok()) {
     wake.Reset();
@@ -125,13 +131,17 @@ rt::Task<Status> RuntimeWatch::EventLoop(Driver* driver, WallTime from) {
     iri::EventFilter filter;
     filter.from = place.from;
     auto events = co_await rt::WithDeadline(driver->Events(std::move(filter)), options_.call_limit);
+    Duration pause = options_.event_interval;
     if (events.ok()) {
+      backoff.Reset();
       Tell(*driver, *std::move(events), place);
       const bool is_over = now > place.from.seconds();  // nothing more happens in that second
       listener_.HeardUntil(driver->kind(), place.from + Duration::Seconds(is_over ? 1 : 0));
+    } else {
+      pause = backoff.Next(loop_.random());
     }
     ended = co_await rt::Sleep(options_.event_pause);
-    if (ended.ok()) ended = co_await WaitAtMost(&wake, options_.event_interval);
+    if (ended.ok()) ended = co_await WaitAtMost(&wake, pause);
   }
   std::erase(event_wakes_, &wake);
   co_return ended;

@@ -25,6 +25,10 @@ struct WatchOptions {
   Duration scan_interval = Duration::Seconds(60);   // of one with a watch: the safety net
   Duration event_interval = Duration::Seconds(10);  // of ListEvents, if nothing changes
   Duration event_pause = Duration::Millis(250);     // between two of them, whatever changes
+  Duration event_retry = Duration::Millis(200);     // after one that failed; doubles
+  // How often a watch is asked for again at most: until it is there, nothing is told at once. Two
+  // calls a second over a socket of the host, to a runtime that is away.
+  Duration watch_retry_max = Duration::Millis(500);
   Duration call_limit = kCallLimit;
 };
 
@@ -71,6 +75,7 @@ class RuntimeWatch {
     std::set<EventKey> told;
   };
   rt::Task<Status> EventLoop(Driver* driver, WallTime from);
+  void AskEvents();
   void Tell(const Driver& driver, std::vector<iri::Event> events, EventPlace& place);
 
   rt::Loop& loop_;

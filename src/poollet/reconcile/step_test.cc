@@ -568,6 +568,31 @@ TEST(Report, TheRuntimesWordOnAnImageIsACondition) {
   EXPECT_EQ(ReportVolume(Parse(assign), volumes, progress).conditions.size(), 2U);
 }
 
+TEST(Report, WhatTheRuntimeWaitsForWhileItCopiesIsACondition) {
+  const Progress progress;
+  pb::Assign assign;
+  assign.set_uid("u");
+  assign.mutable_snapshot();
+  std::vector<iri::VolumeSnapshot> snapshots(1);
+  snapshots[0].state = iri::SnapshotState::kPending;
+  EXPECT_EQ(ReportSnapshot(Parse(assign), snapshots, progress).conditions.back().message,
+            "it is being taken");
+  snapshots[0].metadata.annotations = {{"berth.dev/problem", "libvirt says nothing"}};
+  const ObjectReport snapshot = ReportSnapshot(Parse(assign), snapshots, progress);
+  EXPECT_EQ(snapshot.state, "Pending");
+  EXPECT_EQ(snapshot.conditions.back().message, "libvirt says nothing");
+
+  assign.mutable_volume()->set_storage_bytes(100);
+  std::vector<iri::Volume> volumes(1);
+  volumes[0].status.state = iri::VolumeState::kPending;
+  volumes[0].metadata.annotations = snapshots[0].metadata.annotations;
+  const ObjectReport volume = ReportVolume(Parse(assign), volumes, progress);
+  EXPECT_EQ(volume.state, "Pending");
+  EXPECT_EQ(volume.conditions.back().type, "Ready");
+  EXPECT_FALSE(volume.conditions.back().is_true);
+  EXPECT_EQ(volume.conditions.back().message, "libvirt says nothing");
+}
+
 TEST(Desired, SecretsAreNotInWhatIsRecorded) {
   auto assign = MachineAssign();
   assign.mutable_machine()->set_ignition("hidden-1");

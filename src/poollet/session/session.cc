@@ -22,8 +22,14 @@ constexpr int64_t kSilentHeartbeats = 3;
 constexpr Duration kHeartbeatDefault = Duration::Seconds(2);
 constexpr size_t kRedirectsMax = 16;
 constexpr std::string_view kTunnel = "/berth.agent.v1.AgentService/Tunnel";
-// Streams of one connection that may be open at once beside the session itself.
+// Streams of one connection that may be open at once beside the session itself. What is asked for
+// beyond it is refused over a stream of its own, of which there are as many: 32 + 32 are all that a
+// server has on their way at a time, and with the session fewer than the 100 that it takes.
 constexpr size_t kTunnelsMax = 32;
+constexpr size_t kRefusalsMax = 32;
+// How long a server may take to read a refusal.
+constexpr Duration kRefusalLimit = Duration::Seconds(5);
+constexpr uint32_t kEndChannel = 3;
 // What waits for a server that does not read, of one tunnel.
 constexpr size_t kTunnelOutboxBytesMax = 256 * 1024;
 
@@ -61,6 +67,21 @@ rt::Task<Status> PassOn(rt::Event* event, rt::Event* either) {
   CO_TRY_STATUS(co_await event->Wait());
   either->Set();
   co_return OkStatus();
+}
+
+// Says why there is no tunnel, and waits until the server has taken it.
+rt::Task<Status> SayTooMany(net::MessageStream* tunnel) {
+  pb::TunnelFrame end;
+  end.set_channel(kEndChannel);
+  end.set_data(fmt::format(
+      "the host carries {} consoles, commands, logs and ports already, which are the most: end one",
+      kTunnelsMax));
+  CO_TRY_STATUS(co_await tunnel->Write(end.SerializeAsString()));
+  tunnel->WritesDone();
+  while (true) {
+    const auto read = co_await tunnel->Read();
+    if (!read.ok() || !read->has_value()) co_return OkStatus();
+  }
 }
 
 }  // namespace
@@ -321,8 +342,7 @@ Status Session::Dispatch(const pb::ServerMessage& message, net::MessageStream* s
       if (message.batch().has_grant()) Granted(message.batch().grant());
       peer_.Received(message.batch());
       for (const auto& tunnel : message.batch().tunnels()) {
-        if (helpers_ == nullptr || helpers_->size() > kTunnelsMax) break;
-        helpers_->Spawn("poollet.session.tunnel", RunTunnel(tunnel));
+        BeginTunnel(tunnel);
       }
       break;
     case pb::ServerMessage::kSynced:
@@ -433,7 +453,25 @@ rt::Task<Status> Session::HeartbeatLoop(net::MessageStream* stream) {
 }
 
 // Whoever waits at the other end learns at once why there is nothing to see.
-rt::Task<Status> Session::RunTunnel(pb::TunnelRequest request) {
+void Session::BeginTunnel(const pb::TunnelRequest& request) {
+  if (helpers_ == nullptr) return;
+  if (tunnels_ < kTunnelsMax) {
+    helpers_->Spawn("poollet.session.tunnel", RunTunnel(request, &tunnels_, Verdict::kServed));
+  } else if (refusals_ < kRefusalsMax) {
+    helpers_->Spawn("poollet.session.no_tunnel", RunTunnel(request, &refusals_, Verdict::kRefused));
+  } else {
+    LOG_WARNING("the server asks for more tunnels than can even be refused");
+  }
+}
+
+rt::Task<Status> Session::RunTunnel(pb::TunnelRequest request, size_t* count, Verdict verdict) {
+  ++*count;
+  const Status status = co_await CarryTunnel(std::move(request), verdict);
+  --*count;
+  co_return status;
+}
+
+rt::Task<Status> Session::CarryTunnel(pb::TunnelRequest request, Verdict verdict) {
   net::RpcOptions options;
   options.limits.outbox_bytes_max = kTunnelOutboxBytesMax;
   std::string method(kTunnel);
@@ -441,7 +479,11 @@ rt::Task<Status> Session::RunTunnel(pb::TunnelRequest request) {
   pb::TunnelFrame first;
   first.set_ticket(request.ticket());
   Status status = co_await tunnel->Write(first.SerializeAsString());
-  if (status.ok()) status = co_await peer_.Tunnel(std::move(request), tunnel.get());
+  if (status.ok() && verdict == Verdict::kServed) {
+    status = co_await peer_.Tunnel(std::move(request), tunnel.get());
+  } else if (status.ok()) {
+    status = co_await rt::WithDeadline(SayTooMany(tunnel.get()), kRefusalLimit);
+  }
   tunnel->Abort(Cancelled("the tunnel is over"));
   co_return status;
 }

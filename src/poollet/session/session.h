@@ -188,7 +188,11 @@ class Session {
   bool SayGoodbye(LeaveMode mode);
   // Until everything that can leave has left; Timeout.
   rt::Task<Status> AwaitDrain(rt::Event* drained);
-  rt::Task<Status> RunTunnel(agent::v1::TunnelRequest request);
+  enum class Verdict : uint8_t { kServed, kRefused };
+  void BeginTunnel(const agent::v1::TunnelRequest& request);
+  // Counted in `count` while it lasts.
+  rt::Task<Status> RunTunnel(agent::v1::TunnelRequest request, size_t* count, Verdict verdict);
+  rt::Task<Status> CarryTunnel(agent::v1::TunnelRequest request, Verdict verdict);
   std::string NextServer();
   // Servers that are tried before the next pause.
   size_t UntriedServers() const;
@@ -235,6 +239,8 @@ class Session {
   net::MessageStream* stream_ = nullptr;  // while a session is in progress
   net::RpcChannel* channel_ = nullptr;    // the same
   rt::TaskScope* helpers_ = nullptr;      // tasks of the session in progress
+  size_t tunnels_ = 0;                    // of the session in progress
+  size_t refusals_ = 0;                   // of tunnels, being told
   rt::TaskScope scope_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poollet/testing/fake_gateway.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -151,6 +152,9 @@ void FakeGateway::Hear(const pb::HostMessage& message) {
       welcome.set_heartbeat_ms(2000);
       welcome.add_servers(node_ + ":7443");
       welcome.mutable_limits()->set_message_bytes(8192);
+      welcome.mutable_limits()->set_events_per_second(events_per_second);
+      events_room_ = 2.0 * events_per_second;
+      events_at_ = loop_.Now();
       return Send(answer);
     }
     case pb::HostMessage::kAnnounce: return HearAnnounce(message.announce());
@@ -335,7 +339,9 @@ void FakeGateway::HearBatch(const pb::HostBatch& batch) {
     if (acknowledges_gone) *message.mutable_batch()->add_forget() = entry;
   }
   if (message.has_batch()) Send(message);
-  for (const auto& event : batch.events()) events.push_back(event.uid() + " " + event.reason());
+  for (const auto& event : batch.events()) {
+    if (AdmitEvent()) events.push_back(event.uid() + " " + event.reason());
+  }
   for (const auto& facts_of : batch.facts()) {
     fleet::PoolFacts& out = facts[facts_of.pool_uid().substr(std::string("uid-of-").size())];
     const auto& figures = facts_of.facts();
@@ -354,6 +360,18 @@ void FakeGateway::HearBatch(const pb::HostBatch& batch) {
     out.memory_bytes = one.memory_bytes();
     out.cpu_cores = one.cpu_cores();
   }
+}
+
+bool FakeGateway::AdmitEvent() {
+  const double rate = events_per_second;
+  events_room_ = std::min(2 * rate, events_room_ + (loop_.Now() - events_at_).to_seconds() * rate);
+  events_at_ = loop_.Now();
+  if (events_room_ < 1) {
+    ++events_left_out;
+    return false;
+  }
+  --events_room_;
+  return true;
 }
 
 void FakeGateway::Desire(const std::string& uid, Wish wish) {

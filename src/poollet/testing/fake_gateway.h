@@ -95,6 +95,8 @@ class FakeGateway {
   bool confirms = true;
   bool is_open = false;  // who has what of earlier incarnations is not known yet; Settle() ends it
   bool acknowledges_gone = true;
+  // Said in the welcome; more than twice as many at once are left out, as the real one does.
+  uint32_t events_per_second = 10;
   std::string refuses;  // the reason of a Refused instead of a Welcome
   // What comes of a Goodbye with DRAIN: everything is taken away, a farewell although everything
   // stays, or nothing.
@@ -113,6 +115,7 @@ class FakeGateway {
   std::map<std::string, uint64_t> gone;        // uid to placement
   std::map<std::string, Known> known;          // of the last announce
   std::vector<std::string> events;             // "uid reason"
+  size_t events_left_out = 0;
   std::map<std::string, std::string> orphans;  // runtime id to uid
   std::map<std::string, fleet::PoolFacts> facts;
   std::map<std::string, fleet::Statistics> statistics;
@@ -139,6 +142,7 @@ class FakeGateway {
   void Hear(const agent::v1::HostMessage& message);
   void HearAnnounce(const agent::v1::Announce& announce);
   void HearBatch(const agent::v1::HostBatch& batch);
+  bool AdmitEvent();
   void Resync();
   void Send(const agent::v1::ServerMessage& message);
   void FillAssign(const std::string& uid, const Wish& wish, uint64_t in, agent::v1::Assign& out);
@@ -153,6 +157,8 @@ class FakeGateway {
   std::unique_ptr<net::RpcServer> server_;
   net::MessageStream* stream_ = nullptr;
   bool synced_ = false;
+  double events_room_ = 0;  // of this session
+  Time events_at_;
 };
 
 }  // namespace berth::poollet
