@@ -8,6 +8,7 @@
 #include "app/poollet/hardware.h"
 #include "app/runtime/runtime_flags.h"
 #include "app/up/local_host.h"
+#include "base/folders.h"
 #include "base/strings.h"
 #include "cli/failure.h"
 #include "meta/names.h"
@@ -93,6 +94,11 @@ Result<HostPlan> PlanHost(const Arguments& arguments,
   plan.options.user = *user;
   plan.options.run_folder =
       DefaultRunDir(plan.options.folder, environment.Variable("XDG_RUNTIME_DIR"));
+  // Its machine runtime would refuse it, again and again.
+  if (!IsInMemory(plan.options.run_folder)) {
+    plan.why_not = "there is no folder in memory for its secrets: mount a tmpfs at /dev/shm";
+    return plan;
+  }
   plan.options.name = arguments.Text("host-name");
   if (plan.options.name.empty()) plan.options.name = NameOf(Hostname());
   plan.options.acceleration = arguments.Text("acceleration");

@@ -11,25 +11,25 @@
 
 namespace berth::app {
 
-uint64_t RaiseOpenFiles() {
+uint64_t RaiseOpenFiles(uint64_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
     LOG_WARNING("open files: the limit cannot be read: {}", std::strerror(errno));
     return 0;
   }
   const uint64_t before = limit.rlim_cur;
-  const uint64_t wanted = std::min<uint64_t>(limit.rlim_max, kOpenFilesMax);
-  if (wanted > before) {
-    limit.rlim_cur = wanted;
+  const uint64_t most = std::min<uint64_t>(limit.rlim_max, kOpenFilesMax);
+  if (most > before) {
+    limit.rlim_cur = most;
     if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
       LOG_WARNING("open files: the limit stays at {}: {}", before, std::strerror(errno));
       limit.rlim_cur = before;
     }
   }
-  if (limit.rlim_cur < kOpenFilesWanted) {
+  if (limit.rlim_cur < wanted) {
     LOG_WARNING("open files: at most {} at once, {} are wanted: ulimit -Hn, LimitNOFILE=",
                 limit.rlim_cur,
-                kOpenFilesWanted);
+                wanted);
   }
   return limit.rlim_cur;
 }

@@ -7,18 +7,16 @@ namespace berth::app {
 
 LibvirtCopies::LibvirtCopies(rt::Loop& loop,
                              runtime::Disks& disks,
-                             std::string uri,
+                             runtime::LibvirtHypervisor::Options libvirt,
                              std::string folder)
     : loop_(loop),
-      uri_(std::move(uri)),
+      libvirt_(std::move(libvirt)),
       copies_(loop, disks, [this] { return Open(); }, {.folder = std::move(folder)}) {}
 
 rt::Task<Result<runtime::BackupJobs*>> LibvirtCopies::Open() {
   CO_TRY(const rt::Gate::Permit permit, co_await opening_.Enter());
   if (hypervisor_ == nullptr) {
-    runtime::LibvirtHypervisor::Options options;
-    options.uri = uri_;
-    CO_TRY(hypervisor_, co_await runtime::LibvirtHypervisor::Start(loop_, std::move(options)));
+    CO_TRY(hypervisor_, co_await runtime::LibvirtHypervisor::Start(loop_, libvirt_));
   }
   co_return hypervisor_.get();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of disks by the guests that use them, for a runtime that does not run guests itself.
-// libvirt is loaded and asked when the first such copy is wanted.
+// libvirt is loaded and asked when the first such copy is wanted; one that says nothing is waited
+// for behind that, and meanwhile copies are refused with its trouble.
 #pragma once
 
 #include <memory>
@@ -16,17 +17,20 @@ namespace berth::app {
 class LibvirtCopies {
  public:
   // `folder` is that of all copies. Everything outlives this.
-  LibvirtCopies(rt::Loop& loop, runtime::Disks& disks, std::string uri, std::string folder);
+  LibvirtCopies(rt::Loop& loop,
+                runtime::Disks& disks,
+                runtime::LibvirtHypervisor::Options libvirt,
+                std::string folder);
 
   runtime::LiveDisks& disks() { return copies_; }
-  // Always ok.
+  // Timeout: as LibvirtHypervisor::Stop.
   rt::Task<Status> Stop();
 
  private:
   rt::Task<Result<runtime::BackupJobs*>> Open();
 
   rt::Loop& loop_;
-  const std::string uri_;
+  const runtime::LibvirtHypervisor::Options libvirt_;
   rt::Gate opening_{1};
   std::unique_ptr<runtime::LibvirtHypervisor> hypervisor_;
   runtime::GuestCopies copies_;

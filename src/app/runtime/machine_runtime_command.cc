@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <ostream>
 #include <thread>
 #include <utility>
 
 #include "app/process/flag_tables.h"
+#include "app/process/private_memory.h"
 #include "app/process/span_log.h"
 #include "app/runtime/exec_server.h"
 #include "app/runtime/image_flags.h"
@@ -67,6 +67,9 @@ constexpr std::array kHostFlags = {
          .help = "(storage) Folder for consoles and secrets, in memory: a reboot empties it.",
          .fallback = "/run/berth/machines",
          .completion = cli::Completion::kFiles},
+    Flag{.name = "secrets-on-disk",
+         .help = "(storage) Take a --run-dir that is not in memory: keys and ignition data of "
+                 "guests are written to a disk."},
     Flag{.name = "classes",
          .kind = FlagKind::kText,
          .value_name = "FILE",
@@ -192,6 +195,7 @@ struct MachineProcess : RuntimeThreads {
   std::unique_ptr<TracedHypervisor> traced_hypervisor;
   std::unique_ptr<runtime::MachineHost> host;
   RuntimeServers servers;
+  bool hangs = false;  // a thread of it
 };
 
 // Whoever asks over a socket hears why it is refused before it gives up.
@@ -255,8 +259,11 @@ rt::Task<Status> StopHost(MachineProcess* process) {
   CO_TRY_STATUS(co_await process->doors->Stop());
   if (process->host != nullptr) CO_TRY_STATUS(co_await process->host->Stop());
   if (process->bridges != nullptr) CO_TRY_STATUS(co_await process->bridges->Stop());
-  if (process->hypervisor != nullptr) CO_TRY_STATUS(co_await process->hypervisor->Stop());
-  co_return OkStatus();
+  if (process->hypervisor == nullptr) co_return OkStatus();
+  const Status stopped = co_await process->hypervisor->Stop();
+  process->hangs = stopped.Is(Reason::kTimeout);
+  if (process->hangs) LOG_WARNING("{}", stopped.message());
+  co_return process->hangs ? OkStatus() : stopped;
 }
 
 rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRuntimeOptions options) {
@@ -271,7 +278,6 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
   }
   process->hypervisor = *std::move(connected);
   CO_TRY(const std::string no_networks, co_await StartNetworks(process, loop, &options));
-  const Result<std::string> version = co_await process->hypervisor->Version();
   options.host.acceleration = chosen.acceleration;
   options.host.boot_id = HostBoot();
   // As many as there are processors, and so many more each second.
@@ -279,7 +285,6 @@ rt::Task<Status> StartHost(MachineProcess* process, rt::Loop* loop, MachineRunti
   options.host.start_pace = {.at_once = processors,
                              .interval = Duration::Seconds(1) / static_cast<int64_t>(processors)};
   options.host.facts = {
-      {"machine-hypervisor", version.ok() ? *version : std::string(version.status().message())},
       {"machine-acceleration-reason", chosen.why},
       {"machine-networks", process->bridges != nullptr ? "bridge" : "none: " + no_networks}};
   runtime::HostNetworks* networks = &process->no_networks;
@@ -318,18 +323,45 @@ rt::Task<Status> ServeAndStop(rt::Event* stop, MachineProcess* process) {
   co_return served;
 }
 
-// A thread waits for an answer that may never come. Whoever keeps this process running starts it
-// again; meanwhile nothing else of the host waits for it.
-[[noreturn]] void EndWithoutLibvirt(Session& session, const Status& why) {
-  session.err() << "error: " << why.message() << std::endl;
-  std::_Exit(EXIT_FAILURE);
+struct Access {
+  std::string socket;
+  std::vector<uid_t> allowed;
+};
+
+// Takes apart what it puts together.
+Status StartAndServe(Session& session,
+                     rt::AsioLoop& loop,
+                     rt::Event& stop,
+                     MachineProcess& process,
+                     MachineRuntimeOptions options,
+                     Access access) {
+  const Status started = rt::RunTask(loop, StartHost(&process, &loop, std::move(options)));
+  if (!started.ok()) {
+    TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
+    return started;
+  }
+  iri::Runtimes runtimes;
+  runtimes.machine = process.host.get();
+  runtimes.host = process.host.get();
+  auto server = iri::RuntimeServer::Start(
+      loop, MachineSocket(access.socket), runtimes, std::move(access.allowed));
+  if (!server.ok()) {
+    TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
+    return server.status();
+  }
+  session.out() << "serving unix:" << (*server)->path() << '\n'
+                << "next    berth iri machines --endpoint unix:" << (*server)->path() << std::endl;
+  process.servers.push_back(*std::move(server));
+  return rt::RunTask(loop, ServeAndStop(&stop, &process));
 }
 
 Status RunMachine(Session& session, const Arguments& arguments) {
+  KeepMemoryPrivate();
   net::InitGrpcProcess();
   umask(0077);  // sockets, secrets and disks are for their owner only
-  TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
-  TRY(std::vector<uid_t> allowed, AllowedUsers(arguments));
+  Access access;
+  TRY(access.socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
+  TRY(access.allowed, AllowedUsers(arguments));
   TRY(const HostSize size, HostSizeOf());
   TRY(MachineRuntimeOptions options, MachineOptionsOf(arguments, size));
   rt::AsioLoop loop("main");
@@ -350,26 +382,10 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   if (const std::string trace = arguments.Text("trace"); !trace.empty()) {
     TRY(process.spans, SpanLog::Open(loop, trace));
   }
-  const Status started = rt::RunTask(loop, StartHost(&process, &loop, std::move(options)));
-  if (started.Is(Reason::kTimeout) && process.hypervisor == nullptr)
-    EndWithoutLibvirt(session, started);
-  if (!started.ok()) {
-    TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
-    return started;
-  }
-  iri::Runtimes runtimes;
-  runtimes.machine = process.host.get();
-  runtimes.host = process.host.get();
-  auto server =
-      iri::RuntimeServer::Start(loop, MachineSocket(socket), runtimes, std::move(allowed));
-  if (!server.ok()) {
-    TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
-    return server.status();
-  }
-  session.out() << "serving unix:" << (*server)->path() << '\n'
-                << "next    berth iri machines --endpoint unix:" << (*server)->path() << std::endl;
-  process.servers.push_back(*std::move(server));
-  return rt::RunTask(loop, ServeAndStop(&stop, &process));
+  const Status ended =
+      StartAndServe(session, loop, stop, process, std::move(options), std::move(access));
+  if (process.hangs) EndWithoutThreads(session, ended);
+  return ended;
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ Result<MachineRuntimeOptions> MachineOptionsOf(const cli::Arguments& arguments,
   }
   TRY(options.places.folder, AbsolutePath(arguments.Text("dir"), "dir"));
   TRY(options.places.run_folder, AbsolutePath(arguments.Text("run-dir"), "run-dir"));
+  options.places.secrets_may_be_on_disk = arguments.Switch("secrets-on-disk");
   options.places.guest_user = arguments.Text("guest-user");
   TRY(options.images, ImageOptionsOf(arguments));
   options.libvirt_uri = arguments.Text("libvirt");

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <ostream>
 #include <utility>
 
 #include "base/strings.h"
@@ -58,6 +60,12 @@ rt::Task<Status> StopServers(const RuntimeServers* servers) {
 rt::Task<Status> ServeUntil(rt::Event* stop, const RuntimeServers* servers) {
   CO_TRY_STATUS(co_await stop->Wait());
   co_return co_await StopServers(servers);
+}
+
+void EndWithoutThreads(cli::Session& session, const Status& ended) {
+  if (!ended.ok()) session.err() << "error: " << ended.message() << std::endl;
+  session.out().flush();
+  std::_Exit(ended.ok() ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 }  // namespace berth::app

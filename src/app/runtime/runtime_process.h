@@ -13,6 +13,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/environment.h"
+#include "cli/session/session.h"
 #include "iri/grpc/server.h"
 #include "rt/event.h"
 #include "rt/process/child_processes.h"
@@ -57,5 +58,9 @@ using RuntimeServers = std::vector<std::unique_ptr<iri::RuntimeServer>>;
 rt::Task<Status> StopServers(const RuntimeServers* servers);
 // The same when `stop` is set.
 rt::Task<Status> ServeUntil(rt::Event* stop, const RuntimeServers* servers);
+
+// The end of a process of which everything has ended but a thread that waits for a libvirt that may
+// never answer: destructors would wait for it. Says what is not ok.
+[[noreturn]] void EndWithoutThreads(cli::Session& session, const Status& ended);
 
 }  // namespace berth::app

@@ -2,18 +2,22 @@
 #include "app/runtime/volume_runtime_command.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <memory>
 #include <ostream>
+#include <string>
 #include <utility>
 
 #include "app/process/flag_tables.h"
+#include "app/process/private_memory.h"
 #include "app/runtime/image_flags.h"
 #include "app/runtime/libvirt_copies.h"
 #include "app/runtime/runtime_process.h"
 #include "app/runtime/volume_runtime_options.h"
+#include "base/folders.h"
 #include "base/log.h"
 #include "cli/arguments.h"
 #include "cli/session/session.h"
@@ -22,6 +26,7 @@
 #include "rt/asio/asio_loop.h"
 #include "rt/event.h"
 #include "runtime/images/host_images.h"
+#include "runtime/machine/guest_user.h"
 #include "runtime/volume/folder_shelf.h"
 #include "runtime/volume/qemu_disks.h"
 #include "runtime/volume/volume_host.h"
@@ -92,6 +97,7 @@ struct VolumeProcess : RuntimeThreads {
   std::unique_ptr<runtime::SharedBudget> budget;  // or none
   std::unique_ptr<runtime::VolumeHost> host;
   RuntimeServers servers;
+  bool hangs = false;  // a thread of it
 };
 
 rt::Task<Status> StartHost(VolumeProcess* process, rt::Loop* loop, VolumeRuntimeOptions options) {
@@ -115,14 +121,56 @@ rt::Task<Status> StartHost(VolumeProcess* process, rt::Loop* loop, VolumeRuntime
   co_return OkStatus();
 }
 
+rt::Task<Status> StopHost(VolumeProcess* process) {
+  CO_TRY_STATUS(co_await process->host->Stop());
+  if (process->copies == nullptr) co_return OkStatus();
+  const Status stopped = co_await process->copies->Stop();
+  process->hangs = stopped.Is(Reason::kTimeout);
+  if (process->hangs) LOG_WARNING("{}", stopped.message());
+  co_return process->hangs ? OkStatus() : stopped;
+}
+
 rt::Task<Status> ServeAndStop(rt::Event* stop, VolumeProcess* process) {
   const Status served = co_await ServeUntil(stop, &process->servers);
-  CO_TRY_STATUS(co_await process->host->Stop());
-  if (process->copies != nullptr) CO_TRY_STATUS(co_await process->copies->Stop());
+  CO_TRY_STATUS(co_await StopHost(process));
   co_return served;
 }
 
+// REQUIRES: the host is there. Takes apart what was put together.
+Status Serve(Session& session,
+             rt::AsioLoop& loop,
+             rt::Event& stop,
+             VolumeProcess& process,
+             Result<std::unique_ptr<iri::RuntimeServer>> server) {
+  if (!server.ok()) {
+    TRY_STATUS(rt::RunTask(loop, StopHost(&process)));
+    return server.status();
+  }
+  session.out() << "serving unix:" << (*server)->path() << '\n'
+                << "next    berth iri volumes --endpoint unix:" << (*server)->path() << std::endl;
+  process.servers.push_back(*std::move(server));
+  return rt::RunTask(loop, ServeAndStop(&stop, &process));
+}
+
+// A root's disks are given to QEMU, which comes to them by itself. Whether there are such guests is
+// not known here.
+void WarnOfClosedWay(const std::string& folder) {
+  constexpr const char* kUsualGuestUser = "libvirt-qemu";
+  if (geteuid() != 0) return;
+  const Result<runtime::GuestUser> user = runtime::GuestUserNamed(kUsualGuestUser);
+  if (!user.ok()) return;
+  const std::string closed =
+      ClosedFolder(folder, {.uid = user->uid, .groups = runtime::GroupsOf(kUsualGuestUser, *user)});
+  if (closed.empty()) return;
+  LOG_WARNING(
+      "guests that run as {} do not reach the volumes: it may not enter {}; chmod o+x it, or name "
+      "another folder with --dir",
+      kUsualGuestUser,
+      closed);
+}
+
 Status RunVolume(Session& session, const Arguments& arguments) {
+  KeepMemoryPrivate();
   net::InitGrpcProcess();
   umask(0077);  // sockets, records and disks are for their owner only
   TRY(const std::string socket, RuntimeSocketPath(arguments.Text("socket"), session.environment()));
@@ -133,13 +181,16 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   loop.OnSignal({SIGTERM, SIGINT}, [&stop](int) { stop.Set(); });
   VolumeProcess process;
   TRY(process.shelf, runtime::FolderShelf::Open(options.folder, process.files));
+  WarnOfClosedWay(options.folder);
   runtime::QemuDisks::Options qemu;
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
   if (!options.libvirt_uri.empty()) {
+    runtime::LibvirtHypervisor::Options libvirt;
+    libvirt.uri = options.libvirt_uri;
     process.copies =
-        std::make_unique<LibvirtCopies>(loop, *process.disks, options.libvirt_uri, options.folder);
+        std::make_unique<LibvirtCopies>(loop, *process.disks, std::move(libvirt), options.folder);
   }
   TRY(process.budget, BudgetOf(arguments, "volumes", options.folder, process.files));
   options.host.images_folder = options.images.folder;
@@ -150,14 +201,9 @@ Status RunVolume(Session& session, const Arguments& arguments) {
   runtimes.volume = process.host.get();
   runtimes.host = process.host.get();
   auto server = iri::RuntimeServer::Start(loop, VolumeSocket(socket), runtimes, std::move(allowed));
-  if (!server.ok()) {
-    TRY_STATUS(rt::RunTask(loop, process.host->Stop()));
-    return server.status();
-  }
-  session.out() << "serving unix:" << (*server)->path() << '\n'
-                << "next    berth iri volumes --endpoint unix:" << (*server)->path() << std::endl;
-  process.servers.push_back(*std::move(server));
-  return rt::RunTask(loop, ServeAndStop(&stop, &process));
+  const Status ended = Serve(session, loop, stop, process, std::move(server));
+  if (process.hangs) EndWithoutThreads(session, ended);
+  return ended;
 }
 
 }  // namespace

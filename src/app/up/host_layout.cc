@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/process/process_flags.h"
+#include "base/folders.h"
 #include "base/hash.h"
 
 namespace berth::app {
@@ -124,8 +125,10 @@ std::string ImagesOf(const std::string& host_dir) { return host_dir + "/images";
 
 std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder) {
   const std::string name = fmt::format("berth-{:016x}", Fnv1a(host_dir));
-  if (geteuid() == 0) return "/run/" + name;
-  return user_folder.empty() ? host_dir + "/run" : std::string(user_folder) + "/" + name;
+  const std::string usual = geteuid() == 0 ? "/run" : std::string(user_folder);
+  // In containers /run is on a disk.
+  if (access(usual.c_str(), W_OK | X_OK) == 0 && IsInMemory(usual)) return usual + "/" + name;
+  return fmt::format("/dev/shm/berth-{}/{}", geteuid(), name);
 }
 
 Status HostLayout::Give(const std::string& path) const {
@@ -142,10 +145,24 @@ Status HostLayout::MakeFolder(const std::string& path) const {
   return Failed(path);
 }
 
+// (3) Everybody may write to /dev/shm: what is there has to be ours before anything is put into it.
+Status HostLayout::MakeRunFolder() const {
+  const std::string above = std::filesystem::path(options_.run_folder).parent_path().string();
+  if (mkdir(above.c_str(), 0700) == 0) {
+    if (options_.user.has_value() && chmod(above.c_str(), 0711) != 0) return Failed(above);
+  } else if (errno != EEXIST) {
+    return Failed(above);
+  }
+  struct stat seen{};
+  if (lstat(above.c_str(), &seen) != 0) return Failed(above);
+  const bool is_ours = S_ISDIR(seen.st_mode) && (seen.st_uid == geteuid() || seen.st_uid == 0) &&
+                       (seen.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  if (is_ours) return MakeFolder(options_.run_folder);
+  return Forbidden(above + " is no folder of ours alone, and secrets would be in it: remove it");
+}
+
 Status HostLayout::MakeHome() const {
-  std::error_code failed;
-  std::filesystem::create_directories(options_.folder, failed);
-  if (failed) return Unavailable(options_.folder + ": " + failed.message());
+  TRY_STATUS(MakeOpenFolders(options_.folder));
   // (2) The guests' user passes through and changes nothing here: it cannot put a link in the place
   // of a log or of the classes.
   const mode_t mode = options_.user.has_value() ? 0750 : 0700;
@@ -169,7 +186,7 @@ Status HostLayout::MakeFile(const std::string& name, std::string_view text) cons
 
 Status HostLayout::Prepare() const {
   TRY_STATUS(MakeHome());
-  TRY_STATUS(MakeFolder(options_.run_folder));
+  TRY_STATUS(MakeRunFolder());
   const std::string log = Path("log");
   if (mkdir(log.c_str(), 0700) != 0 && errno != EEXIST) return Failed(log);  // ours: (2)
   const bool is_new = !std::filesystem::exists(Path("config"));

@@ -39,8 +39,8 @@ std::string HostDirOf(const std::string& host_dir,
                       const cli::Environment& environment);
 // The images of a host.
 std::string ImagesOf(const std::string& host_dir);
-// Its place for sockets and secrets: in memory where there is one for that, and for this host
-// alone. `user_folder` is XDG_RUNTIME_DIR, or "".
+// Its place for sockets and secrets, for this host alone: below /run as root, else below
+// `user_folder` (XDG_RUNTIME_DIR, or ""), if that is in memory; else below /dev/shm.
 std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder);
 
 class HostLayout {
@@ -54,6 +54,8 @@ class HostLayout {
   std::string demo_image() const { return Path("images/demo"); }
   // How far that is while it is made.
   std::string demo_progress() const { return Path("log/demo-image.progress"); }
+  // What the server last said of a pool that is not ready.
+  std::string pool_words() const { return Path("log/pool.words"); }
   std::string token() const { return Path("token"); }
   // There once the host has joined.
   std::string identity() const { return Path("poollet/identity"); }
@@ -88,6 +90,7 @@ class HostLayout {
                       const std::vector<std::string>& more) const;
   Status Give(const std::string& path) const;
   Status MakeHome() const;
+  Status MakeRunFolder() const;
   Status MakeFolder(const std::string& path) const;
   Status MakeFile(const std::string& name, std::string_view text) const;
 

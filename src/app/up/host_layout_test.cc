@@ -14,9 +14,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "app/up/local_host.h"
+#include "base/folders.h"
 #include "rt/asio/asio_loop.h"
 
 namespace berth::app {
@@ -60,6 +62,21 @@ TEST_F(HostLayoutTest, FoldersAreForTheirOwner) {
   }
 }
 
+TEST_F(HostLayoutTest, TheGuestsUserComesThroughFoldersThatAreMadeOnTheWay) {
+  HostOptions options = layout_->options();
+  options.folder = folder_ + "/srv/berth/host";
+  const mode_t mask = umask(0077);
+  EXPECT_EQ(HostLayout(options).Prepare(), OkStatus());
+  umask(mask);
+  const std::pair<std::string, mode_t> wanted[] = {
+      {"/srv", 0711}, {"/srv/berth", 0711}, {"/srv/berth/host", 0700}};
+  for (const auto& [name, mode] : wanted) {
+    struct stat seen{};
+    ASSERT_EQ(stat((folder_ + name).c_str(), &seen), 0) << name;
+    EXPECT_EQ(seen.st_mode & 0777U, mode) << name;
+  }
+}
+
 TEST_F(HostLayoutTest, WhatIsThereIsNotTouched) {
   ASSERT_TRUE(layout_->Prepare().ok());
   const std::string config = folder_ + "/host/config";
@@ -73,6 +90,35 @@ TEST_F(HostLayoutTest, WhatIsThereIsNotTouched) {
 TEST_F(HostLayoutTest, AHostIsBesideItsDataFolder) {
   EXPECT_EQ(DefaultHostDir("/var/lib/berth"), "/var/lib/berth-host");
   EXPECT_EQ(DefaultHostDir("/srv/b/"), "/srv/b-host");
+}
+
+TEST_F(HostLayoutTest, SecretsAreInMemoryAndForEachHostElsewhere) {
+  if (!IsInMemory("/dev/shm")) GTEST_SKIP() << "there is no memory to be a folder";
+  const std::string none = DefaultRunDir("/srv/a-host", "");
+  EXPECT_TRUE(IsInMemory(none)) << none;
+  EXPECT_NE(none, DefaultRunDir("/srv/b-host", ""));
+  if (geteuid() == 0) return;  // has nothing to do with users' folders
+  const std::string ours = "/dev/shm/berth-" + std::to_string(geteuid()) + "/";
+  EXPECT_TRUE(none.starts_with(ours)) << none;
+  EXPECT_TRUE(DefaultRunDir("/srv/a-host", "/no/such").starts_with(ours));
+  EXPECT_TRUE(DefaultRunDir("/srv/a-host", "/dev/shm").starts_with("/dev/shm/berth-"));
+  if (!IsInMemory(folder_)) EXPECT_TRUE(DefaultRunDir("/srv/a-host", folder_).starts_with(ours));
+}
+
+TEST_F(HostLayoutTest, AFolderForSecretsLiesInOneOfOurs) {
+  HostOptions options = layout_->options();
+  options.run_folder = folder_ + "/berth-1000/run";
+  ASSERT_EQ(HostLayout(options).Prepare(), OkStatus());
+  struct stat seen{};
+  ASSERT_EQ(stat((folder_ + "/berth-1000").c_str(), &seen), 0);
+  EXPECT_EQ(seen.st_mode & 0777U, 0700U);
+  EXPECT_EQ(HostLayout(options).Prepare(), OkStatus()) << "once more";
+  // Somebody else may put things there, or has put a link there.
+  ASSERT_EQ(chmod((folder_ + "/berth-1000").c_str(), 0777), 0);
+  EXPECT_EQ(HostLayout(options).Prepare().reason(), Reason::kForbidden);
+  std::filesystem::create_directory_symlink(folder_ + "/host", folder_ + "/berth-1001");
+  options.run_folder = folder_ + "/berth-1001/run";
+  EXPECT_EQ(HostLayout(options).Prepare().reason(), Reason::kForbidden);
 }
 
 TEST_F(HostLayoutTest, WhoLooksForAHostFindsItWhereUpPutsIt) {

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/folders.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "rt/join_all.h"
@@ -24,6 +25,8 @@ namespace {
 
 constexpr const char* kGuestUser = "libvirt-qemu";
 constexpr Duration kLook = Duration::Millis(50);
+// A pool is ready well within, if nothing is wrong.
+constexpr Duration kPoolLook = Duration::Seconds(5);
 // A socket's path has 107: /config/libvirt/qemu/lib/domain-N-berth-m-<12 characters>/monitor.sock
 // is libvirt's own.
 constexpr size_t kFolderBytesMax = 107 - 67;
@@ -39,19 +42,7 @@ constexpr std::array<NeededProgram, 4> kPrograms = {
     NeededProgram{.path = "/usr/bin/setpriv", .package = "util-linux"},
 };
 
-// The first folder on the way that only its owner may enter, who is not the user.
-std::string ClosedFolder(const std::string& path, const ProcessUser& user) {
-  std::filesystem::path way;
-  for (const auto& name : std::filesystem::path(path).parent_path()) {
-    way /= name;
-    struct stat seen{};
-    if (stat(way.c_str(), &seen) != 0) return {};  // still to be made
-    const bool opens =
-        (seen.st_mode & S_IXOTH) != 0 || (seen.st_uid == user.uid && (seen.st_mode & S_IXUSR) != 0);
-    if (!opens) return way.string();
-  }
-  return {};
-}
+FolderUser FolderUserOf(const ProcessUser& user) { return {.uid = user.uid, .groups = {user.gid}}; }
 
 }  // namespace
 
@@ -73,7 +64,7 @@ std::string MissingForGuests(const std::string& folder, const std::optional<Proc
                        kFolderBytesMax);
   }
   if (!user.has_value()) return {};
-  const std::string closed = ClosedFolder(folder, *user);
+  const std::string closed = ClosedFolder(folder, FolderUserOf(*user));
   if (closed.empty()) return {};
   return "the guests' user " + std::string(kGuestUser) + " may not enter " + closed +
          ": chmod o+x it, or name another folder with --host-dir";
@@ -84,7 +75,7 @@ std::string WhyUnreadable(const std::string& path, const std::optional<ProcessUs
   if (stat(path.c_str(), &seen) != 0) return std::strerror(errno);
   if (!user.has_value()) return access(path.c_str(), R_OK) == 0 ? "" : std::strerror(errno);
   const std::string guests = "the guests' user " + std::string(kGuestUser);
-  const std::string closed = ClosedFolder(path, *user);
+  const std::string closed = ClosedFolder(path, FolderUserOf(*user));
   if (!closed.empty()) return guests + " may not enter " + closed + ": chmod o+x it";
   const bool is_readable =
       (seen.st_mode & S_IROTH) != 0 || (seen.st_uid == user->uid && (seen.st_mode & S_IRUSR) != 0);
@@ -206,13 +197,44 @@ rt::Task<Status> LocalHost::MakeDemoImage(ImageTold told) {
   co_return OkStatus();
 }
 
-rt::Task<Status> LocalHost::AwaitPool(std::string pool) {
+rt::Task<Status> LocalHost::AwaitReady(std::string pool, bool* is_over) {
+  Status ended;
   for (const std::string_view goal : {"create", "condition=Ready"}) {
     const std::vector<std::string> words = {
         "wait", pool, "--for=" + std::string(goal), "--timeout=0"};
-    CO_TRY_STATUS(co_await RunOnce(layout_.Client("wait", words)));
+    if (ended.ok()) ended = co_await RunOnce(layout_.Client("wait", words));
+  }
+  *is_over = true;
+  co_return ended;
+}
+
+rt::Task<Status> LocalHost::SayWhyNotReady(std::string pool, Said said, bool* is_over) {
+  Time next = loop_.Now() + kPoolLook;
+  while (!*is_over) {
+    CO_TRY_STATUS(co_await rt::Sleep(kLook));
+    if (loop_.Now() < next) continue;
+    const std::vector<std::string> words = {
+        "get", pool, "-o", "jsonpath={.status.conditions[?(@.type==\"Ready\")].message}"};
+    PartCommand command = layout_.Client("pool-words", words);
+    command.output = layout_.pool_words();
+    const Status asked = co_await RunOnce(std::move(command));
+    if (asked.Is(Reason::kCancelled)) co_return asked;
+    std::string why;
+    std::ifstream file(layout_.pool_words());
+    std::getline(file, why);
+    if (asked.ok() && !why.empty() && !*is_over) said(pool + ": " + why);
+    next = loop_.Now() + kPoolLook;
   }
   co_return OkStatus();
+}
+
+rt::Task<Status> LocalHost::AwaitPool(std::string pool, Said said) {
+  bool is_over = false;
+  std::vector<rt::Task<Status>> both;
+  both.push_back(AwaitReady(pool, &is_over));
+  both.push_back(SayWhyNotReady(pool, std::move(said), &is_over));
+  const std::vector<Status> ends = co_await rt::JoinAll(std::move(both));
+  co_return ends.front();
 }
 
 rt::Task<Status> LocalHost::Bring(Told told, ImageTold image_told) {
@@ -237,8 +259,10 @@ rt::Task<Status> LocalHost::Bring(Told told, ImageTold image_told) {
   const std::vector<std::string> classes = {"apply", "-f", layout_.api_classes()};
   CO_TRY_STATUS(co_await RunOnce(layout_.Client("classes", classes)));
   told(6, kSteps, "pools");
-  CO_TRY_STATUS(co_await AwaitPool("machinepool/" + layout_.machine_pool()));
-  CO_TRY_STATUS(co_await AwaitPool("volumepool/" + layout_.volume_pool()));
+  const Said said = [&told](std::string_view words) { told(6, kSteps, words); };
+  // First what needs no libvirt.
+  CO_TRY_STATUS(co_await AwaitPool("volumepool/" + layout_.volume_pool(), said));
+  CO_TRY_STATUS(co_await AwaitPool("machinepool/" + layout_.machine_pool(), said));
   told(kSteps, kSteps, "ready");
   co_return OkStatus();
 }

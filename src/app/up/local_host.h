@@ -55,8 +55,9 @@ class LocalHost {
   // The loop outlives it.
   LocalHost(rt::Loop& loop, HostOptions options);
 
-  // Brings everything up and returns when both pools are ready. Parts that fail are started again
-  // until then and afterwards; an error is something that will not mend itself.
+  // Brings everything up and returns when both pools are ready; `told` hears what keeps one from
+  // that. Parts that fail are started again until then and afterwards; an error is something that
+  // will not mend itself.
   rt::Task<Status> Bring(Told told, ImageTold image_told = {});
   // Ends the parts, last first. Guests run on.
   rt::Task<Status> Stop();
@@ -67,7 +68,11 @@ class LocalHost {
   rt::Task<Status> MakeDemoImage(ImageTold told);
   rt::Task<Status> RunToEnd(PartCommand command, bool* is_over);
   rt::Task<Status> Join();
-  rt::Task<Status> AwaitPool(std::string pool);
+  using Said = std::function<void(std::string_view words)>;
+  rt::Task<Status> AwaitPool(std::string pool, Said said);
+  rt::Task<Status> AwaitReady(std::string pool, bool* is_over);
+  // Now and then, until somebody says that it is over: why the pool is not ready.
+  rt::Task<Status> SayWhyNotReady(std::string pool, Said said, bool* is_over);
 
   rt::Loop& loop_;
   const HostLayout layout_;

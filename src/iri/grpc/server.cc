@@ -3,6 +3,7 @@
 
 #include <grpcpp/impl/service_type.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
 #include <vector>
@@ -33,7 +34,9 @@ class RuntimeServer::Body {
     std::vector<grpc::Service*> services;
     for (const auto& service : services_) services.push_back(service.get());
     if (services.empty()) return BadRequest("socket " + path_ + ": nothing to serve");
-    const mode_t folder_mode = allowed_uids.empty() ? S_IRWXU : S_IRWXU | S_IXGRP | S_IXOTH;
+    // Beside root's sockets are files of guests (/run/berth), to which QEMU comes as another user.
+    const bool is_way = !allowed_uids.empty() || geteuid() == 0;
+    const mode_t folder_mode = is_way ? S_IRWXU | S_IXGRP | S_IXOTH : S_IRWXU;
     TRY_STATUS(PrepareSocket(path_, folder_mode));
     TRY(listener_, SocketListener::Open(path_, std::move(allowed_uids)));
     TRY(server_, net::GrpcServer::StartWithoutPort(services));

@@ -18,8 +18,9 @@ namespace berth::iri {
 
 class RuntimeServer {
  public:
-  // Listens at `path` (see PrepareSocket), for us, root and the users of `allowed_uids`. Services
-  // for the runtimes that are null are not served. Requests are checked before a runtime sees them.
+  // Listens at `path` (see PrepareSocket), for us, root and the users of `allowed_uids`. Others
+  // pass through the folder, if it is made, where some are allowed or we are root. Services for the
+  // runtimes that are null are not served. Requests are checked before a runtime sees them.
   // Everything runs on `loop`; the runtimes outlive the server.
   static Result<std::unique_ptr<RuntimeServer>> Start(rt::Loop& loop,
                                                       std::string path,

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/seccomp.h"
 
 namespace berth::iri {
 namespace {
@@ -78,16 +79,26 @@ Status SocketListener::Listen() {
   return listen(opened, kWaiting) == 0 ? OkStatus() : Failed(path_);
 }
 
+std::string_view SocketListener::WhyNot(pid_t pid, uid_t uid) const {
+  if (uid == 0) return {};
+  // A guest's QEMU may have our user: who has broken out of a guest gets no further here. Users
+  // that were named may confine themselves as they like.
+  if (uid == geteuid()) return IsMoreConfined(pid) ? "it is more confined (seccomp) than we" : "";
+  const bool is_allowed = std::ranges::find(allowed_uids_, uid) != allowed_uids_.end();
+  return is_allowed ? "" : "it is not allowed";
+}
+
 void SocketListener::Take(int connection, const Accepted& accepted) const {
   ucred peer = {};
   socklen_t size = sizeof(peer);
   const bool is_known = getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  if (is_known && (peer.uid == 0 || peer.uid == geteuid() ||
-                   std::ranges::find(allowed_uids_, peer.uid) != allowed_uids_.end())) {
+  const std::string_view why_not = is_known ? WhyNot(peer.pid, peer.uid) : "nobody knows it";
+  if (why_not.empty()) {
     accepted(connection);
     return;
   }
-  LOG_WARNING("socket {}: process {} of user {} was refused", path_, peer.pid, peer.uid);
+  LOG_WARNING(
+      "socket {}: process {} of user {} was refused: {}", path_, peer.pid, peer.uid, why_not);
   close(connection);
 }
 

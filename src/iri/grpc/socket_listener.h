@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SocketListener takes connections on a unix socket, and asks the kernel who is behind each: only
-// root, we and the users that were named get further.
+// root, we and the users that were named get further. Of our own user's processes those do not that
+// are more confined than we are: a guest's QEMU.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -38,6 +40,8 @@ class SocketListener {
   SocketListener(std::string path, std::vector<uid_t> allowed_uids);
   Status Listen();
   void Take(int connection, const Accepted& accepted) const;
+  // "" if that process may call; else the reason.
+  std::string_view WhyNot(pid_t pid, uid_t uid) const;
 
   const std::string path_;
   const std::vector<uid_t> allowed_uids_;

@@ -3,6 +3,9 @@
 #include "iri/grpc/socket_listener.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -121,6 +125,47 @@ TEST_F(SocketListenerTest, WhoIsNotNamedIsSentAway) {
   ASSERT_TRUE(listener.ok()) << listener.status().message();
   EXPECT_EQ(Mode(), 0666U);
   EXPECT_EQ(Heard(**listener, {kOther, kStranger, 0}), "ara");
+}
+
+// One letter, as AskAs gives it, of a process of the listener's own user, which is not root. It has
+// a filter of system calls or has not.
+char AskConfined(const std::string& path, bool is_filtered) {
+  const pid_t child = fork();
+  if (child == 0) {
+    sock_filter all_pass = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const sock_fprog program{.len = 1, .filter = &all_pass};
+    if (is_filtered && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)) {
+      _exit('s');
+    }
+    _exit(AskAs(geteuid(), path));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return static_cast<char>(WEXITSTATUS(status));
+}
+
+// Whoever has broken out of a guest is its QEMU, under the filters of that, and may be our user.
+TEST_F(SocketListenerTest, R9_AGuestsQemuIsSentAwayAlthoughItIsOurUser) {
+  if (geteuid() == 0) ASSERT_EQ(chown(folder_.c_str(), kOther, kOther), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Root may call whatever it is under.
+    if (geteuid() == 0 && setresuid(kOther, kOther, kOther) != 0) _exit('u');
+    auto listener = SocketListener::Open(path(), {});
+    if (!listener.ok()) _exit('l');
+    std::thread serving([&listener] { (*listener)->Run(&Greet); });
+    const char plain = AskConfined(path(), false);
+    const char confined = AskConfined(path(), true);
+    (*listener)->Stop();
+    serving.join();
+    _exit(plain != 'a' ? plain : confined);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  const char said = static_cast<char>(WEXITSTATUS(status));
+  if (said == 's') GTEST_SKIP() << "no filters of system calls here";
+  EXPECT_EQ(said, 'r');
 }
 
 TEST(UsersOf, KnowsNamesAndNumbers) {

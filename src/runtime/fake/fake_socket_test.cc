@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of all runtimes holds through gRPC on a socket just as it does without.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -131,6 +132,19 @@ TEST(FakeSocket, TwoRuntimesDoNotShareASocket) {
   FakeHost other(t.loop(), std::make_shared<FakeHostState>(Quick(), 2));
   EXPECT_EQ(iri::RuntimeServer::Start(t.loop(), t.path(), other.runtimes()).status().reason(),
             Reason::kAlreadyExists);
+}
+
+// Root's is that of guests' files, too, whichever runtime makes it.
+TEST(FakeSocket, ItsFolderIsClosedButForThoseWhoPassThroughRoots) {
+  SocketUnderTest t;
+  FakeHost other(t.loop(), std::make_shared<FakeHostState>(Quick(), 2));
+  const std::string folder = std::filesystem::path(t.path()).parent_path().string() + "/made";
+  auto server = iri::RuntimeServer::Start(t.loop(), folder + "/iri.sock", other.runtimes());
+  ASSERT_TRUE(server.ok()) << server.status();
+  using std::filesystem::perms;
+  const perms pass = geteuid() == 0 ? perms::group_exec | perms::others_exec : perms::none;
+  EXPECT_EQ(std::filesystem::status(folder).permissions(), perms::owner_all | pass);
+  EXPECT_EQ(rt::RunTask(t.loop(), (*server)->Stop(Duration::Seconds(5))), OkStatus());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/file_status.h"
+#include "base/folders.h"
 #include "base/strings.h"
 #include "image/file_reader.h"
 #include "image/file_writer.h"
@@ -32,12 +33,34 @@ constexpr mode_t kPassThrough = 0711;
 constexpr std::string_view kSecretsName = "/secrets.json";
 
 Status MakeFolder(const std::string& path) {
-  std::error_code failed;
-  fs::create_directories(path, failed);
-  if (failed) return Internal("make folder " + path + ": " + failed.message());
-  // Whatever the umask says.
+  TRY_STATUS(MakeOpenFolders(path));
+  // It is ours, whoever made it.
   if (chmod(path.c_str(), kPassThrough) != 0) return FileFailed("set the mode of", path);
   return OkStatus();
+}
+
+// QEMU of a root's libvirtd comes to its files by itself, and says no more than that it may not.
+Status CheckWay(const GuestFolders::Places& places) {
+  if (places.guest_user.empty() || geteuid() != 0) return OkStatus();
+  const Result<GuestUser> user = GuestUserNamed(places.guest_user);
+  if (!user.ok()) return OkStatus();  // said when something is to be given to it
+  const FolderUser guests{.uid = user->uid, .groups = GroupsOf(places.guest_user, *user)};
+  for (const std::string& folder : {places.folder, places.run_folder}) {
+    const std::string closed = ClosedFolder(folder, guests);
+    if (closed.empty()) continue;
+    return BadRequest("the guests' user " + places.guest_user + " may not enter " + closed +
+                      ", which is on the way to " + folder + ": chmod o+x " + closed +
+                      ", name another folder, or say with --guest-user who QEMU is");
+  }
+  return OkStatus();
+}
+
+Status CheckMemory(const GuestFolders::Places& places) {
+  if (places.secrets_may_be_on_disk || IsInMemory(places.run_folder)) return OkStatus();
+  return BadRequest("folder " + places.run_folder +
+                    " is not in memory (tmpfs), and keys and ignition data of guests are kept in "
+                    "it: name one below /run or /dev/shm with --run-dir, or accept with "
+                    "--secrets-on-disk that they are written to a disk");
 }
 
 Result<int> Lock(const std::string& path) {
@@ -100,6 +123,8 @@ Result<std::unique_ptr<GuestFolders>> GuestFolders::Open(Places places,
                                                          rt::BlockingPool& large) {
   TRY_STATUS(MakeFolder(places.folder));
   TRY_STATUS(MakeFolder(places.run_folder));
+  TRY_STATUS(CheckWay(places));
+  TRY_STATUS(CheckMemory(places));
   TRY(const int lock, Lock(places.folder + "/lock"));
   return std::unique_ptr<GuestFolders>(new GuestFolders(std::move(places), lock, pool, large));
 }

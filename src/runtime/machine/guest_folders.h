@@ -28,9 +28,12 @@ class GuestFolders {
     std::string run_folder;
     std::string guest_user;    // who QEMU is, and owns what only it reads; "": who we are
     std::string libvirt_logs;  // where libvirt keeps a log of each domain; "": that is not ours
+    bool secrets_may_be_on_disk = false;
   };
-  // Makes both folders and locks the first: one runtime each. The pools outlive this; what may be
-  // of many GiB is copied in `large`.
+  // Makes both folders, with those above them that are missing, and locks the first: one runtime
+  // each. BadRequest names a folder on the way that the guest's user may not enter, and a run
+  // folder that is not in memory. The pools outlive this; what may be of many GiB is copied in
+  // `large`.
   static Result<std::unique_ptr<GuestFolders>> Open(Places places,
                                                     rt::BlockingPool& pool,
                                                     rt::BlockingPool& large);

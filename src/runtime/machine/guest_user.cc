@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/machine/guest_user.h"
 
+#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -20,6 +21,15 @@ Result<GuestUser> GuestUserNamed(const std::string& name) {
     return NotFound("user " + Quote(name) + " does not exist");
   }
   return GuestUser{.uid = found->pw_uid, .gid = found->pw_gid};
+}
+
+std::vector<gid_t> GroupsOf(const std::string& name, const GuestUser& user) {
+  constexpr int kGroupsMax = 1024;  // no user of a daemon has so many
+  std::vector<gid_t> groups(kGroupsMax);
+  int count = kGroupsMax;
+  if (getgrouplist(name.c_str(), user.gid, groups.data(), &count) < 0) count = kGroupsMax;
+  groups.resize(static_cast<size_t>(count));
+  return groups;
 }
 
 Status GiveTo(const GuestUser& user, const std::string& path) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -17,6 +18,8 @@ struct GuestUser {
 
 // NotFound names the user. Blocks.
 Result<GuestUser> GuestUserNamed(const std::string& name);
+// All groups that it is in when it runs QEMU. Blocks.
+std::vector<gid_t> GroupsOf(const std::string& name, const GuestUser& user);
 // The file becomes that user's. REQUIRES: we are root.
 Status GiveTo(const GuestUser& user, const std::string& path);
 

@@ -346,6 +346,32 @@ TEST(Hypervisor, LibvirtMayHangAndDieWithoutAnybodyElse) {
   ASSERT_EQ(bench.Await(hypervisor.Destroy("guest")), OkStatus());
 }
 
+TEST(Hypervisor, LibvirtThatHangsAtTheStartIsConnectedWhenItGoesOn) {
+  PrivateLibvirt libvirt;
+  ASSERT_GT(libvirt.daemon(), 0);
+  rt::LoopThread loop("loop");
+  LibvirtHypervisor::Options options;
+  options.uri = libvirt.uri();
+  options.call_limit = Duration::Seconds(2);
+  kill(libvirt.daemon(), SIGSTOP);
+  auto started = loop.Await(LibvirtHypervisor::Start(loop.loop(), options));
+  ASSERT_TRUE(started.ok()) << started.status();
+  LibvirtHypervisor& hypervisor = **started;
+  Events events;
+  loop.loop().Post("listen", [&] {
+    hypervisor.Listen([&events](const DomainEvent& event) { events.Add(event); });
+  });
+  const Status refused = loop.Await(hypervisor.List()).status();
+  EXPECT_EQ(refused.reason(), Reason::kUnavailable);
+  EXPECT_EQ(
+      refused.message(),
+      "libvirt at " + options.uri + " is not connected: it took the connection and says nothing");
+  kill(libvirt.daemon(), SIGCONT);
+  PrivateLibvirt::Wait([&] { return events.Has(Kind::kConnected, ""); }, "it is connected");
+  PrivateLibvirt::Wait([&] { return loop.Await(hypervisor.List()).ok(); }, "it answers");
+  EXPECT_EQ(loop.Await(hypervisor.Stop()), OkStatus());
+}
+
 // Ends as a probe guest that runs if it may read its disk, and says who it is.
 std::string WriteNosyQemu(const std::string& path) {
   std::ofstream(path) << "#!/bin/sh\n"

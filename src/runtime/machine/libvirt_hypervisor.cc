@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "rt/deadline.h"
 #include "rt/sleep.h"
 #include "runtime/machine/libvirt_error.h"
 #include "runtime/machine/libvirt_library.h"
@@ -15,6 +16,9 @@
 
 namespace berth::runtime {
 namespace {
+
+// A libvirtd that answers does so well within.
+constexpr Duration kOpenPatience = Duration::Seconds(1);
 
 std::atomic<bool> exists = false;
 
@@ -97,6 +101,7 @@ LibvirtHypervisor::LibvirtHypervisor(rt::Loop& loop, Options options)
       events_({.threads = 1, .queue_max = 1, .name = "libvirt-events"}),
       work_(loop) {
   CHECK(!exists.exchange(true)) << "libvirt's events are global: one hypervisor per process";
+  settled_.Set();
 }
 
 LibvirtHypervisor::~LibvirtHypervisor() { exists = false; }
@@ -109,16 +114,12 @@ rt::Task<Result<std::unique_ptr<LibvirtHypervisor>>> LibvirtHypervisor::Start(rt
   auto made = std::unique_ptr<LibvirtHypervisor>(new LibvirtHypervisor(loop, std::move(options)));
   made->waker_ = Libvirt().virEventAddTimeout(-1, &IgnoreTimer, nullptr, nullptr);
   made->work_.Spawn("libvirt.events", made->RunEvents());
-  const Status connected = co_await made->ConnectInTime();
-  if (connected.Is(Reason::kTimeout)) {
-    made.release();  // what hangs refers to it
-    co_return connected;
-  }
-  if (!connected.ok()) {
-    CO_TRY_STATUS(co_await made->Stop());
-    co_return connected;
-  }
   made->work_.Spawn("libvirt.connection", made->KeepConnected());
+  const Status answer = co_await made->FirstAnswer();
+  if (!answer.ok()) {
+    CO_TRY_STATUS(co_await made->Stop());
+    co_return answer;
+  }
   co_return made;
 }
 
@@ -127,6 +128,13 @@ rt::Task<Status> LibvirtHypervisor::Stop() {
   bridge_->Cut();
   lost_.Set();
   work_.Cancel();
+  if (!settled_.is_set()) {
+    static_cast<void>(co_await rt::WithDeadline(settled_.Wait(), kOpenPatience));
+    if (!settled_.is_set()) {
+      co_return Timeout("a thread waits for libvirt at " + options_.uri +
+                        ", which took the connection and says nothing");
+    }
+  }
   // The connection ends while events still run: libvirt closes its socket there.
   const Connection last = std::exchange(connection_, nullptr);
   const auto close = [&last] {
@@ -194,55 +202,51 @@ Result<LibvirtHypervisor::Connection> LibvirtHypervisor::Open() {
   return connection;
 }
 
+// virConnectOpen has no limit.
 rt::Task<Status> LibvirtHypervisor::Connect() {
   const auto open = [this] { return Open(); };
+  settled_.Reset();
   Result<Connection> opened = co_await calls_.Run("libvirt.connect", open);
+  settled_.Set();
   if (!opened.ok()) {
     trouble_ = opened.status().message();
     co_return opened.status();
   }
   connection_ = *std::move(opened);
-  co_return OkStatus();
-}
-
-rt::Task<Status> LibvirtHypervisor::TellWhenConnected(std::shared_ptr<rt::Leaf<Status>*> waiter) {
-  const Status connected = co_await Connect();
-  if (*waiter != nullptr) (*waiter)->Complete(connected);
+  lost_.Reset();
   co_return OkStatus();
 }
 
 // A libvirtd that was stopped takes the connection and says nothing; keepalive begins only behind
 // its first words.
-rt::Task<Status> LibvirtHypervisor::ConnectInTime() {
-  rt::Leaf<Status> done;
-  const auto waiter = std::make_shared<rt::Leaf<Status>*>(&done);
-  const rt::TimerId timer = loop_.After("libvirt.limit", options_.call_limit, [this, waiter] {
-    if (*waiter == nullptr) return;
-    (*waiter)->Complete(Timeout("libvirt at " + options_.uri +
-                                " took the connection and says nothing for " +
-                                FormatDuration(options_.call_limit)));
-  });
-  work_.Spawn("libvirt.connect", TellWhenConnected(waiter));
-  const Status connected = co_await done;
-  *waiter = nullptr;
-  loop_.CancelTimer(timer);
-  co_return connected;
+rt::Task<Status> LibvirtHypervisor::FirstAnswer() {
+  const Status waited = co_await rt::WithDeadline(first_.over.Wait(), options_.call_limit);
+  first_.is_awaited = false;
+  if (first_.over.is_set()) co_return first_.outcome;
+  trouble_ = "it took the connection and says nothing";
+  if (waited.Is(Reason::kTimeout)) LOG_WARNING("{}", Trouble());
+  co_return OkStatus();
 }
 
 rt::Task<Status> LibvirtHypervisor::KeepConnected() {
   rt::Backoff backoff(options_.reconnect);
   for (;;) {
-    CO_TRY_STATUS(co_await lost_.Wait());
-    CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
     const Status connected = co_await Connect();
     if (connected.Is(Reason::kCancelled)) co_return connected;
-    if (!connected.ok()) continue;
-    backoff.Reset();
-    lost_.Reset();
-    LOG_INFO("libvirt at {} is connected again", options_.uri);
-    DomainEvent event;
-    event.kind = DomainEvent::Kind::kConnected;
-    if (listener_) listener_(event);
+    if (first_.is_awaited && !first_.over.is_set()) {
+      first_.outcome = connected;
+      first_.over.Set();
+      if (!connected.ok()) co_return OkStatus();  // nobody wants another attempt
+    }
+    if (connected.ok()) {
+      backoff.Reset();
+      LOG_INFO("libvirt at {} is connected", options_.uri);
+      DomainEvent event;
+      event.kind = DomainEvent::Kind::kConnected;
+      if (listener_) listener_(event);
+      CO_TRY_STATUS(co_await lost_.Wait());
+    }
+    CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(loop_.random())));
   }
 }
 

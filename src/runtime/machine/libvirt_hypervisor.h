@@ -44,8 +44,9 @@ class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
     rt::BackoffOptions reconnect = {.initial = Duration::Millis(100), .max = Duration::Seconds(5)};
   };
 
-  // Connects. Unavailable names the URI. Timeout: nobody answers there, and the thread that waits
-  // for an answer cannot be ended; the process has to end without it (std::_Exit).
+  // Connects. Unavailable names the URI: there is nobody. If there is, and says nothing for as long
+  // as a call may take, or the caller is cancelled meanwhile, what is made is not connected yet:
+  // Trouble says so, and kConnected is told when it is.
   // One at a time in a process: libvirt's events are global.
   static rt::Task<Result<std::unique_ptr<LibvirtHypervisor>>> Start(rt::Loop& loop,
                                                                     Options options);
@@ -54,7 +55,8 @@ class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
   LibvirtHypervisor(const LibvirtHypervisor&) = delete;
   LibvirtHypervisor& operator=(const LibvirtHypervisor&) = delete;
 
-  // Waits for calls in progress. Always ok.
+  // Waits for calls in progress. Timeout: a thread waits for a connection that may never come, and
+  // nothing ends it; the process has to end without it (std::_Exit), or to ask again.
   rt::Task<Status> Stop();
 
   void Listen(Listener listener) override { listener_ = std::move(listener); }
@@ -90,9 +92,8 @@ class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
   LibvirtHypervisor(rt::Loop& loop, Options options);
   rt::Task<Status> RunEvents();
   rt::Task<Status> Connect();
-  // The same, for as long as a call may take.
-  rt::Task<Status> ConnectInTime();
-  rt::Task<Status> TellWhenConnected(std::shared_ptr<rt::Leaf<Status>*> waiter);
+  // Ok too if there is no answer yet.
+  rt::Task<Status> FirstAnswer();
   rt::Task<Status> KeepConnected();
   Result<Connection> Open();
   void Deliver(const DomainEvent& event);
@@ -112,10 +113,18 @@ class LibvirtHypervisor final : public Hypervisor, public BackupJobs {
   rt::Loop& loop_;
   const Options options_;
   Listener listener_;
-  Connection connection_;  // null: lost
-  std::string trouble_;    // why it is
-  size_t stuck_ = 0;       // calls that nobody waits for any more
+  Connection connection_;                            // null: there is none, or none any more
+  std::string trouble_ = "it has not answered yet";  // why there is none
+  size_t stuck_ = 0;                                 // calls that nobody waits for any more
   rt::Event lost_;
+  rt::Event settled_;  // set while no thread opens a connection
+  // The outcome of the first attempt, for Start while it waits for that.
+  struct First {
+    bool is_awaited = true;
+    rt::Event over;
+    Status outcome;
+  };
+  First first_;
   std::shared_ptr<Bridge> bridge_;  // to the thread of the events
   std::atomic<bool> stopping_ = false;
   int waker_ = -1;  // a timer of libvirt that ends a wait for events

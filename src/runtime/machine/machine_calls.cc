@@ -227,6 +227,7 @@ iri::Machine MachineHost::Shown(const Entry& entry) const {
 }
 
 rt::Task<Result<std::vector<iri::Machine>>> MachineHost::ListMachines(iri::ObjectFilter filter) {
+  CO_TRY_STATUS(Known());
   std::vector<iri::Machine> listed;
   for (const auto& [id, entry] : machines_) {
     if (Matches(filter, entry->record.object.metadata)) listed.push_back(Shown(*entry));
@@ -270,6 +271,7 @@ Result<MachineRecord> MachineHost::NewRecord(iri::Machine machine) const {
 }
 
 rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const rt::Gate::Permit permit, co_await admission_.Enter());
   const std::string uid(LabelOf(machine.metadata, iri::kMachineUidLabel));
   const Pointer there = OfUid(uid);
@@ -325,6 +327,7 @@ rt::Task<Result<iri::Machine>> MachineHost::CreateMachine(iri::Machine machine) 
 }
 
 rt::Task<Status> MachineHost::DeleteMachine(std::string id) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   if (!entry->record.is_deleted()) {
     const WallTime now = deps_.loop.WallNow();
@@ -341,6 +344,7 @@ rt::Task<Status> MachineHost::DeleteMachine(std::string id) {
 }
 
 rt::Task<Status> MachineHost::UpdateMachineAnnotations(std::string id, iri::StringMap annotations) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   if (entry->record.object.metadata.annotations == annotations) co_return OkStatus();
   const auto change = [&annotations](MachineRecord& record) {
@@ -364,6 +368,7 @@ rt::Task<Status> MachineHost::UpdateMachineAnnotations(std::string id, iri::Stri
 }
 
 rt::Task<Status> MachineHost::UpdateMachinePower(std::string id, iri::Power power) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   if (power == iri::Power::kUnknown) co_return BadRequest("power is neither on nor off");
   if (entry->record.is_deleted()) co_return Conflict("machine " + Quote(id) + " is being deleted");

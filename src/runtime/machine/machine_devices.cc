@@ -42,6 +42,7 @@ rt::Task<Status> MachineHost::SetKey(std::string machine_id, iri::MachineVolume 
 }
 
 rt::Task<Status> MachineHost::AttachVolume(std::string id, iri::MachineVolume volume) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   if (entry->record.is_deleted()) co_return Conflict("machine " + Quote(id) + " is being deleted");
@@ -153,11 +154,13 @@ Status MachineHost::Told(Entry& entry, const Status& unplugged, const std::strin
         "Failed",
         "Detach",
         std::string(told.message()));
+    Changed(entry, "detach");  // nothing else tells a reader of events to look
   }
   return told;
 }
 
 rt::Task<Status> MachineHost::DetachVolume(std::string id, std::string name) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   MachineRecord next = entry->record;
@@ -209,6 +212,7 @@ rt::Task<Status> MachineHost::TakeKey(Pointer entry, iri::MachineVolume volume) 
 }
 
 rt::Task<Status> MachineHost::UpdateVolume(std::string id, iri::MachineVolume volume) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   MachineRecord next = entry->record;
@@ -242,6 +246,7 @@ rt::Task<Status> MachineHost::UpdateVolume(std::string id, iri::MachineVolume vo
 }
 
 rt::Task<Status> MachineHost::AttachNetworkInterface(std::string id, iri::MachineNic nic) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   if (entry->record.is_deleted()) co_return Conflict("machine " + Quote(id) + " is being deleted");
@@ -271,6 +276,7 @@ rt::Task<Status> MachineHost::AttachNetworkInterface(std::string id, iri::Machin
 }
 
 rt::Task<Status> MachineHost::DetachNetworkInterface(std::string id, std::string name) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   CO_TRY(const rt::Gate::Permit permit, co_await entry->saving.Enter());
   MachineRecord next = entry->record;

@@ -121,6 +121,26 @@ TEST(MachineHost, AGuestThatDoesNotLetGoKeepsItsDisk) {
   EXPECT_FALSE(world.Guest(id).devices.contains("vda"));
 }
 
+// The poollet asks for events when something has changed, and else every ten seconds.
+TEST(MachineHost, ADetachThatTheGuestRefusesIsAChangeSoThatItsEventIsHeardAtOnce) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  ASSERT_EQ(world.Await(world.host().AttachVolume(id, world.Volume("data", "oda"))), OkStatus());
+  const auto watch = world.Await(world.host().Watch(""));
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  ASSERT_EQ(world.Await((*watch)->Next())->type, iri::ChangeType::kResync);
+  world.hypervisor.lets_go = false;
+  EXPECT_EQ(world.Await(world.host().DetachVolume(id, "data")).reason(), Reason::kConflict);
+  iri::Change change;
+  while (change.what != "detach") {
+    const auto next = world.Await(rt::WithDeadline((*watch)->Next(), Duration::Seconds(10)));
+    ASSERT_TRUE(next.ok()) << next.status();
+    change = *next;
+  }
+  EXPECT_EQ(change.uid, "u-1");
+  EXPECT_EQ(world.Await((*watch)->Close()), OkStatus());
+}
+
 // Creates a machine while another one is to get a volume, which an image is in the way of.
 rt::Task<Status> CreateBeside(MachineHost* host,
                               FakeImages* images,

@@ -55,6 +55,7 @@ std::map<std::string, Process> ProcessesByUuid() {
 }  // namespace
 
 rt::Task<Result<std::vector<iri::GuestProcess>>> MachineHost::ListGuests() {
+  CO_TRY_STATUS(Known());
   const auto look = [] { return ProcessesByUuid(); };
   CO_TRY(const auto processes, co_await deps_.files.Run("machines.processes", look));
   std::vector<iri::GuestProcess> guests;
@@ -74,6 +75,7 @@ rt::Task<Result<std::vector<iri::GuestProcess>>> MachineHost::ListGuests() {
 }
 
 rt::Task<Status> MachineHost::ResumeGuest(std::string machine_uid) {
+  CO_TRY_STATUS(Known());
   const Pointer entry = OfUid(machine_uid);
   if (entry == nullptr || !entry->observed.alive()) {
     co_return NotFound("no guest of machine uid " + Quote(machine_uid) + " is alive");
@@ -88,6 +90,7 @@ rt::Task<Status> MachineHost::ResumeGuest(std::string machine_uid) {
 
 rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::Attach(
     iri::AttachRequest request) {
+  CO_TRY_STATUS(Known());
   const Pointer entry = OfUid(request.machine_uid);
   if (entry == nullptr) {
     co_return NotFound("no machine of uid " + Quote(request.machine_uid));
@@ -155,6 +158,7 @@ rt::Task<Result<std::unique_ptr<iri::AttachStream>>> MachineHost::AttachCommand(
 }
 
 rt::Task<Result<std::string>> MachineHost::Exec(std::string id) {
+  CO_TRY_STATUS(Known());
   CO_TRY(const Pointer entry, Find(id));
   if (!entry->observed.alive()) co_return Conflict("machine " + Quote(id) + " is off");
   co_return deps_.doors.Grant([this, id] { return AttachConsoleOf(id); });

@@ -13,6 +13,7 @@
 #include "iri/annotations.h"
 #include "iri/labels.h"
 #include "iri/wire/json.h"
+#include "rt/backoff.h"
 #include "rt/deadline.h"
 
 namespace berth::runtime {
@@ -36,16 +37,56 @@ rt::Task<Result<std::unique_ptr<MachineHost>>> MachineHost::Start(Deps deps, Opt
   auto host = std::unique_ptr<MachineHost>(new MachineHost(deps, std::move(options)));
   MachineHost* const raw = host.get();
   deps.hypervisor.Listen([raw](const DomainEvent& event) { raw->OnEvent(event); });
-  Status found = co_await host->Resync();
-  if (found.ok()) host->is_taken_in_.Set();
-  if (found.ok()) found = co_await host->AdoptNics();
-  if (found.ok()) found = co_await host->SettleBudget();
-  if (!found.ok()) {
+  const Status taken = co_await host->TakeInAll();
+  const bool may_pass = taken.Is(Reason::kUnavailable) || taken.Is(Reason::kTimeout);
+  if (!taken.ok() && !may_pass) {
     CO_TRY_STATUS(co_await host->Stop());
-    co_return found;
+    co_return taken;
+  }
+  if (may_pass) {
+    host->why_unknown_ = taken.message();
+    LOG_WARNING("{}", host->Known().message());
+    host->work_.Spawn("machines.take_in", host->TakeInLater());
   }
   host->work_.Spawn("machines.logs", host->KeepLogsShort());
   co_return host;
+}
+
+rt::Task<Status> MachineHost::TakeInAll() {
+  look_now_.Reset();
+  CO_TRY_STATUS(co_await Resync());
+  CO_TRY_STATUS(co_await AdoptNics());
+  const Result<std::string> version = co_await deps_.hypervisor.Version();
+  hypervisor_version_ = version.ok() ? *version : std::string(version.status().message());
+  is_taken_in_.Set();
+  // The connection was lost meanwhile, and with it what happened.
+  if (look_now_.is_set()) work_.Spawn("machines.resync", Resync());
+  co_return co_await SettleBudget();
+}
+
+rt::Task<Status> MachineHost::TakeInLater() {
+  rt::Backoff backoff(options_.retry);
+  for (;;) {
+    const Duration pause = backoff.Next(deps_.loop.random());
+    const Status waited = co_await rt::WithDeadline(look_now_.Wait(), pause);
+    if (waited.Is(Reason::kCancelled)) co_return waited;
+    const Status taken = co_await TakeInAll();
+    if (taken.Is(Reason::kCancelled)) co_return taken;
+    if (taken.ok()) break;
+    if (why_unknown_ != taken.message()) LOG_WARNING("{}", taken.message());
+    why_unknown_ = taken.message();
+  }
+  LOG_INFO("libvirt answers: this host has {} machines", machines_.size());
+  // Whoever asked before was refused, and need not wait until he asks again.
+  for (const auto& [id, entry] : machines_) Changed(*entry, "state");
+  co_return OkStatus();
+}
+
+Status MachineHost::Known() const {
+  if (is_taken_in_.is_set()) return OkStatus();
+  const std::string trouble = deps_.hypervisor.Trouble();
+  return Unavailable("which machines this host has is not known yet: " +
+                     (trouble.empty() ? why_unknown_ : trouble));
 }
 
 rt::Task<Status> MachineHost::Stop() {
@@ -178,6 +219,7 @@ void MachineHost::NoteIgnition(const Pointer& entry) {
         iri::kSecretsMissingReason,
         "Start",
         std::string(kIgnitionMissingWords));
+    Changed(*entry, "secrets");
   }
   if (record.has_ignition || entry->secrets.ignition_data.empty()) return;
   // Records of earlier versions do not say it, and the next boot has nothing else to tell.
@@ -200,7 +242,8 @@ bool MachineHost::IsBeingCreated(std::string_view domain) const {
 void MachineHost::OnEvent(const DomainEvent& event) {
   using Kind = DomainEvent::Kind;
   if (event.kind == Kind::kConnected) {
-    work_.Spawn("machines.resync", Resync());
+    look_now_.Set();
+    if (is_taken_in_.is_set()) work_.Spawn("machines.resync", Resync());
     return;
   }
   const Pointer entry = OfDomain(event.name);
@@ -250,6 +293,7 @@ rt::Task<Result<iri::RuntimeVersion>> MachineHost::Version() {
 }
 
 rt::Task<Result<std::vector<iri::Event>>> MachineHost::ListEvents(iri::EventFilter filter) {
+  CO_TRY_STATUS(Known());
   co_return events_.List(filter);
 }
 
@@ -267,13 +311,19 @@ rt::Task<Result<std::unique_ptr<iri::ChangeStream>>> MachineHost::Watch(std::str
 }
 
 rt::Task<Result<iri::HostCapacity>> MachineHost::Capacity() {
-  CO_TRY_STATUS(co_await SettleBudget());
   iri::HostCapacity capacity;
   capacity.total = options_.total;
-  for (const auto& [id, entry] : machines_) AddTo(capacity.used, entry->record.resources);
   capacity.facts = options_.facts;
   capacity.facts["machine-acceleration"] = AccelerationName(options_.acceleration);
   capacity.boot_id = options_.boot_id;
+  const Status known = Known();
+  if (!known.ok()) {
+    capacity.trouble = known.message();
+    co_return capacity;
+  }
+  CO_TRY_STATUS(co_await SettleBudget());
+  capacity.facts["machine-hypervisor"] = hypervisor_version_;
+  for (const auto& [id, entry] : machines_) AddTo(capacity.used, entry->record.resources);
   const Result<std::vector<DomainStatistics>> all =
       co_await rt::WithDeadline(deps_.hypervisor.Statistics(), kStatisticsLimit);
   // What it promises is known without libvirt.
@@ -307,6 +357,7 @@ rt::Task<Result<std::vector<iri::LeaseState>>> MachineHost::RenewLease(iri::Leas
 }
 
 rt::Task<Status> MachineHost::SetReservations(std::vector<iri::Reservation> reservations) {
+  CO_TRY_STATUS(Known());
   iri::ResourceVector used;
   for (const auto& [id, entry] : machines_) {
     const std::string_view uid = LabelOf(entry->record.object.metadata, iri::kMachineUidLabel);
@@ -328,6 +379,7 @@ rt::Task<Status> MachineHost::SetReservations(std::vector<iri::Reservation> rese
 }
 
 rt::Task<Result<std::vector<iri::Reservation>>> MachineHost::ListReservations() {
+  CO_TRY_STATUS(Known());
   co_return reservations_;
 }
 

@@ -100,7 +100,10 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
     Duration resume_trial = Duration::Seconds(2);
   };
 
-  // Finds what is there and goes on with it.
+  // Finds what is there and goes on with it. A hypervisor that cannot be asked is asked behind
+  // this: until it has answered, what this host has is not known. Then Version, ClassStatus and
+  // Capacity answer, which says what is wrong, a Watch has nothing to tell, RenewLease is as ever,
+  // and everything else is Unavailable: a list without what runs would have it made twice.
   static rt::Task<Result<std::unique_ptr<MachineHost>>> Start(Deps deps, Options options);
   // REQUIRES: Stop() was awaited.
   ~MachineHost() override = default;
@@ -194,6 +197,11 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
 
   MachineHost(Deps deps, Options options);
 
+  // Everything at the start; the same again until it is done.
+  rt::Task<Status> TakeInAll();
+  rt::Task<Status> TakeInLater();
+  // Unavailable, with the reason, before that.
+  Status Known() const;
   // What libvirt has: at the start, and whenever it was away. New domains of ours are taken in.
   rt::Task<Status> Resync();
   rt::Task<Status> TakeIn(Domain domain);
@@ -362,8 +370,11 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // One at a time checks for room and takes it. Entered last, inside of a machine's `saving`:
   // whoever changes a machine may wait for long.
   rt::Gate admission_{1};
-  rt::Gate telling_{1};         // whoever tells others what is promised
-  rt::Event is_taken_in_;       // all that libvirt had at the start is in the table
+  rt::Gate telling_{1};      // whoever tells others what is promised
+  rt::Event is_taken_in_;    // all that libvirt had at the start is in the table
+  std::string why_unknown_;  // before that: what became of the last attempt
+  rt::Event look_now_;       // the connection is another one than for the last attempt
+  std::string hypervisor_version_;
   int64_t claimed_ = 0;         // of the host's disk, by whoever is admitted and not counted yet
   int64_t claimed_beside_ = 0;  // the same, beside disks
   ArrivingImages arriving_;

@@ -314,6 +314,101 @@ TEST(MachineHost, AHypervisorInTroubleIsSaidAndNothingIsLost) {
   EXPECT_TRUE(iri::Eventually(world, [&] { return world.hypervisor.guests.empty(); }));
 }
 
+// The runtime starts beside a libvirt that says nothing.
+void StartUnheard(MachineWorld& world) {
+  world.Stop();
+  world.hypervisor.trouble = "it says nothing";
+  world.Start();
+}
+
+void GoesOn(MachineWorld& world) {
+  world.OnLoop([&] { world.hypervisor.trouble.clear(); });
+}
+
+bool IsKnown(MachineWorld& world) {
+  return iri::Eventually(world, [&] { return world.Await(world.host().ListMachines({})).ok(); });
+}
+
+TEST(MachineHost, R6_4_WhatRunsUnderASilentHypervisorIsNeitherListedAsAbsentNorMadeTwice) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  StartUnheard(world);
+  MachineHost& host = world.host();
+  iri::AttachRequest console;
+  console.machine_uid = "u-1";
+  console.what = "console";
+  const Status answers[] = {world.Await(host.ListMachines({})).status(),
+                            world.Await(host.CreateMachine(world.Wanted("u-1"))).status(),
+                            world.Await(host.CreateMachine(world.Wanted("u-2"))).status(),
+                            world.Await(host.DeleteMachine(id)),
+                            world.Await(host.UpdateMachineAnnotations(id, {})),
+                            world.Await(host.UpdateMachinePower(id, iri::Power::kOff)),
+                            world.Await(host.AttachVolume(id, world.Volume("data", "oda"))),
+                            world.Await(host.UpdateVolume(id, world.Volume("data", "oda"))),
+                            world.Await(host.DetachVolume(id, "data")),
+                            world.Await(host.AttachNetworkInterface(id, {})),
+                            world.Await(host.DetachNetworkInterface(id, "nic")),
+                            world.Await(host.Exec(id)).status(),
+                            world.Await(host.Attach(console)).status(),
+                            world.Await(host.ListGuests()).status(),
+                            world.Await(host.ResumeGuest("u-1")),
+                            world.Await(host.SetIgnition({.machine_uid = "u-1", .data = "{}"})),
+                            world.Await(host.SetPullSecret({})),
+                            world.Await(host.SetReservations({})),
+                            world.Await(host.ListReservations()).status(),
+                            world.Await(host.ListEvents({})).status()};
+  for (const Status& answer : answers) {
+    EXPECT_EQ(answer.reason(), Reason::kUnavailable) << answer;
+    EXPECT_EQ(answer.message(), "which machines this host has is not known yet: it says nothing");
+  }
+  GoesOn(world);
+  ASSERT_TRUE(IsKnown(world));
+  EXPECT_EQ(world.Get(id).status.state, MachineState::kRunning);
+  EXPECT_EQ(world.Await(host.CreateMachine(world.Wanted("u-1")))->metadata.id, id);
+  EXPECT_EQ(world.hypervisor.guests.size(), 1U);
+  EXPECT_EQ(world.Guest(id).starts, 1);
+}
+
+TEST(MachineHost, OneWithASilentHypervisorSaysWhatItIsAndWhatIsWrong) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  StartUnheard(world);
+  MachineHost& host = world.host();
+  EXPECT_TRUE(world.Await(host.Version()).ok());
+  EXPECT_EQ(world.Await(host.ClassStatus())->size(), 2U);
+  EXPECT_TRUE(world.Await(host.Watch("")).ok());
+  EXPECT_EQ(world.Await(host.RenewLease({})).status().reason(), Reason::kMethodNotSupported);
+  iri::HostCapacity capacity = *world.Await(host.Capacity());
+  EXPECT_EQ(capacity.trouble, "which machines this host has is not known yet: it says nothing");
+  EXPECT_EQ(capacity.total, world.options.total);
+  EXPECT_EQ(capacity.boot_id, "boot-1");
+  EXPECT_TRUE(capacity.used.empty());
+  GoesOn(world);
+  ASSERT_TRUE(IsKnown(world));
+  capacity = *world.Await(host.Capacity());
+  EXPECT_EQ(capacity.trouble, "");
+  EXPECT_EQ(capacity.used.at("cpu"), 1000);
+  EXPECT_EQ(capacity.facts.at("machine-hypervisor"), "fake");
+  EXPECT_EQ(world.Get(id).status.state, MachineState::kRunning);
+}
+
+TEST(MachineHost, AHypervisorThatIsHeardAtLastIsAskedAtOnce) {
+  MachineWorld world;
+  const std::string id = iri::Running(world, "u-1").metadata.id;
+  world.options.retry = {.initial = Duration::Minutes(10), .max = Duration::Minutes(10)};
+  StartUnheard(world);
+  const std::string cursor = "elsewhere.1";
+  const std::unique_ptr<iri::ChangeStream> changes = *world.Await(world.host().Watch(cursor));
+  EXPECT_EQ(world.Await(changes->Next())->type, iri::ChangeType::kResync);
+  GoesOn(world);
+  world.hypervisor.Tell("", DomainEvent::Kind::kConnected);
+  // Whoever was refused before hears that it may ask.
+  EXPECT_EQ(world.Await(changes->Next())->id, id);
+  ASSERT_TRUE(IsKnown(world));
+  EXPECT_EQ(world.Get(id).status.state, MachineState::kRunning);
+  EXPECT_EQ(world.Await(changes->Close()), OkStatus());
+}
+
 TEST(MachineHost, AMachineThatLibvirtCameToLateIsTakenIn) {
   MachineWorld world;
   const std::string id = world.Await(world.host().CreateMachine(world.Wanted("u-1")))->metadata.id;

@@ -95,6 +95,25 @@ class MachineRoomTest : public testing::Test {
   std::unique_ptr<SharedBudget> volumes_ = *SharedBudget::Open(folder_, "volumes", files_);
 };
 
+TEST_F(MachineRoomTest, P6_6_WhatMachinesHaveCountsWhileNobodyKnowsThem) {
+  Volumes(0, 100 * kMiB);
+  Start(nullptr);
+  const auto made = Create("u-1", "");
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE(world_.Becomes(made->metadata.id, MachineState::kRunning)) << world_.Events();
+  world_.Stop();
+  world_.hypervisor.trouble = "it says nothing";
+  world_.Start();
+  EXPECT_TRUE(world_.Await(world_.host().Capacity()).ok()) << "and nobody waits for it";
+  EXPECT_EQ(Machines().promised, 4096);
+  EXPECT_EQ(Machines().beside, kBesideOne);
+  world_.OnLoop([this] { world_.hypervisor.trouble.clear(); });
+  EXPECT_TRUE(iri::Eventually(
+      world_, [this] { return world_.Await(world_.host().Capacity())->trouble.empty(); }));
+  EXPECT_EQ(Machines().promised, 4096);
+  EXPECT_EQ(Machines().beside, kBesideOne);
+}
+
 TEST_F(MachineRoomTest, P6_6_AMachineCountsWithItsLogAndItsKernel) {
   std::filesystem::create_directories(world_.root + "/images/demo");
   std::ofstream(world_.root + "/images/demo/vmlinuz") << "kernel";

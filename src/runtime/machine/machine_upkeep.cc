@@ -79,6 +79,7 @@ rt::Task<Status> MachineHost::MatchInside(Pointer entry) {
         "Detached",
         "Detach",
         device + ": the guest had it and should not");
+    Changed(*entry, "devices");  // now: what follows may wait for the guest
   }
   CO_TRY_STATUS(co_await GiveMissing(entry, std::move(drift)));
   Changed(*entry, "devices");
@@ -100,6 +101,7 @@ rt::Task<Status> MachineHost::GiveMissing(Pointer entry, DeviceDrift drift) {
     const Status given = co_await PlugIn(entry, disk.target, DiskXml(disk));
     if (!given.ok()) co_return given.Wrap("volume " + Quote(volume.name));
     Say(metadata, iri::EventType::kNormal, "Attached", "Attach", "volume " + Quote(volume.name));
+    Changed(*entry, "devices");
   }
   for (const iri::MachineNic& nic : spec.nics) {
     CO_TRY(const DomainNic described, deps_.networks.Describe(metadata.id, nic));
@@ -109,6 +111,7 @@ rt::Task<Status> MachineHost::GiveMissing(Pointer entry, DeviceDrift drift) {
     const std::string which = "network interface " + Quote(nic.name);
     if (!given.ok()) co_return given.Wrap(which);
     Say(metadata, iri::EventType::kNormal, "Attached", "Attach", which);
+    Changed(*entry, "devices");
   }
   co_return OkStatus();
 }

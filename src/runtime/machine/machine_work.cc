@@ -145,6 +145,7 @@ ImageRequest MachineHost::ToldImageRequestOf(Pointer entry) {
 }
 
 rt::Task<Status> MachineHost::SetPullSecret(iri::PullSecret secret) {
+  CO_TRY_STATUS(Known());
   if (!deps_.images.SetPullSecret(secret.uid, std::move(secret.docker_config))) {
     co_return OkStatus();
   }
@@ -154,6 +155,7 @@ rt::Task<Status> MachineHost::SetPullSecret(iri::PullSecret secret) {
 }
 
 rt::Task<Status> MachineHost::SetIgnition(iri::Ignition ignition) {
+  CO_TRY_STATUS(Known());
   const Status nobodys = NotFound("no machine of uid " + Quote(ignition.machine_uid));
   const Pointer entry = OfUid(ignition.machine_uid);
   if (entry == nullptr) co_return nobodys;

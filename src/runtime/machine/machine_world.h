@@ -115,6 +115,7 @@ class MachineWorld final : public iri::RuntimeUnderTest {
     places.folder = root + "/machines";
     places.run_folder = root + "/run";
     places.libvirt_logs = root + "/logs";
+    places.secrets_may_be_on_disk = true;
     auto folders = GuestFolders::Open(places, files_, files_);
     CHECK(folders.ok()) << folders.status();
     folders_ = *std::move(folders);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/file_status.h"
+#include "base/folders.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "pki/private_file.h"
@@ -135,9 +136,7 @@ Result<std::unique_ptr<FolderShelf>> FolderShelf::Open(std::string folder, rt::B
   if (!folder.starts_with('/')) {
     return BadRequest("folder " + Quote(folder) + ": expected an absolute path");
   }
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) return Internal(fmt::format("make folder {}: {}", folder, failed.message()));
+  TRY_STATUS(MakeOpenFolders(folder));
   TRY_STATUS(MakeFolder(folder, kPassThrough));
   const std::string path = folder + "/lock";
   const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

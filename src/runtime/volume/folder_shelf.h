@@ -21,8 +21,9 @@ namespace berth::runtime {
 
 class FolderShelf final : public Shelf {
  public:
-  // Makes the folder if it is missing and locks it. Conflict if another process has it; BadRequest
-  // if it is not an absolute path. The pool outlives the shelf. Blocks.
+  // Makes the folder, with those above it, where they are missing, and locks it. Conflict if
+  // another process has it; BadRequest if it is not an absolute path. The pool outlives the shelf.
+  // Blocks.
   static Result<std::unique_ptr<FolderShelf>> Open(std::string folder, rt::BlockingPool& pool);
   ~FolderShelf() override;
   FolderShelf(const FolderShelf&) = delete;

@@ -77,6 +77,8 @@ iri::Volume VolumeHost::Shown(const VolumeEntry& entry) const {
     } else if (entry.error.empty() && !entry.pull.text().empty()) {
       annotations[std::string(iri::kImageProblemAnnotation)] = kPullingReason;
       annotations[std::string(iri::kProblemAnnotation)] = entry.pull.text();
+    } else if (entry.error.empty() && !entry.waits.empty()) {
+      annotations[std::string(iri::kProblemAnnotation)] = entry.waits;
     }
     return shown;
   }
@@ -98,6 +100,15 @@ iri::Volume VolumeHost::Shown(const VolumeEntry& entry) const {
   return shown;
 }
 
+iri::VolumeSnapshot VolumeHost::Shown(const SnapshotEntry& entry) {
+  iri::VolumeSnapshot shown = entry.record.object;
+  const bool is_pending = shown.state == iri::SnapshotState::kPending;
+  if (is_pending && !entry.waits.empty()) {
+    shown.metadata.annotations[std::string(iri::kProblemAnnotation)] = entry.waits;
+  }
+  return shown;
+}
+
 rt::Task<Result<std::vector<iri::Volume>>> VolumeHost::ListVolumes(iri::ObjectFilter filter) {
   std::vector<iri::Volume> listed;
   for (const auto& [id, entry] : volumes_) {
@@ -110,7 +121,7 @@ rt::Task<Result<std::vector<iri::VolumeSnapshot>>> VolumeHost::ListVolumeSnapsho
     iri::ObjectFilter filter) {
   std::vector<iri::VolumeSnapshot> listed;
   for (const auto& [id, entry] : snapshots_) {
-    if (Matches(filter, entry->record.object.metadata)) listed.push_back(entry->record.object);
+    if (Matches(filter, entry->record.object.metadata)) listed.push_back(Shown(*entry));
   }
   co_return listed;
 }
@@ -242,7 +253,7 @@ rt::Task<Result<iri::VolumeSnapshot>> VolumeHost::CreateVolumeSnapshot(
   CO_TRY(const rt::Gate::Permit permit, co_await admission_.Enter());
   const std::string uid(LabelOf(snapshot.metadata, iri::kSnapshotUidLabel));
   const SnapshotPtr there = OfUid(snapshots_, iri::kSnapshotUidLabel, uid);
-  if (there != nullptr) co_return there->record.object;
+  if (there != nullptr) co_return Shown(*there);
   CO_TRY(const VolumePtr source, FindVolume(snapshot.volume_id));
   auto entry = std::make_shared<SnapshotEntry>(options_.retry);
   SnapshotRecord& record = entry->record;

@@ -19,7 +19,22 @@ bool MayPass(const Status& status) {
 
 }  // namespace
 
-rt::Task<Status> VolumeHost::CopyDisk(DiskCopy copy) {
+// A person sees what it waits for: some of that does not pass without him.
+VolumeHost::Waits VolumeHost::ToldOf(iri::ObjectKind kind,
+                                     std::shared_ptr<Worked> worked,
+                                     iri::ObjectMetadata metadata) {
+  return
+      [this, kind, worked = std::move(worked), metadata = std::move(metadata)](const Status& why) {
+        // Also true while the next attempt copies, which takes its time.
+        std::string words = fmt::format("{}; it is tried again", why.message());
+        if (worked->waits == words) return;
+        worked->waits = std::move(words);
+        Say(kind, metadata, iri::EventType::kWarning, "Waiting", "Make", worked->waits);
+        changes_.Add(kind, iri::ChangeType::kChanged, metadata, "state");
+      };
+}
+
+rt::Task<Status> VolumeHost::CopyDisk(DiskCopy copy, Waits waits) {
   rt::Backoff backoff(options_.retry);
   for (int attempt = 1;; ++attempt) {
     const Status copied = co_await deps_.disks.Copy(copy);
@@ -36,6 +51,7 @@ rt::Task<Status> VolumeHost::CopyDisk(DiskCopy copy) {
     }
     const Status live = co_await deps_.live->Copy(copy.source, copy.target);
     if (!MayPass(live) || attempt >= options_.live_attempts) co_return live;
+    waits(live);
     CO_TRY_STATUS(co_await rt::Sleep(backoff.Next(deps_.loop.random())));
   }
 }

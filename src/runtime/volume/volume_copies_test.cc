@@ -5,6 +5,7 @@
 #include <deque>
 #include <fstream>
 
+#include "iri/annotations.h"
 #include "runtime/volume/volume_world.h"
 
 namespace berth::runtime {
@@ -93,6 +94,45 @@ TEST_F(LiveSnapshotTest, WhatMayPassIsWaitedFor) {
   const std::string id = Snapshot(InUse(world_.Wanted("u-1")));
   ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kReady)) << world_.Events();
   EXPECT_EQ(live_.copies, 4);
+}
+
+TEST_F(LiveSnapshotTest, WhatIsWaitedForIsSaid) {
+  world_.options.retry = {.initial = Duration::Millis(200), .max = Duration::Millis(200)};
+  world_.Restart();
+  live_.answers.assign(4, Unavailable("libvirt says nothing"));
+  const std::string words = "libvirt says nothing; it is tried again";
+  const iri::Volume source = InUse(world_.Wanted("u-1"));
+  const std::string id = Snapshot(source);
+  const auto problem = [](const iri::ObjectMetadata& metadata) {
+    return std::string(iri::AnnotationOf(metadata, iri::kProblemAnnotation));
+  };
+  ASSERT_TRUE(
+      iri::Eventually(world_, [&] { return problem(world_.GetSnapshot(id)->metadata) == words; }));
+  EXPECT_EQ(world_.GetSnapshot(id)->state, iri::SnapshotState::kPending);
+  EXPECT_EQ(problem(world_.Snapshot(source.metadata.id, "s-1")->metadata), words) << "asked again";
+  ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kReady)) << world_.Events();
+  EXPECT_EQ(problem(world_.GetSnapshot(id)->metadata), "");
+  const std::string events = world_.Events();
+  EXPECT_NE(events.find("Waiting: " + words), std::string::npos) << events;
+  EXPECT_EQ(events.find("Waiting"), events.rfind("Waiting")) << "once\n" << events;
+}
+
+TEST_F(LiveSnapshotTest, WhatACopyOfAVolumeWaitsForIsSaid) {
+  world_.options.retry = {.initial = Duration::Millis(200), .max = Duration::Millis(200)};
+  world_.Restart();
+  live_.answers.assign(4, Unavailable("libvirt says nothing"));
+  iri::Volume copy = world_.Wanted("u-2");
+  copy.spec.snapshot_id = InUse(world_.Wanted("u-1")).metadata.id;
+  const std::string id = world_.Create(copy)->metadata.id;
+  const auto problem = [&] {
+    const iri::Volume volume = *iri::GetVolume(world_, id);
+    return std::string(iri::AnnotationOf(volume.metadata, iri::kProblemAnnotation));
+  };
+  ASSERT_TRUE(iri::Eventually(
+      world_, [&] { return problem() == "libvirt says nothing; it is tried again"; }));
+  EXPECT_EQ(iri::GetVolume(world_, id)->status.state, iri::VolumeState::kPending);
+  ASSERT_TRUE(world_.BecomesState(id, iri::VolumeState::kAvailable)) << world_.Events();
+  EXPECT_EQ(problem(), "");
 }
 
 TEST_F(LiveSnapshotTest, WhatDoesNotPassFailsWithItsWordsAndLeavesNothing) {

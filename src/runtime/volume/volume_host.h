@@ -114,6 +114,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
     rt::ChildContext* making = nullptr;  // while the disk is made
     std::string error;                   // of the last attempt; "" if it was good
     std::string image_problem;           // its reason, if it is the image's
+    std::string waits;                   // why the disk that it is made of is copied once more
     rt::Backoff backoff;
   };
   struct VolumeEntry : Worked {
@@ -141,6 +142,7 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   Result<SnapshotPtr> FindSnapshot(std::string_view id) const;
   Result<DiskSource> SourceOf(const iri::VolumeSpec& spec) const;
   iri::Volume Shown(const VolumeEntry& entry) const;
+  static iri::VolumeSnapshot Shown(const SnapshotEntry& entry);
   Budget CountBudget(const ShelfRoom& room, int64_t images) const;
   FileSystemRoom CountRoom(const ShelfRoom& room) const;
   Status CheckCount() const;
@@ -203,8 +205,10 @@ class VolumeHost final : public iri::VolumeRuntime, public iri::HostRuntime {
   };
   rt::Task<Result<SnapshotCopy>> CopyVolume(SnapshotRecord record);
 
-  // volume_copies.cc: also of a disk that a guest uses.
-  rt::Task<Status> CopyDisk(DiskCopy copy);
+  // volume_copies.cc: also of a disk that a guest uses. `waits` is told why that is tried again.
+  using Waits = std::function<void(const Status& why)>;
+  rt::Task<Status> CopyDisk(DiskCopy copy, Waits waits);
+  Waits ToldOf(iri::ObjectKind kind, std::shared_ptr<Worked> worked, iri::ObjectMetadata metadata);
   template <class Pointer>
   rt::Task<Status> RemoveFiles(ShelfKind kind, Pointer entry);
   // It has its image, or is gone.

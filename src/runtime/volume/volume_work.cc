@@ -170,6 +170,8 @@ rt::Task<Status> VolumeHost::AbandonVolume(VolumePtr entry) {
       "KeyLost",
       "Make",
       "the runtime was restarted before the disk was made, and its key is kept nowhere: removed");
+  changes_.Add(
+      ObjectKind::kVolume, ChangeType::kChanged, entry->record.object.metadata, "deletion");
   co_return OkStatus();
 }
 
@@ -179,6 +181,7 @@ rt::Task<Status> VolumeHost::MakeVolume(VolumePtr entry) {
   entry->making = &child;
   const Result<int64_t> bytes = co_await making.In(child.context());
   entry->making = nullptr;
+  entry->waits.clear();
   entry->pull.End();
   if (!bytes.ok()) co_return bytes.status();
   const std::function<void(VolumeRecord&)> change = [made = *bytes](VolumeRecord& record) {
@@ -287,6 +290,8 @@ rt::Task<Status> VolumeHost::FillFromImage(VolumeRecord record, DiskCopy copy) {
 }
 
 rt::Task<Status> VolumeHost::FillFromDisk(VolumeRecord record, DiskCopy copy) {
+  const iri::ObjectMetadata metadata = record.object.metadata;
+  CO_TRY(const VolumePtr entry, FindVolume(metadata.id));
   const std::string source_id = record.object.spec.snapshot_id;
   if (const auto snapshot = FindSnapshot(source_id); snapshot.ok()) {
     copy.source = deps_.shelf.DiskOf(ShelfKind::kSnapshot, source_id, (*snapshot)->record.format);
@@ -300,7 +305,8 @@ rt::Task<Status> VolumeHost::FillFromDisk(VolumeRecord record, DiskCopy copy) {
     copy.key.clear();
     CO_TRY_STATUS(co_await deps_.disks.Unlock(copy.source, std::move(key)));
   }
-  co_return co_await CopyDisk(std::move(copy));
+  Waits waits = ToldOf(ObjectKind::kVolume, entry, metadata);
+  co_return co_await CopyDisk(std::move(copy), std::move(waits));
 }
 
 rt::Task<Status> VolumeHost::GrowVolume(VolumePtr entry) {
@@ -342,6 +348,7 @@ rt::Task<Status> VolumeHost::MakeSnapshot(SnapshotPtr entry) {
   entry->making = &child;
   const Result<SnapshotCopy> copy = co_await making.In(child.context());
   entry->making = nullptr;
+  entry->waits.clear();
   if (copy.status().Is(Reason::kCancelled)) co_return copy.status();
   // What a snapshot shows is one moment: a later attempt would show another.
   const std::function<void(SnapshotRecord&)> change = [&copy](SnapshotRecord& record) {
@@ -378,11 +385,13 @@ rt::Task<Result<VolumeHost::SnapshotCopy>> VolumeHost::CopyVolume(SnapshotRecord
          co_await deps_.shelf.Prepare(ShelfKind::kSnapshot, id, format));
   if (presence == DiskPresence::kAbsent) {
     CO_TRY(const VolumePtr volume, FindVolume(record.object.volume_id));
+    CO_TRY(const SnapshotPtr entry, FindSnapshot(id));
+    Waits waits = ToldOf(ObjectKind::kVolumeSnapshot, entry, record.object.metadata);
     DiskCopy copy;
     copy.source = deps_.shelf.DiskOf(ShelfKind::kVolume, record.object.volume_id, format);
     copy.target = deps_.shelf.PartOf(ShelfKind::kSnapshot, id, format);
     copy.bytes = std::max(record.object.size_bytes, volume->record.disk_bytes);
-    const Status copied = co_await CopyDisk(std::move(copy));
+    const Status copied = co_await CopyDisk(std::move(copy), std::move(waits));
     if (!copied.ok()) {
       rt::Context& context = co_await rt::CurrentContext();
       if (!context.cancelled()) {
