@@ -108,6 +108,11 @@ TEST_F(AccessTest, RevokesCertificatesOfUsersAndByNumber) {
             "certificates of user a@b until now are revoked\n"
             "certificate 3f09 is revoked\n")
       << revoked.err;
+  // Names of pools that speak the API may be long.
+  const std::string pool = "compute.ironcore.dev:system:machinepool:" + std::string(80, 'p');
+  EXPECT_EQ(Run({"certificate", "revoke", pool}).code, 0);
+  EXPECT_NE(server().Last("PATCH").body.find("userhex." + HexEncode(pool)), std::string::npos);
+  EXPECT_NE(Run({"certificate", "revoke", std::string(123, 'p')}).code, 0);
   EXPECT_NE(Run({"certificate", "revoke"}).code, 0);
   EXPECT_NE(Run({"certificate", "revoke", "--serial", "xyz"}).code, 0);
 }

@@ -98,15 +98,6 @@ Status RunDeny(Session& session, const Arguments& arguments) {
   return DecideAll(session, arguments, kDenied);
 }
 
-// A name that is no key of a ConfigMap is written in hexadecimal.
-std::string EntryOf(const std::string& user) {
-  const bool is_plain = std::ranges::all_of(user, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_';
-  });
-  return is_plain ? "user." + user : "userhex." + HexEncode(user);
-}
-
 bool IsSerial(std::string_view text) {
   return !text.empty() && text.size() <= 40 && std::ranges::all_of(text, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -119,11 +110,7 @@ Status RunRevoke(Session& session, const Arguments& arguments) {
     return Advise(BadRequest("the name of a user, or --serial, is needed"),
                   "berth certificate revoke jane");
   }
-  for (const std::string& user : arguments.words()) {
-    if (user.empty() || user.size() > 64) {
-      return BadRequest(fmt::format("user {}: a name has 1 to 64 bytes", Quote(user)));
-    }
-  }
+  for (const std::string& user : arguments.words()) TRY_STATUS(CheckRevocable(user));
   for (const std::string& serial : serials) {
     if (!IsSerial(ToLower(serial))) {
       return BadRequest(
@@ -132,7 +119,7 @@ Status RunRevoke(Session& session, const Arguments& arguments) {
     }
   }
   for (const std::string& user : arguments.words()) {
-    TRY_STATUS(EnterRevocation(session, "revoked-users", EntryOf(user)));
+    TRY_STATUS(RevokeUser(session, user));
     session.out() << fmt::format("certificates of user {} until now are revoked\n",
                                  Printable(user));
   }

@@ -16,7 +16,7 @@ const std::string kCompute = "/apis/compute.ironcore.dev/v1alpha1";
 const std::string kPool = kCompute + "/machinepools/alpha";
 const std::string kPoolBody =
     R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"MachinePool",)"
-    R"("metadata":{"name":"alpha","uid":"u-1"}})";
+    R"("metadata":{"name":"alpha","uid":"u-1"},"status":{"agent":{"mode":"Session"}}})";
 const std::string kMachines = kCompute + "/namespaces/shop/machines";
 const std::string kOnPool =
     kCompute + "/machines?fieldSelector=status.placement.poolUID%3Du-1&limit=500";

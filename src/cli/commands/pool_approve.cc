@@ -64,8 +64,7 @@ Status RunApprove(Session& session, const Arguments& arguments) {
     return OkStatus();
   }
   TRY(const Value object, FetchObject(*api, pool.resource, "", pool.name));
-  const std::string uid(object.GetString({"metadata", "uid"}));
-  TRY(const std::vector<Bound> all, FetchBound(session, pool, uid));
+  TRY(const std::vector<Bound> all, FetchBound(session, pool, object));
   size_t count = 0;
   size_t total = 0;
   for (const Bound& bound : all) total += bound.objects.size();
@@ -111,7 +110,7 @@ Command PoolApproveCommand() {
           .summary = "Let a host delete what it holds back after a restore",
           .details =
               "A host that sees an older or a restored history, and is told to delete more than a "
-              "tenth of what it runs (at least 4), deletes nothing and says so (event "
+              "tenth of what it runs (at least 3), deletes nothing and says so (event "
               "MassDeletionHeld on the pool). This is the operator's word that the deletions are "
               "meant; it counts for them only.",
           .examples =

@@ -67,9 +67,10 @@ Command PoolBrakeCommand() {
   return {.name = "brake",
           .summary = "Show or release the brake on moving away from many silent hosts",
           .details =
-              "If more than a third of the pools of a zone, or of all, and at least three, fall "
+              "If more than a third of the hosts of a zone, or of all, and at least three, fall "
               "silent within a minute, nothing is moved or replaced: it is rather the network, or "
-              "this server. The brake goes off by itself when contact returns.",
+              "this server. Hosts are counted by their machine pools. The brake goes off by itself "
+              "when contact returns.",
           .examples = "berth pool brake\nberth pool brake --release",
           .flags = kBrakeFlags,
           .run = &RunBrake};

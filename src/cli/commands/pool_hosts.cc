@@ -13,7 +13,10 @@
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/commands/host_checks.h"
+#include "cli/commands/host_volumes.h"
 #include "cli/commands/pool_commands.h"
+#include "cli/commands/pool_identity.h"
+#include "cli/commands/pool_mode.h"
 #include "cli/commands/pool_work.h"
 #include "cli/commands/revocation.h"
 #include "cli/failure.h"
@@ -155,7 +158,9 @@ Status CheckFence(const KnownPool& pool) {
   if (!IsReady(pool.object)) return OkStatus();
   return Advise(
       BadRequest(fmt::format("{} is ready: its host runs what is on it", LabelOf(pool.target))),
-      fmt::format("berth drain {} moves it off safely", pool.target.name));
+      ModeOf(pool.object) == PoolMode::kSession
+          ? fmt::format("berth drain {} moves it off safely", pool.target.name)
+          : std::string("turn the host off first; its poollet says so no more after a minute"));
 }
 
 Status FencePool(Session& session, const KnownPool& pool) {
@@ -163,11 +168,19 @@ Status FencePool(Session& session, const KnownPool& pool) {
   TRY_STATUS(Cordon(session, pool.target));
   TRY_STATUS(AnnotatePool(*api, pool.target, kOffAnnotation, Value("true")));
   // After the cordon nothing new comes: what is there now is all.
-  TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
+  TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.object));
   Failures failures(session.environment());
   size_t count = 0;
   for (const Bound& bound : all) {
     for (const Value& object : bound.objects) {
+      if (!IsPlaced(object)) {
+        // The reference is the assignment, and whoever wrote it decides.
+        failures.Add(Advise(BadRequest(fmt::format("{} names {} itself, and was not placed there",
+                                                   ObjectLabel(object),
+                                                   LabelOf(pool.target))),
+                            "delete it, and create it again without that reference"));
+        continue;
+      }
       const Status let_go = LetGo(*api, bound.resource, object);
       if (let_go.Is(Reason::kNotFound)) continue;
       failures.Add(let_go);
@@ -181,10 +194,19 @@ Status FencePool(Session& session, const KnownPool& pool) {
   return failures.Outcome();
 }
 
+// What a fence may cost where the poollet comes back and stops nothing.
+std::string LegacyRisk(const std::vector<KnownPool>& pools) {
+  const bool any = std::ranges::any_of(
+      pools, [](const KnownPool& pool) { return ModeOf(pool.object) != PoolMode::kSession; });
+  if (!any) return {};
+  return "A poollet that uses the API does not stop what was started elsewhere when it comes back: "
+         "make sure that the host runs nothing any more before its poollet starts.\n";
+}
+
 Result<size_t> CountBound(Session& session, const std::vector<KnownPool>& pools) {
   size_t count = 0;
   for (const KnownPool& pool : pools) {
-    TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
+    TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.object));
     // What is reserved runs nowhere.
     count += all.front().objects.size();
   }
@@ -206,7 +228,8 @@ Status RunFence(Session& session, const Arguments& arguments) {
                                  "If the host still runs, the same machine runs twice and may "
                                  "destroy its volumes.\n",
                                  NamesOf(pools),
-                                 count == 1 ? "1 machine" : fmt::format("{} machines", count))));
+                                 count == 1 ? "1 machine" : fmt::format("{} machines", count)) +
+                         LegacyRisk(pools)));
   Failures failures(session.environment());
   for (const KnownPool& pool : pools) failures.Add(FencePool(session, pool));
   return failures.Outcome();
@@ -229,12 +252,6 @@ void NoteSecret(const Value& object,
 void NoteSecretsOfVolume(const Value& volume, SecretUses& uses) {
   NoteSecret(volume, {"status", "access", "secretRef", "name"}, uses);
   NoteSecret(volume, {"spec", "encryption", "secretRef", "name"}, uses);
-}
-
-// "" for a disk of the host.
-std::string VolumeNameOf(const Value& machine, const Value& disk) {
-  if (disk.Find("ephemeral") == nullptr) return std::string(disk.GetString({"volumeRef", "name"}));
-  return fmt::format("{}-{}", machine.GetString({"metadata", "name"}), disk.GetString({"name"}));
 }
 
 Status NoteSecretsOfMachine(Session& session, const Value& machine, SecretUses& uses) {
@@ -260,7 +277,7 @@ Status NoteSecretsOfMachine(Session& session, const Value& machine, SecretUses& 
 Result<SecretUses> SecretsOn(Session& session, const std::vector<KnownPool>& pools) {
   SecretUses uses;
   for (const KnownPool& pool : pools) {
-    TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
+    TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.object));
     const Bound& bound = all.front();
     for (const Value& object : bound.objects) {
       if (bound.resource.kind == "Machine") {
@@ -307,8 +324,8 @@ Result<std::vector<KnownPool>> PoolsToIsolate(Session& session, const Arguments&
     if (!pool.host.empty()) continue;
     return Advise(
         BadRequest(fmt::format("{} is run by no host in a session", LabelOf(pool.target))),
-        "a poollet that uses the API is locked out by taking its "
-        "role bindings away");
+        fmt::format("berth certificate revoke {} locks a poollet out that uses the API",
+                    UserOf(pool.target)));
   }
   return PoolsOfHosts(session, HostsOf(named));
 }
@@ -363,22 +380,16 @@ Status CheckComplete(Session& session, const std::vector<KnownPool>& pools) {
 // Data is not drained: whoever owns it has to let it go first.
 Status CheckNoData(Session& session, const KnownPool& pool) {
   if (pool.target.resource.kind == "MachinePool") return OkStatus();
-  TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.uid));
+  TRY(const std::vector<Bound> all, FetchBound(session, pool.target, pool.object));
   const Bound& bound = all.front();
   if (bound.objects.empty()) return OkStatus();
-  std::vector<std::string> names;
-  for (const Value& object : bound.objects) {
-    if (names.size() == 5) break;
-    names.push_back(fmt::format("{}/{}",
-                                object.GetString({"metadata", "namespace"}),
-                                object.GetString({"metadata", "name"})));
-  }
-  return Advise(BadRequest(fmt::format("{} holds {} {}: {}{}",
+  std::vector<std::string> held;
+  for (const Value& object : bound.objects) held.push_back(NameOf(object));
+  return Advise(BadRequest(fmt::format("{} holds {} {}: {}",
                                        LabelOf(pool.target),
                                        bound.objects.size(),
                                        bound.resource.plural,
-                                       Join(names, ", "),
-                                       bound.objects.size() > names.size() ? ", ..." : "")),
+                                       FirstOf(held))),
                 fmt::format("delete the {} that nobody needs", bound.resource.plural));
 }
 
@@ -388,9 +399,11 @@ Status Empty(Session& session,
              const Patience& patience) {
   if (pool.target.resource.kind != "MachinePool") return Cordon(session, pool.target);
   if (arguments.Switch("fence")) return FencePool(session, pool);
-  const auto local_data =
-      arguments.Switch("delete-local-data") ? LocalDisks::kLost : LocalDisks::kKept;
-  return DrainPool(session, pool.target, local_data, patience);
+  // The host's pools of volumes are empty: nothing is tied to it by them.
+  const DrainChoice choice{
+      .local_disks = arguments.Switch("delete-local-data") ? LocalDisks::kLost : LocalDisks::kKept,
+      .tied_machines = TiedMachines::kStopped};
+  return DrainPool(session, pool.target, choice, patience);
 }
 
 Status DeletePool(Session& session, const KnownPool& pool, const Patience& patience) {
@@ -407,18 +420,30 @@ Status DeletePool(Session& session, const KnownPool& pool, const Patience& patie
 }
 
 std::string RemovalRisk(const std::vector<KnownPool>& pools, bool is_fenced, size_t count) {
-  std::string text = fmt::format(
-      "{}: the host leaves for good. Its certificate is revoked; "
-      "it comes back only with a new "
-      "token.\n",
-      NamesOf(pools));
+  std::vector<KnownPool> of_hosts;
+  std::vector<KnownPool> others;
+  for (const KnownPool& pool : pools) (pool.host.empty() ? others : of_hosts).push_back(pool);
+  std::string text;
+  if (!of_hosts.empty()) {
+    text += fmt::format(
+        "{}: the host leaves for good. Its certificate is revoked; it comes back only with a new "
+        "token.\n",
+        NamesOf(of_hosts));
+  }
+  if (!others.empty()) {
+    text += fmt::format(
+        "{}: the pool leaves for good. The certificates of a poollet that uses the API are "
+        "revoked, and its wide rights are taken back; it comes back only with a new certificate.\n",
+        NamesOf(others));
+  }
   if (count == 0) return text;
   const std::string machines = count == 1 ? "1 machine" : fmt::format("{} machines", count);
   return text + (is_fenced
                      ? fmt::format("You say that it is off: {} on it will be started "
                                    "elsewhere. If it still runs, they run twice and may "
                                    "destroy their volumes.\n",
-                                   machines)
+                                   machines) +
+                           LegacyRisk(pools)
                      : fmt::format("{} on it will be stopped and started elsewhere.\n", machines));
 }
 
@@ -427,8 +452,10 @@ Status RunRemove(Session& session, const Arguments& arguments) {
   TRY_STATUS(CheckComplete(session, pools));
   const bool is_fenced = arguments.Switch("fence");
   for (const KnownPool& pool : pools) {
+    if (pool.host.empty()) TRY_STATUS(CheckRevocable(UserOf(pool.target)));
     TRY_STATUS(CheckNoData(session, pool));
-    if (is_fenced && pool.target.resource.kind == "MachinePool") TRY_STATUS(CheckFence(pool));
+    if (pool.target.resource.kind != "MachinePool") continue;
+    TRY_STATUS(is_fenced ? CheckFence(pool) : CheckLeavable(session, pool.target, pool.object));
   }
   TRY(const size_t count, CountBound(session, pools));
   if (arguments.Switch("dry-run")) {
@@ -445,6 +472,9 @@ Status RunRemove(Session& session, const Arguments& arguments) {
   for (const std::string& host : HostsOf(pools)) {
     TRY_STATUS(Revoke(session, host));
     TRY_STATUS(ForgetHost(*api, host));
+  }
+  for (const KnownPool& pool : pools) {
+    if (pool.host.empty()) TRY_STATUS(LockOut(session, pool.target));
   }
   for (const KnownPool& pool : pools) TRY_STATUS(DeletePool(session, pool, patience));
   return OkStatus();
@@ -511,7 +541,8 @@ Command PoolRemoveCommand() {
               "revokes its certificate and deletes the pools. All pools of "
               "a host are removed "
               "together; a pool that holds volumes or buckets must be "
-              "emptied first.",
+              "emptied first. Of a poollet that uses the API the certificates "
+              "and wide rights go with its pool.",
           .examples =
               "berth pool remove machinepool/rack1-07 volumepool/rack1-07-disks\n"
               "berth pool remove rack1-07 --fence --yes",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/strings.h"
 #include "cli/commands/fake_run.h"
 #include "meta/json.h"
 
@@ -27,13 +28,14 @@ std::string Pool(const std::string& ready, const std::string& more = "") {
          R"({"name":"alpha","uid":"u-1")" +
          more +
          R"(},"spec":{"unschedulable":true,"hostRef":{"name":"rack"}},"status":{)"
-         R"("conditions":[{"type":"Ready","status":")" +
+         R"("agent":{"mode":"Session"},"conditions":[{"type":"Ready","status":")" +
          ready +
          R"x("},{"type":"Orphans","status":"True","message":"1 left alone: Machine a/b (o-1)"}]}})x";
 }
 const std::string kDisks =
     R"({"apiVersion":"storage.ironcore.dev/v1alpha1","kind":"VolumePool","metadata":{"name":"disks",)"
-    R"("uid":"u-2"},"spec":{"unschedulable":true,"hostRef":{"name":"rack"}}})";
+    R"("uid":"u-2"},"spec":{"unschedulable":true,"hostRef":{"name":"rack"}},)"
+    R"("status":{"agent":{"mode":"Session"}}})";
 const std::string kMachine =
     R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":"web",)"
     R"("namespace":"shop","uid":"m-1","resourceVersion":"7"},"spec":{"ignitionRef":{"name":"boot"},)"
@@ -43,6 +45,13 @@ const std::string kVolume =
     R"({"apiVersion":"storage.ironcore.dev/v1alpha1","kind":"Volume","metadata":{"name":"data",)"
     R"("namespace":"shop"},"spec":{"encryption":{"secretRef":{"name":"disk-key"}}},)"
     R"("status":{"access":{"secretRef":{"name":"ceph"}}}})";
+
+// Of a poollet that was written for IronCore, and what names it.
+const std::string kLegacyPool =
+    R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"MachinePool","metadata":)"
+    R"({"name":"alpha","uid":"u-1"},"spec":{"unschedulable":true},"status":{"state":"Ready"}})";
+const std::string kNaming =
+    kCompute + "/machines?fieldSelector=spec.machinePoolRef.name%3Dalpha&limit=500";
 
 std::string List(const std::string& items) {
   return R"({"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"9"},"items":[)" +
@@ -124,6 +133,29 @@ TEST_F(PoolHostsTest, G4_FenceLetsGoOfWhatIsThereWithTheOperatorsProof) {
   const auto patch = meta::ParseJson(server().Last("PATCH").body);
   ASSERT_TRUE(patch.ok());
   EXPECT_EQ(patch->GetString({"metadata", "annotations", "berth.dev/off"}), "true");
+}
+
+TEST_F(PoolHostsTest, R4_1_AFenceOfAPoolOfTheApiModeSaysWhatItsPoolletWillNotDo) {
+  server().On("GET " + kPool, kLegacyPool);
+  // Of the two that name the pool the server has placed one.
+  server().On("GET " + kNaming,
+              List(kMachine + "," +
+                   R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":)"
+                   R"({"name":"own","namespace":"shop"},"spec":{}})"));
+  server().On("PATCH " + kPool + "?fieldManager=berth", kLegacyPool);
+  server().On("DELETE " + kCompute + "/namespaces/shop/machines/web/binding", "{}");
+  const auto asked = Run({"pool", "fence", "alpha"});
+  EXPECT_NE(asked.err.find("does not stop what was started elsewhere"), std::string::npos)
+      << asked.err;
+  const auto ended = Run({"pool", "fence", "alpha", "--yes"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.out.find("machine.compute.ironcore.dev/web let go"), std::string::npos);
+  EXPECT_NE(ended.err.find("machine.compute.ironcore.dev/own names "), std::string::npos)
+      << ended.err;
+  // Without a fence it would have to be drained, and nothing leaves.
+  const auto removed = Run({"pool", "remove", "alpha", "--yes"});
+  EXPECT_EQ(removed.code, 2);
+  EXPECT_NE(removed.err.find("still there: shop/web, shop/own"), std::string::npos) << removed.err;
 }
 
 TEST_F(PoolHostsTest, AHostThatRunsIsNotFencedNorDataLetGo) {
@@ -218,6 +250,46 @@ TEST_F(PoolHostsTest, P4_2_RemoveEmptiesThenRevokesThenDeletes) {
                                 "DELETE " + kRecords + "/host-rack",
                                 "DELETE " + kPool}));
   EXPECT_TRUE(ended.out.ends_with("machinepool.compute.ironcore.dev/alpha removed\n")) << ended.out;
+}
+
+TEST_F(PoolHostsTest, P4_2_APoolOfTheApiModeIsRemovedWithTheIdentityOfItsPoollet) {
+  const std::string other = "compute.OpenKCM.dev/v1alpha1";
+  ServeKinds("/apis/" + other, other, "machine", "Machine");
+  const std::string binding =
+      "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/berth:legacy-poollet:machinepool:"
+      "alpha";
+  server().On("GET " + kPool, kLegacyPool);
+  server().On("GET " + kNaming, List(""));
+  server().On("PATCH " + kRecords + "/revoked-users?fieldManager=berth", "{}");
+  server().On("DELETE " + binding, "{}");
+  server().On("DELETE " + kPool, kLegacyPool);
+  server().On("GET " + kCompute + "/machinepools?fieldSelector=metadata.name%3Dalpha", List(""));
+  const auto asked = Run({"pool", "remove", "alpha"});
+  EXPECT_NE(asked.err.find("comes back only with a new certificate"), std::string::npos)
+      << asked.err;
+  EXPECT_EQ(asked.err.find("token"), std::string::npos) << asked.err;
+  EXPECT_TRUE(Changes().empty());
+  const auto ended = Run({"pool", "remove", "alpha", "--yes"});
+  EXPECT_EQ(ended.code, 0) << ended.err << ended.out;
+  const std::string patch = "PATCH " + kRecords + "/revoked-users?fieldManager=berth";
+  EXPECT_EQ(
+      Changes(),
+      (std::vector<std::string>{patch, patch, patch, "DELETE " + binding, "DELETE " + kPool}));
+  std::vector<std::string> entered;
+  for (const auto& one : server().asked) {
+    if (one.line == patch) entered.push_back(one.body);
+  }
+  std::vector<std::string> expected;
+  for (const char* group : {"compute.OpenKCM.dev", "compute.ironcore.dev", "compute.openkcm.dev"}) {
+    expected.push_back(R"({"data":{"userhex.)" +
+                       HexEncode(std::string(group) + ":system:machinepool:alpha") +
+                       R"(":"2023-11-14T22:13:20Z"}})");
+  }
+  EXPECT_EQ(entered, expected) << "every name that the server takes for the pool's";
+  EXPECT_NE(ended.out.find("alpha: the certificates of its poollet are revoked\n"),
+            std::string::npos)
+      << ended.out;
+  EXPECT_NE(ended.out.find("alpha: its wide rights are taken back\n"), std::string::npos);
 }
 
 TEST_F(PoolHostsTest, AHostIsRemovedAsAWholeAndNotWithDataOnIt) {

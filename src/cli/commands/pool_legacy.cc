@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/commands/pool_commands.h"
+#include "cli/commands/pool_identity.h"
 #include "cli/commands/pool_work.h"
 #include "cli/failure.h"
 #include "cli/objects/fetch.h"
@@ -21,25 +22,12 @@ namespace {
 using meta::Value;
 
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
-constexpr std::string_view kBindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-
-// The identity of the pool's poollet, as its certificate or token names it.
-std::string UserOf(const Target& pool) {
-  return fmt::format("{}:system:{}:{}",
-                     pool.resource.alias_of.empty() ? pool.resource.group : pool.resource.alias_of,
-                     ToLower(pool.resource.kind),
-                     pool.name);
-}
-
-std::string BindingNameOf(const Target& pool) {
-  return fmt::format("{}:{}:{}", kLegacyRole, ToLower(pool.resource.kind), pool.name);
-}
 
 Value BindingFor(const Target& pool) {
   Value labels = Value::Object();
   labels.Set(kLegacyLabel, "true");
   Value metadata = Value::Object();
-  metadata.Set("name", BindingNameOf(pool));
+  metadata.Set("name", LegacyBindingOf(pool));
   metadata.Set("labels", std::move(labels));
   Value role = Value::Object();
   role.Set("apiGroup", kRbac);
@@ -59,19 +47,16 @@ Value BindingFor(const Target& pool) {
 }
 
 Status Withdraw(Session& session, Api& api, const Target& pool) {
-  const Status deleted =
-      api.Delete(fmt::format("{}/{}", kBindings, BindingNameOf(pool)), Value::Object()).status();
-  const bool had_none = deleted.Is(Reason::kNotFound);
-  if (!had_none) TRY_STATUS(deleted);
+  TRY(const bool had_rights, DropLegacyBinding(api, pool));
   const Status marked = AnnotatePool(api, pool, kLegacyAnnotation, Value());
   if (!marked.Is(Reason::kNotFound)) TRY_STATUS(marked);
   session.out() << fmt::format(
-      "{} {} the rights of a pool only\n", LabelOf(pool), had_none ? "has" : "now has");
+      "{} {} the rights of a pool only\n", LabelOf(pool), had_rights ? "now has" : "has");
   return OkStatus();
 }
 
 Status Allow(Session& session, Api& api, const Target& pool) {
-  const Status created = api.Post(std::string(kBindings), BindingFor(pool)).status();
+  const Status created = api.Post(std::string(kBindingsPath), BindingFor(pool)).status();
   if (!created.Is(Reason::kAlreadyExists)) TRY_STATUS(created);
   TRY_STATUS(AnnotatePool(api, pool, kLegacyAnnotation, Value("true")));
   session.out() << fmt::format("{} now has the wide rights of a legacy poollet\n", LabelOf(pool));

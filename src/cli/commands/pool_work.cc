@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "cli/commands/host_volumes.h"
+#include "cli/commands/pool_mode.h"
 #include "cli/failure.h"
 #include "cli/objects/fetch.h"
 #include "meta/json.h"
@@ -119,20 +121,19 @@ Status AskToLeave(Api& api, const Resource& resource, const Value& object, std::
       .status();
 }
 
-Result<std::vector<Bound>> FetchBound(Session& session,
-                                      const Target& pool,
-                                      const std::string& pool_uid) {
+Result<std::vector<Bound>> FetchBound(Session& session, const Target& pool, const Value& object) {
   // MachinePool holds machines, VolumePool volumes, BucketPool buckets.
   std::vector<std::string> kinds = {
       ToLower(pool.resource.kind.substr(0, pool.resource.kind.size() - 4))};
   if (pool.resource.kind == "MachinePool") kinds.emplace_back("reservation");
   TRY(Api * api, session.GetApi());
   TRY(Discovery * discovery, session.GetDiscovery());
-  const ListSelection selection{.namespace_ = "",
-                                .label_selector = "",
-                                .field_selector = "status.placement.poolUID=" + pool_uid};
   std::vector<Bound> all;
   for (const std::string& kind : kinds) {
+    const ListSelection selection{
+        .namespace_ = "",
+        .label_selector = "",
+        .field_selector = all.empty() ? SelectorOf(pool, object) : PlacedSelectorOf(object)};
     Result<Resource> resource = discovery->FindByWord(kind);
     // Not every server knows them.
     if (!all.empty() && resource.status().Is(Reason::kNotFound)) continue;
@@ -143,23 +144,57 @@ Result<std::vector<Bound>> FetchBound(Session& session,
   return all;
 }
 
+std::string NameOf(const Value& object) {
+  return fmt::format(
+      "{}/{}", object.GetString({"metadata", "namespace"}), object.GetString({"metadata", "name"}));
+}
+
+std::string FirstOf(const std::vector<std::string>& names) {
+  constexpr size_t kNames = 5;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kNames; ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kNames) text += fmt::format(" and {} more", names.size() - kNames);
+  return text;
+}
+
 namespace {
 
-Status RefuseLocalData(const std::vector<Value>& objects) {
-  std::vector<std::string> names;
-  for (const Value& object : objects) {
-    if (HasLocalDisk(object)) {
-      names.push_back(fmt::format("{}/{}",
-                                  object.GetString({"metadata", "namespace"}),
-                                  object.GetString({"metadata", "name"})));
-    }
+Status RefuseLocalData(const std::vector<Value>& machines) {
+  std::vector<std::string> losers;
+  for (const Value& machine : machines) {
+    if (HasLocalDisk(machine)) losers.push_back(NameOf(machine));
   }
-  if (names.empty()) return OkStatus();
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < 5; ++i) text += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > 5) text += fmt::format(" and {} more", names.size() - 5);
-  return Advise(BadRequest(fmt::format("machines with disks on their host lose them: {}", text)),
-                "--delete-local-data drains them all the same");
+  if (losers.empty()) return OkStatus();
+  return Advise(
+      BadRequest(fmt::format("machines with disks on their host lose them: {}", FirstOf(losers))),
+      "--delete-local-data drains them all the same");
+}
+
+Status RefuseTied(Session& session, const std::vector<Value>& machines) {
+  HostVolumes volumes(session, "");
+  std::vector<std::string> tied;
+  for (const Value& machine : machines) {
+    TRY(const std::vector<std::string> names, volumes.Of(machine));
+    if (!names.empty()) tied.push_back(fmt::format("{} ({})", NameOf(machine), Join(names, ", ")));
+  }
+  if (tied.empty()) return OkStatus();
+  return Advise(BadRequest(fmt::format("machines with volumes that only their host reaches fit "
+                                       "nowhere else: {}",
+                                       FirstOf(tied))),
+                "--ignore-host-volumes drains them all the same: they stop, and wait for the host");
+}
+
+Status RefuseStaying(const Target& pool, const Value& object, const std::vector<Value>& machines) {
+  if (machines.empty()) return OkStatus();
+  std::vector<std::string> staying;
+  for (const Value& machine : machines) staying.push_back(NameOf(machine));
+  return Advise(BadRequest(fmt::format("{} {}; still there: {}",
+                                       LabelOf(pool),
+                                       WhyNothingLeaves(ModeOf(object)),
+                                       FirstOf(staying))),
+                "delete these machines and create them again; or, once the host is off and will "
+                "not run them again, berth pool fence " +
+                    pool.name);
 }
 
 // Until the object is gone or on another pool.
@@ -206,14 +241,19 @@ Status DrainKind(Session& session,
 }
 
 // One round; how many objects there were. What changed meanwhile is looked at
-// again in the next.
+// again in the next. Room that is reserved runs nowhere, and leaves any pool.
 Result<size_t> DrainOnce(Session& session,
                          const Target& pool,
-                         const std::string& uid,
+                         const Value& object,
                          const Patience& patience) {
-  TRY(const std::vector<Bound> all, FetchBound(session, pool, uid));
+  const std::string uid(object.GetString({"metadata", "uid"}));
+  TRY(const std::vector<Bound> all, FetchBound(session, pool, object));
   size_t count = 0;
   for (const Bound& bound : all) {
+    if (bound.resource.kind == "Machine" && ModeOf(object) != PoolMode::kSession) {
+      TRY_STATUS(RefuseStaying(pool, object, bound.objects));
+      continue;
+    }
     TRY_STATUS(DrainKind(session, bound, uid, patience));
     count += bound.objects.size();
   }
@@ -222,9 +262,15 @@ Result<size_t> DrainOnce(Session& session,
 
 }  // namespace
 
+Status CheckLeavable(Session& session, const Target& pool, const Value& object) {
+  if (ModeOf(object) == PoolMode::kSession) return OkStatus();
+  TRY(const std::vector<Bound> all, FetchBound(session, pool, object));
+  return RefuseStaying(pool, object, all.front().objects);
+}
+
 Status DrainPool(Session& session,
                  const Target& pool,
-                 LocalDisks local_data,
+                 DrainChoice choice,
                  const Patience& patience) {
   TRY(Api * api, session.GetApi());
   if (pool.resource.kind != "MachinePool") {
@@ -232,14 +278,15 @@ Status DrainPool(Session& session,
                   "cordon it, and delete what is on it when nobody needs it any more");
   }
   TRY(const Value object, FetchObject(*api, pool.resource, "", pool.name));
-  const std::string uid(object.GetString({"metadata", "uid"}));
   TRY_STATUS(Cordon(session, pool));
-  if (local_data == LocalDisks::kKept) {
-    TRY(const std::vector<Bound> all, FetchBound(session, pool, uid));
-    TRY_STATUS(RefuseLocalData(all.front().objects));
+  if (ModeOf(object) == PoolMode::kSession) {
+    TRY(const std::vector<Bound> all, FetchBound(session, pool, object));
+    const std::vector<Value>& machines = all.front().objects;
+    if (choice.local_disks == LocalDisks::kKept) TRY_STATUS(RefuseLocalData(machines));
+    if (choice.tied_machines == TiedMachines::kKept) TRY_STATUS(RefuseTied(session, machines));
   }
   for (;;) {
-    TRY(const size_t found, DrainOnce(session, pool, uid, patience));
+    TRY(const size_t found, DrainOnce(session, pool, object, patience));
     if (found == 0) break;
   }
   session.out() << LabelOf(pool) << " drained\n";

@@ -3,6 +3,7 @@
 // and emptying them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,10 +46,15 @@ struct Bound {
   Resource resource;
   std::vector<meta::Value> objects;
 };
-// Everything that is placed on the pool, kind by kind: what it is for comes first.
+// Everything that is on the pool, which `object` is, kind by kind: what it is for comes first.
 Result<std::vector<Bound>> FetchBound(Session& session,
                                       const Target& pool,
-                                      const std::string& pool_uid);
+                                      const meta::Value& object);
+
+// "shop/web".
+std::string NameOf(const meta::Value& object);
+// "shop/web, shop/db and 3 more".
+std::string FirstOf(const std::vector<std::string>& names);
 
 bool HasLocalDisk(const meta::Value& machine);
 
@@ -59,12 +65,24 @@ Status AskToLeave(Api& api,
                   const meta::Value& object,
                   std::string_view why);
 
+// Refuses if machines are on a pool whose poollet would stop nothing: what left would run on there,
+// beside its successor.
+Status CheckLeavable(Session& session, const Target& pool, const meta::Value& object);
+
+// What becomes of machines whose disks are lost with their place, and of those that fit nowhere
+// else because of volumes that only their host reaches.
 enum class LocalDisks : uint8_t { kKept, kLost };
+enum class TiedMachines : uint8_t { kKept, kStopped };
+struct DrainChoice {
+  LocalDisks local_disks = LocalDisks::kKept;
+  TiedMachines tied_machines = TiedMachines::kKept;
+};
 // Cordons the pool, asks everything on it to leave, and waits until it is
-// empty.
+// empty. Refuses if something is to be kept. A pool whose poollet would stop nothing must have no
+// machines.
 Status DrainPool(Session& session,
                  const Target& pool,
-                 LocalDisks local_data,
+                 DrainChoice choice,
                  const Patience& patience);
 
 // Ok with --yes, or if the person at the terminal says so; otherwise nothing

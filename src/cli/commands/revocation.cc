@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/revocation.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <ostream>
 #include <string_view>
 #include <utility>
@@ -9,6 +12,7 @@
 #include "base/time.h"
 #include "cli/api/api.h"
 #include "cli/commands/host_checks.h"
+#include "cli/failure.h"
 #include "cli/session/session.h"
 #include "meta/json.h"
 #include "meta/value.h"
@@ -32,6 +36,16 @@ WallTime ServerNow(Session& session, Api& api) {
   return session.environment().wall_now();
 }
 
+// A name that is no key of a ConfigMap is written in hexadecimal.
+std::string EntryOf(const std::string& user) {
+  const bool is_plain =
+      user.size() <= pki::kRevokedNameMax && std::ranges::all_of(user, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '.' || c == '_';
+      });
+  return is_plain ? "user." + user : "userhex." + HexEncode(user);
+}
+
 }  // namespace
 
 Status EnterRevocation(Session& session, const std::string& record, const std::string& entry) {
@@ -53,6 +67,19 @@ Status EnterRevocation(Session& session, const std::string& record, const std::s
   // Somebody else was faster.
   if (written.Is(Reason::kAlreadyExists)) return EnterRevocation(session, record, entry);
   return written;
+}
+
+Status CheckRevocable(const std::string& user) {
+  if (!user.empty() && user.size() <= pki::kRevokedUserMax) return OkStatus();
+  return Advise(BadRequest(fmt::format("user {}: revoked is who has a name of 1 to {} bytes",
+                                       Quote(user),
+                                       pki::kRevokedUserMax)),
+                "berth certificate revoke --serial HEX revokes a single certificate");
+}
+
+Status RevokeUser(Session& session, const std::string& user) {
+  TRY_STATUS(CheckRevocable(user));
+  return EnterRevocation(session, "revoked-users", EntryOf(user));
 }
 
 Result<std::vector<pki::Revocation>> FetchRevocations(Session& session) {

@@ -17,6 +17,11 @@ class Session;
 // made if it is not there.
 Status EnterRevocation(Session& session, const std::string& record, const std::string& entry);
 
+// BadRequest for a name that no record can hold.
+Status CheckRevocable(const std::string& user);
+// All certificates of the user until now are void.
+Status RevokeUser(Session& session, const std::string& user);
+
 // Everything that is revoked, of hosts and of users. Entries that revoke nothing are told as
 // warnings.
 Result<std::vector<pki::Revocation>> FetchRevocations(Session& session);

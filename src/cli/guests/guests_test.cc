@@ -225,6 +225,13 @@ TEST_F(Guests, WhoLeavesWithItsKeyHasLeftWell) {
   EXPECT_EQ(*left.code, 0);
 }
 
+TEST_F(Guests, TheKeyLeavesAmidWhatIsTypedQuicklyToo) {
+  const Outcome left = Talk("/broken", "typed\x1d!", Escape::kLeaves);
+  ASSERT_TRUE(left.code.ok()) << left.code.status();
+  EXPECT_EQ(*left.code, 0);
+  EXPECT_FALSE(left.out.contains('!')) << "what is behind the key is not for the guest";
+}
+
 TEST_F(Guests, AGuestThatBreaksSaysWhyAndASilentEndIsAnError) {
   EXPECT_EQ(Talk("/broken", "x").code.status().message(), "the guest is gone");
   EXPECT_EQ(Talk("/cut", "x").code.status().reason(), Reason::kUnavailable);

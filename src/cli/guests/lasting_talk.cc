@@ -54,7 +54,7 @@ rt::Task<Result<bool>> LastingTalk::Pause() {
     if (left <= Duration()) co_return false;
     CO_TRY(const Input::Event event, co_await ends_.input->Next(left));
     if (event.type == Input::Event::Type::kEnd) co_return true;
-    if (event.type == Input::Event::Type::kData && event.data == std::string(1, kEscape)) {
+    if (event.type == Input::Event::Type::kData && event.data.contains(kEscape)) {
       co_return true;
     }
   }

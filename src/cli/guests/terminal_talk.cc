@@ -85,12 +85,14 @@ rt::Task<Status> TerminalTalk::SpeakAll() {
       is_left_ = !end_ && !over_.is_set();
       co_return co_await Send(kClose, std::string(1, kIn));
     }
-    if (ends_.escape == Ends::Escape::kLeaves && event->data == std::string(1, kEscape)) {
-      end_ = 0;
-      is_left_ = true;
-      break;
-    }
-    CO_TRY_STATUS(co_await Send(kIn, std::move(event->data)));
+    const size_t left_at =
+        ends_.escape == Ends::Escape::kLeaves ? event->data.find(kEscape) : std::string::npos;
+    if (left_at != std::string::npos) event->data.resize(left_at);
+    if (!event->data.empty()) CO_TRY_STATUS(co_await Send(kIn, std::move(event->data)));
+    if (left_at == std::string::npos) continue;
+    end_ = 0;
+    is_left_ = true;
+    break;
   }
   over_.Set();
   co_return OkStatus();

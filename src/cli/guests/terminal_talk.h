@@ -16,7 +16,7 @@
 
 namespace berth::cli {
 
-// Typed alone on a console it ends the conversation: Ctrl-].
+// Typed on a console it ends the conversation, whatever was typed or pasted with it: Ctrl-].
 inline constexpr char kEscape = 0x1d;
 
 class TerminalTalk {
