@@ -42,7 +42,9 @@ std::string MachineJson(const std::string& name, const CreateRun& run) {
          name +
          R"(","labels":{"app.kubernetes.io/name":"storefront","stage":"production"}},)"
          R"("spec":{"machineClassRef":{"name":")" +
-         kBenchClass + R"("},"power":"On",)" + PlacementJson(run.policy, run.on_pool_loss) + "}}";
+         kBenchClass + R"("},)" +
+         (run.pool.empty() ? "" : R"("machinePoolRef":{"name":")" + run.pool + R"("},)") +
+         R"("power":"On",)" + PlacementJson(run.policy, run.on_pool_loss) + "}}";
 }
 
 std::string BuildType() {

@@ -27,6 +27,7 @@ struct CreateRun {
   std::string prefix;  // of names: "prefix-0", "prefix-1", …
   std::string policy = "spread";
   std::string on_pool_loss;  // "" for the default
+  std::string pool;          // that its machines name themselves; "" for any
   int creators = 64;
   size_t limit = 0;        // 0: as many as there is time for
   Duration duration;       // of creating; zero: until `limit`

@@ -72,15 +72,35 @@ double Rate(const CreateRun& made, const MachineWatch& watch) {
   return static_cast<double>(made.sent.size()) / TimeToBind(made, watch).to_seconds();
 }
 
+rt::Task<Status> WaitForGuests(Run& run, RealHost& host) {
+  const Time end = run.loop.Now() + kRunningLimit;
+  while (run.loop.Now() < end) {
+    CO_TRY(const size_t running, co_await host.CountRunning());
+    if (running == run.options.poollet_machines) co_return OkStatus();
+    CO_TRY_STATUS(co_await rt::Sleep(kPoll));
+  }
+  co_return Timeout("the guests of a real poollet did not all run within " +
+                    FormatDuration(kRunningLimit));
+}
+
 rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
   CO_TRY(const std::unique_ptr<RealHost> host, co_await RealHost::Start(&world, "real"));
   CO_TRY_STATUS(co_await rt::Sleep(kStartRest));
+  CO_TRY(const double idle, host->PoolletRssMb());
+  CreateRun guests = run.Creators("guest");
+  guests.pool = "real";
+  guests.limit = run.options.poollet_machines;
+  CO_TRY_STATUS(co_await world.Create(&guests));
+  CO_TRY_STATUS(co_await WaitForGuests(run, *host));
+  CO_TRY_STATUS(co_await rt::Sleep(kRest));
   CO_TRY(const double rss, host->PoolletRssMb());
   CO_TRY_STATUS(host->Stop());
-  run.AddPlain("rss_poollet_mb",
-               rss,
-               "MB",
-               {{"machines", "0"}, {"after_s", fmt::format("{:.0f}", kStartRest.to_seconds())}});
+  run.Add("rss_poollet_mb",
+          rss,
+          "MB",
+          guests,
+          {{"machines", std::to_string(run.options.poollet_machines)},
+           {"idle_mb", fmt::format("{:.1f}", idle)}});
   co_return OkStatus();
 }
 

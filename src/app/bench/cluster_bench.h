@@ -24,7 +24,8 @@ struct ClusterBenchOptions {
   Duration duration = Duration::Seconds(15);  // of each rate
   size_t idle_machines = 500;                 // one after the other
   size_t burst = 3'000;
-  size_t machines = 5'000;  // that memory is measured with
+  size_t machines = 5'000;        // that the server's memory is measured with
+  size_t poollet_machines = 200;  // and a poollet's, at most kBenchMachinesPerHost
   int set_replicas = 10'000;
   int sets = 5;                   // one after the other
   std::vector<std::string> only;  // parts of ClusterBenchParts(); none: all of them
