@@ -42,7 +42,7 @@ class Efi(unittest.TestCase):
         cls.berth = guest_fixture.berth_of_guest_user(cls.home)
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.path('machine.sock'), '--libvirt',
-            cls.libvirt.uri, '--dir', cls.path('machines'), '--run-dir', cls.path('guests'), '--classes',
+            cls.libvirt.uri, '--dir', cls.path('machines'), '--run-dir', cls.path('guests'), '--secrets-on-disk', '--classes',
             cls.path('classes.yaml'), '--images', cls.path('images'), '--local-disk', '64Mi', '--reserve-memory', '64Mi',
             '--acceleration', 'tcg', '--shutdown-grace', '2s', command=cls.berth)
         cls.addClassCleanup(cls.runtime.kill)

@@ -124,7 +124,7 @@ class Fleet(berth_fixture.ServerTestCase):
         for name in ('alpha', 'beta'):
             host = fleet_fixture.Host(cls.server, name, labels=(f'zone={name}',),
                                       token=('--zone', name, '--region', 'here'),
-                                      poollet=('--on-stop', 'drain', '--drain-timeout', '5m'), buckets=name == 'beta')
+                                      poollet=('--on-stop', 'drain', '--drain-timeout', '5m'), buckets=name == 'alpha')
             cls.addClassCleanup(host.close)
             cls.hosts[name] = host.start()
 
@@ -178,6 +178,36 @@ class Fleet(berth_fixture.ServerTestCase):
         self.assertEqual(machine['status']['placement']['epoch'], 1)
         self.assertIn(machine['metadata']['uid'], self.hosts[self.pool_of('web')].machines())
         self.delete('web')
+
+    def test_2_kubectl_shows_every_step(self):
+        """A watch tells the machine made, placed and running, in that order; conditions and events say the same."""
+        kubectl = berth_fixture.kubectl_paths()[berth_fixture.newest_kubectl()]
+        step = '{.spec.machinePoolRef.name}/{.status.state}{"\\n"}'
+        watch = [kubectl, 'get', 'machines', '--field-selector', 'metadata.name=steps', '-w', '-o', f'jsonpath={step}']
+        seen = []
+        with self.server.background(watch) as process:
+            self.create('steps')
+            for line in process.stdout:
+                pool, state = line.strip().split('/')
+                now = (pool, 'runs' if state == 'Running' else 'waits')
+                if now not in seen[-1:]:
+                    seen.append(now)
+                if state == 'Running':
+                    break
+        pool = self.pool_of('steps')
+        self.assertIn(pool, self.hosts)
+        expected = [('', 'waits'), (pool, 'waits'), (pool, 'runs')]
+        # A watch may begin after the first step.
+        self.assertIn(seen, (expected, expected[1:]))
+        scheduled = next(c for c in self.get('machine', 'steps')['status']['conditions'] if c['type'] == 'Scheduled')
+        self.assertEqual(scheduled['status'], 'True', scheduled)
+
+        def is_told():
+            events = self.server.kubectl('get', 'events', '--field-selector', 'involvedObject.name=steps').stdout
+            return 'Scheduled' in events and pool in events
+        berth_fixture.eventually(30, is_told, 'an event says where it was placed')
+        self.assertRegex(self.server.kubectl('describe', 'machine', 'steps').stdout, r'Normal\s+Scheduled')
+        self.delete('steps')
 
     def test_2_the_example_of_the_guide_goes_where_it_says(self):
         with open(os.path.join(berth_fixture.ROOT, 'examples/web.yaml')) as file:
@@ -238,14 +268,14 @@ class Fleet(berth_fixture.ServerTestCase):
         berth_fixture.eventually(60, lambda: self.get('bucket', 'photos').get('status', {}).get('state') == 'Available',
                                  'the bucket is there')
         bucket = self.get('bucket', 'photos')
-        self.assertEqual(bucket['spec']['bucketPoolRef'], {'name': 'beta-buckets'}, 'the only host with buckets')
-        self.assertEqual(bucket['status']['placement']['pool'], 'beta-buckets')
+        self.assertEqual(bucket['spec']['bucketPoolRef'], {'name': 'alpha-buckets'}, 'the only host with buckets')
+        self.assertEqual(bucket['status']['placement']['pool'], 'alpha-buckets')
         secret = self.get('secret', bucket['status']['access']['secretRef']['name'])
         self.assertEqual(secret['metadata']['ownerReferences'][0]['uid'], bucket['metadata']['uid'])
         self.assertTrue(bucket['status']['access']['endpoint'])
-        self.assertIn(bucket['metadata']['uid'], self.hosts['beta'].listed('buckets'))
+        self.assertIn(bucket['metadata']['uid'], self.hosts['alpha'].listed('buckets'))
         self.server.kubectl('delete', 'bucket', 'photos', '--timeout=60s', timeout=90)
-        self.assertEqual(json.loads(self.hosts['beta'].listed('buckets'))['buckets'], [])
+        self.assertEqual(json.loads(self.hosts['alpha'].listed('buckets'))['buckets'], [])
         berth_fixture.eventually(30, lambda: not self.server.kubectl(
             'get', 'secret', secret['metadata']['name'], '--ignore-not-found').stdout, 'its secret went with it')
 
@@ -529,7 +559,7 @@ class Fleet(berth_fixture.ServerTestCase):
         before = copies()
         lost = {uid for uid, pool in before.items() if pool == 'alpha'}
         self.assertEqual(len(lost), 2, before)
-        host = self.hosts['alpha']
+        host = self.hosts['alpha']  # with its volume and bucket pools three of five: one host is no mass loss
         host.poollet.kill()
         host.runtime.kill()
         try:

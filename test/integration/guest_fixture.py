@@ -393,9 +393,9 @@ class RealHost:
         self.volume_socket = self.path('sockets', 'volume.sock')
         self.machine_runtime = self._process(
             'machine-runtime', 'runtime', 'machine', '--socket', self.machine_socket, '--libvirt', self.libvirt.uri,
-            '--libvirt-logs', self.path(LIBVIRT_LOGS), '--dir', self.path('machines'), '--run-dir', self.path('guests'), '--classes',
-            self.path('machine-classes.yaml'), '--images', self.path('images'), '--local-disk', '64Mi',
-            '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
+            '--libvirt-logs', self.path(LIBVIRT_LOGS), '--dir', self.path('machines'), '--run-dir', self.path('guests'),
+            '--secrets-on-disk', '--classes', self.path('machine-classes.yaml'), '--images', self.path('images'),
+            '--local-disk', '64Mi', '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
             '--networks', 'bridge' if networks else 'none', *machine_runtime)
         if networks:
             self.machine_runtime.command = [*self.berth[:-1], *NETWORK_RIGHTS, self.berth[-1]]

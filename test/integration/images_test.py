@@ -36,7 +36,7 @@ class ImagesTest(unittest.TestCase):
         cls.addClassCleanup(cls.libvirt.end)
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.path('machine.sock'), '--libvirt',
-            cls.libvirt.uri, '--dir', cls.path('machines'), '--run-dir', cls.path('guests'), '--classes',
+            cls.libvirt.uri, '--dir', cls.path('machines'), '--run-dir', cls.path('guests'), '--secrets-on-disk', '--classes',
             cls.path('classes.yaml'), '--images', cls.path('images'), '--local-disk', '64Mi', '--reserve-memory', '64Mi',
             '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '60s', command=cls.berth)
         cls.addClassCleanup(cls.runtime.kill)

@@ -227,9 +227,9 @@ class MachineRuntime(unittest.TestCase):
         socket = os.path.join(cls.home, 'sockets', 'machine.sock')
         cls.process = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', socket, '--libvirt', cls.libvirt.uri,
-            '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
-            os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
-            '--reserve-memory', '64Mi', '--acceleration', 'tcg', '--shutdown-grace', '2s', '--disk-budget',
+            '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'),
+            '--secrets-on-disk', '--classes', os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'),
+            '--local-disk', '64Mi', '--reserve-memory', '64Mi', '--acceleration', 'tcg', '--shutdown-grace', '2s', '--disk-budget',
             os.path.join(cls.home, 'budget'), command=guest_fixture.berth_of_guest_user(cls.home))
         cls.addClassCleanup(cls.process.kill)
         cls.process.start()

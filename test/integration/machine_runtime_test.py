@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import unittest
@@ -21,6 +22,7 @@ import guest_fixture
 from guest_fixture import DEADLINE_S
 
 UID_LABEL = 'machinepoollet.ironcore.dev/machine-uid'
+VOLUME_UID_LABEL = 'volumepoollet.ironcore.dev/volume-uid'
 MI = 1 << 20
 
 CLASSES = '''
@@ -34,6 +36,8 @@ class RuntimeTest(unittest.TestCase):
     """One libvirtd for all tests: it takes its time to learn what QEMU can do."""
 
     OWNS_LIBVIRT = True
+    # In the home of the test.
+    MACHINES, GUESTS, SOCKET = 'machines', 'guests', 'sockets/machine.sock'
 
     @classmethod
     def make_libvirt(cls):
@@ -53,13 +57,13 @@ class RuntimeTest(unittest.TestCase):
         cls.libvirt, cls.berth = cls.make_libvirt()
         cls.libvirt.start()
         cls.addClassCleanup(cls.libvirt.end)
-        cls.socket = os.path.join(cls.home, 'sockets', 'machine.sock')
+        cls.socket = os.path.join(cls.home, cls.SOCKET)
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.socket, '--libvirt', cls.libvirt.uri,
             *(('--libvirt-logs', cls.libvirt_logs()) if cls.OWNS_LIBVIRT else ()),
-            '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
-            os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
-            '--reserve-memory', '64Mi', '--overcommit-cpu', '4', '--acceleration', 'tcg', '--shutdown-grace', '2s',
+            '--dir', os.path.join(cls.home, cls.MACHINES), '--run-dir', os.path.join(cls.home, cls.GUESTS), '--secrets-on-disk',
+            '--classes', os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'),
+            '--local-disk', '64Mi', '--reserve-memory', '64Mi', '--overcommit-cpu', '4', '--acceleration', 'tcg', '--shutdown-grace', '2s',
             '--qemu', '/usr/bin/qemu-system-x86_64', command=cls.berth)
         cls.addClassCleanup(cls.runtime.kill)
         cls.start()
@@ -98,7 +102,7 @@ class RuntimeTest(unittest.TestCase):
 
     def console(self, machine_id):
         try:
-            path = os.path.join(self.home, 'machines', machine_id, 'console.log')
+            path = os.path.join(self.home, self.MACHINES, machine_id, 'console.log')
             return guest_fixture.read(path).decode(errors='replace')
         except FileNotFoundError:
             return ''
@@ -110,7 +114,7 @@ class RuntimeTest(unittest.TestCase):
     def ask(self, machine_id, line, answer):
         """Types a line and waits for the answer; gives back what was said since."""
         behind = len(self.console(machine_id))
-        with guest_fixture.typed(os.path.join(self.home, 'guests', machine_id, 'console.sock'), line):
+        with guest_fixture.typed(os.path.join(self.home, self.GUESTS, machine_id, 'console.sock'), line):
             self.says(machine_id, answer, behind)
         return self.console(machine_id)[behind:]
 
@@ -118,7 +122,7 @@ class RuntimeTest(unittest.TestCase):
         machine_id = self.machine(uid)['metadata']['id']
         self.iri('delete', machine_id)
         berth_fixture.eventually(DEADLINE_S, lambda: self.machine(uid) is None, f'{uid} is gone')
-        for folder in ('machines', 'guests'):
+        for folder in (self.MACHINES, self.GUESTS):
             self.assertFalse(os.path.exists(os.path.join(self.home, folder, machine_id)))
         self.assertFalse(os.path.exists(os.path.join(self.libvirt_logs(), f'berth-{machine_id}.log')))
         berth_fixture.eventually(DEADLINE_S, lambda: not self.libvirt.guests(), 'no guest is left')
@@ -262,7 +266,7 @@ class MachineRuntimeTest(RuntimeTest):
         with open(filler, 'wb', buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
-        with guest_fixture.typed(os.path.join(self.home, 'guests', first, 'console.sock'), 'put something-to-keep'):
+        with guest_fixture.typed(os.path.join(self.home, self.GUESTS, first, 'console.sock'), 'put something-to-keep'):
             self.becomes('u-1', 'MACHINE_SUSPENDED')
             conditions = {each['type']: each for each in self.machine('u-1')['status']['machineConditions']}
             condition = conditions['Running']
@@ -300,18 +304,57 @@ class MachineRuntimeTest(RuntimeTest):
 
 @unittest.skipUnless(os.geteuid() == 0, 'a libvirtd of a system is root')
 class SystemLibvirtTest(RuntimeTest):
-    """qemu:///system, which is what the runtime takes if not told."""
+    """qemu:///system, which is what the runtime takes if not told, on a fresh host: of the folders that the guide names
+    there are only /run and /."""
 
     OWNS_LIBVIRT = False
+    MACHINES, GUESTS, SOCKET = 'var/lib/berth/machines', 'run/berth/machines', 'run/berth/machine.sock'
+    DISKS, VOLUME_SOCKET = 'var/lib/berth/disks', 'run/berth/volume.sock'
 
     @classmethod
     def make_libvirt(cls):
-        return guest_fixture.SystemLibvirt(cls.home), [berth_fixture.binary()]
+        libvirt = guest_fixture.SystemLibvirt(cls.home)
+        run = os.path.join(cls.home, 'run')
+        os.mkdir(run)
+        os.chmod(run, 0o755)
+        classes = os.path.join(cls.home, 'volume-classes.yaml')
+        with open(classes, 'w', encoding='utf-8') as file:
+            file.write(guest_fixture.VOLUME_CLASSES)
+        cls.volumes = fleet_fixture.Process(
+            'volume-runtime', cls.home, 'runtime', 'volume', '--socket', os.path.join(cls.home, cls.VOLUME_SOCKET), '--dir',
+            os.path.join(cls.home, cls.DISKS), '--classes', classes, '--capacity', '64Mi')
+        cls.addClassCleanup(cls.volumes.kill)
+        cls.volumes.start()
+        berth_fixture.eventually(DEADLINE_S, lambda: cls.volume_iri('version', check=False).returncode == 0,
+                                 f'the volume runtime; {cls.volumes.log_tail()}')
+        return libvirt, [berth_fixture.binary()]
+
+    @classmethod
+    def volume_iri(cls, *words, check=True, input=None):
+        endpoint = f'unix:{os.path.join(cls.home, cls.VOLUME_SOCKET)}'
+        return berth_fixture.run([berth_fixture.binary(), 'iri', *words, '--endpoint', endpoint], check=check, input=input)
+
+    def data_volume(self, name='data'):
+        """The one of that name, of a real volume runtime."""
+        body = {'kind': 'Volume', 'metadata': {'labels': {VOLUME_UID_LABEL: name}},
+                'spec': {'class': 'plain', 'resources': {'storageBytes': str(8 * MI)}}}
+        self.volume_iri('create', '-f', '-', input=json.dumps(body))
+
+        def access():
+            (volume,) = json.loads(self.volume_iri('volumes', '-o', 'json').stdout)['volumes']
+            status = volume.get('status', {})
+            return status['access'] if status.get('state') == 'VOLUME_AVAILABLE' else None
+        found = berth_fixture.eventually(DEADLINE_S, access, f'the volume; {self.volumes.log_tail()}')
+        return {'name': 'data', 'device': 'oda',
+                'connection': {'driver': found['driver'], 'handle': found['handle'],
+                               'effectiveStorageBytes': str(8 * MI), 'attributes': found['attributes']}}
 
     def test_a_guest_of_the_systems_libvirtd_is_not_root_and_survives_its_runtime(self):
         first = self.create('u-1', [self.data_volume()])
         self.becomes('u-1', 'MACHINE_RUNNING')
         self.says(first, 'hello from the guest')
+        for folder in ('var', 'var/lib', 'var/lib/berth', 'run/berth'):
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.home, folder)).st_mode), 0o711, folder)
         (guest,) = self.libvirt.guests()
         self.assertEqual(pwd.getpwuid(os.stat(f'/proc/{guest}').st_uid).pw_name, guest_fixture.GUEST_USER)
         self.ask(first, 'put something-to-keep', 'written')
@@ -333,11 +376,11 @@ class SystemLibvirtTest(RuntimeTest):
 
 
 class HungLibvirtTest(unittest.TestCase):
-    def test_a_runtime_whose_libvirt_says_nothing_ends_and_says_so(self):
-        """Who keeps it running starts it again; a runtime that waited for ever would say nothing to anybody, not even to
-        SIGTERM."""
+    def test_a_runtime_whose_libvirt_says_nothing_says_so_lists_nothing_and_ends_when_told(self):
+        """Whoever waits for it serves everything else meanwhile. A list without what runs would have it made twice."""
         home = tempfile.mkdtemp(prefix='berth-vm-')
         self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        os.chmod(home, 0o711)  # the guests' user comes through
         with open(os.path.join(home, 'classes.yaml'), 'w', encoding='utf-8') as file:
             file.write(CLASSES)
         # As a libvirtd that was stopped: the kernel takes connections for it.
@@ -345,14 +388,27 @@ class HungLibvirtTest(unittest.TestCase):
         self.addCleanup(silent.close)
         silent.bind(os.path.join(home, 'libvirt-sock'))
         silent.listen(8)
-        ended = subprocess.run(
-            [berth_fixture.binary(), 'runtime', 'machine', '--socket', os.path.join(home, 'machine.sock'),
-             '--libvirt', f'qemu+unix:///session?socket={home}/libvirt-sock', '--dir', os.path.join(home, 'machines'),
-             '--run-dir', os.path.join(home, 'guests'), '--classes', os.path.join(home, 'classes.yaml'),
-             '--networks', 'none', '--acceleration', 'tcg'],
-            capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-        self.assertEqual(ended.returncode, 1, ended)
-        self.assertIn('took the connection and says nothing for 20s', ended.stderr)
+        endpoint = os.path.join(home, 'machine.sock')
+        runtime = fleet_fixture.Process(
+            'machine-runtime', home, 'runtime', 'machine', '--socket', endpoint,
+            '--libvirt', f'qemu+unix:///session?socket={home}/libvirt-sock', '--dir', os.path.join(home, 'machines'),
+            '--run-dir', os.path.join(home, 'guests'), '--secrets-on-disk', '--classes', os.path.join(home, 'classes.yaml'),
+            '--networks', 'none', '--acceleration', 'tcg')
+        self.addCleanup(runtime.kill)
+        runtime.start()
+
+        def iri(*words, **options):
+            return berth_fixture.run([berth_fixture.binary(), 'iri', *words, '--endpoint', f'unix:{endpoint}'], check=False,
+                                     **options)
+        berth_fixture.eventually(DEADLINE_S, lambda: iri('version').returncode == 0, 'the machine runtime serves')
+        capacity = json.loads(iri('capacity', '-o', 'json').stdout)
+        self.assertIn('is not connected: it took the connection and says nothing', capacity['trouble'])
+        self.assertEqual(capacity['facts']['machine-acceleration'], 'tcg')
+        body = {'kind': 'Machine', 'metadata': {'labels': {UID_LABEL: 'u-1'}}, 'spec': {'class': 'tiny'}}
+        for refused in (iri('machines'), iri('create', '-f', '-', input=json.dumps(body))):
+            self.assertNotEqual(refused.returncode, 0, refused)
+            self.assertIn('which machines this host has is not known yet', refused.stderr)
+        runtime.stop()
 
 
 if __name__ == '__main__':

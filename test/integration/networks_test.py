@@ -47,9 +47,9 @@ class NetworksTest(unittest.TestCase):
         cls.socket = os.path.join(cls.home, 'sockets', 'machine.sock')
         cls.runtime = fleet_fixture.Process(
             'machine-runtime', cls.home, 'runtime', 'machine', '--socket', cls.socket, '--libvirt', cls.libvirt.uri,
-            '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'), '--classes',
-            os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'), '--local-disk', '64Mi',
-            '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
+            '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'),
+            '--secrets-on-disk', '--classes', os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'),
+            '--local-disk', '64Mi', '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
             '--networks', 'bridge', command=[*machines.as_guest_user(), *rights, *cls.berth])
         cls.addClassCleanup(cls.runtime.kill)
         cls.start()

@@ -186,6 +186,15 @@ class Pools(berth_fixture.ServerTestCase):
         berth_fixture.eventually(10, lambda: not lists_secrets(), 'the rights are gone')
         self.assertNotIn('legacy rights', self.server.kubectl('get', 'machinepools', '-o', 'wide').stdout)
 
+        with self.subTest('they go with their pool, and so do its certificates'):
+            self.server.berth('pool', 'allow-legacy', 'old-rack', '--yes')
+            removed = self.server.berth('pool', 'remove', 'old-rack', '--yes', '--timeout=60s', timeout=90).stdout
+            self.assertIn('old-rack: its wide rights are taken back', removed)
+            self.assertIn('machinepool.compute.ironcore.dev/old-rack removed', removed)
+            berth_fixture.eventually(10, lambda: not lists_secrets(), 'the rights are gone again')
+            user = 'compute.ironcore.dev:system:machinepool:old-rack'.encode().hex()
+            self.assertIn(f'userhex {user} ', self.server.berth('certificate', 'revocations').stdout)
+
 
 if __name__ == '__main__':
     unittest.main(verbosity=2)

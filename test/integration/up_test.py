@@ -105,6 +105,9 @@ class Up(berth_fixture.ServerTestCase):
                 self.assertEqual(int(seen['CapEff'], 16) & ~(networks if pid == machine else 0), 0)
         for pid in guests:
             self.assertEqual(status(pid)['Seccomp'], '2')
+        for pid in (machine, volume, poollet):
+            # Another process of the same user, such as a guest's, does not read it.
+            self.assertEqual(os.stat(f'/proc/{pid}/environ').st_uid, 0, pid)
 
         sockets = [word.partition('unix:')[2] for word in guest_fixture.read(f'/proc/{poollet}/cmdline').decode().split('\0')
                    if 'unix:' in word]
