@@ -231,7 +231,7 @@ Amounts Allocatable(const core::ResourceList& capacity, const core::ResourceList
     if (const auto limit = limits.find(name); limit != limits.end()) {
       amount = std::min(amount, AmountOf(name, limit->second));
     }
-    amounts.emplace(name, amount);
+    amounts.emplace(name, std::max<int64_t>(amount, 0));
   }
   if (amounts.empty() && !capacity.empty()) amounts.emplace(kShare, kShareWhole);
   return amounts;

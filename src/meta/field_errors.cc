@@ -8,6 +8,22 @@
 
 namespace berth::meta {
 
+namespace {
+
+// "spec.volumes[].name" of "spec.volumes[1].name": items move when others come and go.
+std::string OfAnyItem(std::string_view path) {
+  std::string out;
+  bool is_inside = false;
+  for (const char c : path) {
+    if (c == ']') is_inside = false;
+    if (!is_inside) out += c;
+    if (c == '[') is_inside = true;
+  }
+  return out;
+}
+
+}  // namespace
+
 FieldPath FieldPath::Child(std::string_view name) const {
   std::string text = text_;
   if (!text.empty()) text += '.';
@@ -67,12 +83,6 @@ void FieldErrors::Forbidden(const FieldPath& path, std::string_view why) {
   Add(CauseKind::kForbidden, path, "Forbidden: " + std::string(why));
 }
 
-void FieldErrors::TooLong(const FieldPath& path, size_t limit) {
-  Add(CauseKind::kTooLong,
-      path,
-      "Too long: may not be more than " + std::to_string(limit) + " bytes");
-}
-
 void FieldErrors::TooLong(const FieldPath& path, size_t bytes, size_t limit) {
   Add(CauseKind::kTooLong,
       path,
@@ -89,6 +99,22 @@ void FieldErrors::TooMany(const FieldPath& path, size_t count, size_t limit) {
 
 void FieldErrors::TypeInvalid(const FieldPath& path, std::string_view value, std::string_view why) {
   Add(CauseKind::kTypeInvalid, path, "Invalid value: " + Quote(value) + ": " + std::string(why));
+}
+
+bool FieldErrors::Has(CauseKind kind) const {
+  return std::ranges::find(causes_, kind, &Cause::kind) != causes_.end();
+}
+
+void FieldErrors::ForgiveTooLong(const FieldErrors& before) {
+  // What was not noted any more may be worse.
+  if (causes_.size() == kMaxFieldErrors) return;
+  std::erase_if(causes_, [&before](const Cause& cause) {
+    if (cause.kind != CauseKind::kTooLong) return false;
+    return std::ranges::any_of(before.causes_, [&cause](const Cause& old) {
+      return old.kind == cause.kind && old.message == cause.message &&
+             OfAnyItem(old.field) == OfAnyItem(cause.field);
+    });
+  });
 }
 
 Status FieldErrors::ToStatus(std::string_view kind,

@@ -53,13 +53,17 @@ class FieldErrors {
                     std::string_view value,
                     const std::vector<std::string_view>& supported);
   void Forbidden(const FieldPath& path, std::string_view why);
-  void TooLong(const FieldPath& path, size_t limit);
   void TooLong(const FieldPath& path, size_t bytes, size_t limit);
   void TooMany(const FieldPath& path, size_t count, size_t limit);
   void TypeInvalid(const FieldPath& path, std::string_view value, std::string_view why);
 
   bool empty() const { return causes_.empty(); }
+  bool Has(CauseKind kind) const;
   const std::vector<Cause>& causes() const { return causes_; }
+
+  // Forgets what is as much too long as it was `before`, to the byte: in the same field, of
+  // whichever item.
+  void ForgiveTooLong(const FieldErrors& before);
 
   // Ok, or Invalid with every cause: Machine.compute.ironcore.dev "x" is invalid: [a, b].
   Status ToStatus(std::string_view kind, std::string_view group, std::string_view name) const;

@@ -63,7 +63,7 @@ TEST(FieldErrors, SpeaksAsKubernetes) {
   errors.NotSupported(spec.Child("power"), "x", {"On", "Off"});
   errors.Duplicate(spec.Child("names").Index(0), "a");
   errors.Forbidden(spec.Child("labels").Key("app"), "it is immutable");
-  errors.TooLong(spec, 253);
+  errors.TooLong(spec, 254, 253);
   errors.TooMany(spec, 9, 8);
   errors.NotFound(spec, "x");
   const std::vector<Cause> expected = {
@@ -76,7 +76,7 @@ TEST(FieldErrors, SpeaksAsKubernetes) {
        R"(Unsupported value: "x": supported values: "On", "Off")"},
       {CauseKind::kDuplicate, "spec.names[0]", R"(Duplicate value: "a")"},
       {CauseKind::kForbidden, "spec.labels[app]", "Forbidden: it is immutable"},
-      {CauseKind::kTooLong, "spec", "Too long: may not be more than 253 bytes"},
+      {CauseKind::kTooLong, "spec", "Too long: 254 bytes: may not be more than 253 bytes"},
       {CauseKind::kTooMany, "spec", "Too many: 9: must have at most 8 items"},
       {CauseKind::kNotFound, "spec", R"(Not found: "x")"},
   };
@@ -97,6 +97,25 @@ TEST(FieldErrors, StatusListsEveryCauseOnce) {
   EXPECT_EQ(status.causes().size(), 3U);
   EXPECT_TRUE(status.Is(Reason::kInvalid));
   EXPECT_EQ(status.object().kind, "Secret");
+}
+
+TEST(FieldErrors, ForgivesOnlyWhatWasAsMuchTooLongBefore) {
+  FieldErrors before;
+  before.TooLong(FieldPath("spec.image"), 70, 64);
+  before.TooLong(FieldPath("status.conditions[1].message"), 80, 64);
+  before.Required(FieldPath("spec.power"));
+  FieldErrors now;
+  now.TooLong(FieldPath("spec.image"), 70, 64);
+  now.TooLong(FieldPath("status.conditions[0].message"), 80, 64);
+  EXPECT_TRUE(now.Has(CauseKind::kTooLong));
+  now.ForgiveTooLong(before);
+  EXPECT_TRUE(now.empty());
+  now.TooLong(FieldPath("spec.image"), 71, 64);
+  now.TooLong(FieldPath("spec.imageOfAnother"), 70, 64);
+  now.TooLong(FieldPath("status.conditions[1].reason"), 80, 64);
+  now.Required(FieldPath("spec.power"));
+  now.ForgiveTooLong(before);
+  EXPECT_EQ(now.causes().size(), 4U);
 }
 
 TEST(FieldErrors, IsBounded) {

@@ -136,9 +136,9 @@ TEST(Validate, Metadata) {
   EXPECT_TRUE(problem([](ObjectMeta& m) {
                 m.labels["a b"] = "x";
               }).starts_with("metadata.labels: Invalid value: \"a b\": name part must"));
-  EXPECT_EQ(
-      problem([](ObjectMeta& m) { m.annotations["big"] = std::string(kMaxAnnotationBytes, 'x'); }),
-      "metadata.annotations: Too long: may not be more than 262144 bytes");
+  EXPECT_TRUE(problem([](ObjectMeta& m) {
+                m.annotations["big"] = std::string(kMaxAnnotationBytes, 'x');
+              }).starts_with("metadata.annotations: Too long: 262147 bytes: may not be more"));
   EXPECT_EQ(problem([](ObjectMeta& m) { m.annotations["Example.COM/x"] = "ok"; }), "");
   EXPECT_EQ(problem([](ObjectMeta& m) { m.owner_references = {{"v1", "K", "n", "", {}, {}}}; }),
             R"(metadata.ownerReferences.uid: Invalid value: "": uid must not be empty)");

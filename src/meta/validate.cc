@@ -144,7 +144,7 @@ void ValidateAnnotations(const ObjectMeta& metadata, const FieldPath& path, Fiel
     AddProblems(path, key, QualifiedNameProblems(ToLower(key)), errors);
     bytes += key.size() + value.size();
   }
-  if (bytes > kMaxAnnotationBytes) errors.TooLong(path, kMaxAnnotationBytes);
+  if (bytes > kMaxAnnotationBytes) errors.TooLong(path, bytes, kMaxAnnotationBytes);
 }
 
 void ValidateOwners(const ObjectMeta& metadata, const FieldPath& path, FieldErrors& errors) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apis/berth/machine_group.h"
 
+#include <algorithm>
+
 #include "apis/core/category.h"
 #include "apis/core/rules.h"
 
@@ -68,7 +70,8 @@ constexpr std::string_view kShortNames[] = {"mgrp"};
 Duration TimeoutOf(const MachineGroupSpec& spec) {
   const Result<Duration> timeout =
       ParseDuration(spec.timeout.empty() ? kGroupTimeout : std::string_view(spec.timeout));
-  return timeout.ok() ? *timeout : Duration::Seconds(30);
+  if (!timeout.ok()) return Duration::Seconds(30);
+  return std::clamp(*timeout, kGroupTimeoutMin, kGroupTimeoutMax);
 }
 
 constinit const meta::KindInfo kMachineGroupKind = {

@@ -18,7 +18,7 @@ MachineSet Valid() {
                           "spec": {"machineClassRef": {"name": "small"}}}}})");
 }
 
-TEST(MachineSet, ValidatesItsNumbersSelectorAndTemplate) {
+TEST(MachineSet, C7_ValidatesItsNumbersSelectorAndTemplate) {
   testing::ExpectRules<MachineSet>(
       Valid(),
       {
@@ -35,6 +35,9 @@ TEST(MachineSet, ValidatesItsNumbersSelectorAndTemplate) {
           {"no class",
            [](auto& set) { set.spec.machine_template.spec.machine_class_ref = {}; },
            {"Required spec.template.spec.machineClassRef"}},
+          {"a name for all",
+           [](auto& set) { set.spec.machine_template.metadata.name = "web"; },
+           {"Forbidden spec.template.metadata.name"}},
           {"a pool",
            [](auto& set) {
              set.spec.machine_template.spec.machine_pool_ref = core::LocalObjectReference{"p"};

@@ -94,12 +94,16 @@ struct NearestPool {
   std::map<std::string, meta::Quantity> missing;
   bool operator==(const NearestPool&) const = default;
 };
-BERTH_DESCRIBE(NearestPool,
-               "dev.berth.api.v1alpha1.NearestPool",
-               "The pool that comes nearest to taking it.",
-               BERTH_FIELD(pool, "pool", "Its name.", {.always = true}),
-               BERTH_FIELD(rule, "rule", "The first rule that it fails.", {.always = true}),
-               BERTH_FIELD(missing, "missing", "How much more room it would need."))
+BERTH_DESCRIBE(
+    NearestPool,
+    "dev.berth.api.v1alpha1.NearestPool",
+    "The pool that comes nearest to taking it.",
+    BERTH_FIELD(pool, "pool", "Its name.", {.always = true}),
+    BERTH_FIELD(rule, "rule", "The first rule that it fails.", {.always = true}),
+    BERTH_FIELD(missing,
+                "missing",
+                "How much more room it would need. Where a pool counts per class this is "
+                "\"class small\": 1, room for one more of it."))
 
 struct RankedPool {
   std::string pool;
@@ -180,8 +184,9 @@ BERTH_DESCRIBE(
     BERTH_FIELD(
         verdict,
         "verdict",
-        "Placed: it is on a pool. Fits: it would be placed. FitsPartly: some of the copies, or "
-        "enough members of the group, would. NoPool: no pool takes it. Waits: something that it "
+        "Placed: it is on a pool. Fits: it would be placed. FitsPartly: some of the copies, "
+        "enough members of the group, or some of the pools of a reservation for all, would. "
+        "NoPool: no pool takes it. Waits: something that it "
         "needs is missing. NotNeeded: it needs no pool.",
         {.values = {"Placed", "Fits", "FitsPartly", "NoPool", "Waits", "NotNeeded"}}),
     BERTH_FIELD(message, "message", "The answer in a sentence."),
@@ -193,7 +198,9 @@ BERTH_DESCRIBE(
                 "How many of them pass every rule; of an object that has a place, as if it had "
                 "none."),
     BERTH_FIELD(failed, "failed", "How many pools fail which rule.", {.list_type = "atomic"}),
-    BERTH_FIELD(scarce, "scarce", "How many pools lack room, by resource."),
+    BERTH_FIELD(scarce,
+                "scarce",
+                "How many pools lack room, by resource, or by class where they count per class."),
     BERTH_FIELD(nearest, "nearest", "What is missing on the pool that comes nearest."),
     BERTH_FIELD(ranked, "ranked", "The best pools, best first.", {.list_type = "atomic"}),
     BERTH_FIELD(

@@ -214,8 +214,14 @@ BERTH_DESCRIBE(
                 "UID of the pool: a later pool of the same name is another one."),
     BERTH_FIELD(epoch, "epoch", "Counts bindings and unbindings: which host may run the object."),
     BERTH_FIELD(bound_time, "boundTime", "When the object was bound to the pool."),
-    BERTH_FIELD(attempt, "attempt", "How often a place was looked for since the last one."),
-    BERTH_FIELD(reason, "reason", "Why the last place was lost or none was found, in one word."),
+    BERTH_FIELD(attempt,
+                "attempt",
+                "How often a place was looked for in vain since the object was bound or lost its "
+                "place; as of the last change of the condition Scheduled."),
+    BERTH_FIELD(
+        reason,
+        "reason",
+        "Why the last place was lost, in one word; before the first one, why none was found."),
     BERTH_FIELD(pinned,
                 "pinned",
                 "The pool was named by the owner of the object: this pool or none."),

@@ -59,8 +59,8 @@ BERTH_DESCRIBE(
                 "When the present session began; absent without one."),
     BERTH_FIELD(lease_seconds,
                 "leaseSeconds",
-                "How long machines that may be moved live on without contact, as the host "
-                "was told in its last session."))
+                "How long machines that may be moved live on without contact: as the host was "
+                "told in its last session, or longer while what it was told before may hold."))
 
 // The rules of the fields that every pool's spec has. Limits are amounts.
 inline void CheckPoolSpec(const std::optional<LocalObjectReference>& host_ref,

@@ -36,8 +36,9 @@ void Validate(const Reservation& object, meta::FieldErrors& errors) {
   if (IsForAll(spec) && spec.machine_pool_ref) {
     errors.Forbidden(path.Child("machinePoolRef"), "one of mode All is on no pool itself");
   }
-  if (IsForAll(spec) && object.metadata.name.size() > kWholeNameMax) {
-    errors.TooLong(meta::FieldPath("metadata").Child("name"), kWholeNameMax);
+  const size_t name_bytes = object.metadata.name.size();
+  if (IsForAll(spec) && name_bytes > kWholeNameMax) {
+    errors.TooLong(meta::FieldPath("metadata").Child("name"), name_bytes, kWholeNameMax);
   }
   CheckLabels(spec.selector, path.Child("selector"), errors);
   const int32_t count = spec.count.value_or(1);
@@ -105,7 +106,10 @@ constexpr std::string_view kSelectors[] = {
 
 bool IsForAll(const ReservationSpec& spec) { return spec.mode == kReserveAll; }
 
-int32_t CountOf(const ReservationSpec& spec) { return spec.count.value_or(1); }
+// Somebody may have written anything into the store, and there is an entry for each.
+int32_t CountOf(const ReservationSpec& spec) {
+  return std::clamp(spec.count.value_or(1), 0, kReservationCountMax);
+}
 
 int32_t LeftOf(const Reservation& reservation) {
   const auto used = static_cast<int32_t>(reservation.status.consumers.size());
@@ -132,7 +136,7 @@ std::optional<Duration> TtlOf(const ReservationSpec& spec) {
   if (spec.ttl.empty()) return std::nullopt;
   const Result<Duration> ttl = ParseDuration(spec.ttl);
   if (!ttl.ok()) return std::nullopt;
-  return *ttl;
+  return std::min(*ttl, kReservationTtlMax);
 }
 
 constinit const meta::KindInfo kReservationKind = {

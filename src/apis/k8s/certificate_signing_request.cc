@@ -54,7 +54,7 @@ void CheckSigner(const std::string& signer, meta::FieldErrors& errors) {
     errors.Invalid(path, signer, "must be a domain and a name with a slash between them");
   }
   if (signer.size() > kSignerMax) {
-    errors.TooLong(path, kSignerMax);
+    errors.TooLong(path, signer.size(), kSignerMax);
   }
 }
 
@@ -77,9 +77,8 @@ void CheckUsages(const std::vector<std::string>& usages, meta::FieldErrors& erro
 void Validate(const CertificateSigningRequest& object, meta::FieldErrors& errors) {
   CheckSigner(object.spec.signer_name, errors);
   CheckUsages(object.spec.usages, errors);
-  if (object.spec.request.bytes.size() > kRequestMax) {
-    errors.TooLong(core::SpecPath().Child("request"), kRequestMax);
-  }
+  const size_t bytes = object.spec.request.bytes.size();
+  if (bytes > kRequestMax) errors.TooLong(core::SpecPath().Child("request"), bytes, kRequestMax);
   if (object.spec.expiration_seconds && *object.spec.expiration_seconds < kExpirationMin) {
     errors.Invalid(
         core::SpecPath().Child("expirationSeconds"),
@@ -137,7 +136,7 @@ void ValidateStatusUpdate(const CertificateSigningRequest& now,
     errors.Invalid(path.Child("certificate"), "", "may not be changed once it is set");
   }
   if (certificate.size() > kCertificateMax) {
-    errors.TooLong(path.Child("certificate"), kCertificateMax);
+    errors.TooLong(path.Child("certificate"), certificate.size(), kCertificateMax);
   }
 }
 

@@ -21,7 +21,7 @@ void Validate(const ConfigMap& object, meta::FieldErrors& errors) {
     CheckConfigKey(key, binary, errors);
     bytes += value.bytes.size();
   }
-  if (bytes > kConfigBytesMax) errors.TooLong(data, kConfigBytesMax);
+  if (bytes > kConfigBytesMax) errors.TooLong(data, bytes, kConfigBytesMax);
 }
 
 void ValidateUpdate(const ConfigMap& now, const ConfigMap& before, meta::FieldErrors& errors) {

@@ -30,7 +30,7 @@ void CheckEventNamespace(const ObjectReference& object,
 void CheckWord(const std::string& word, std::string_view field, meta::FieldErrors& errors) {
   const meta::FieldPath path{std::string(field)};
   if (word.empty()) errors.Required(path);
-  if (word.size() > kEventWordMax) errors.TooLong(path, kEventWordMax);
+  if (word.size() > kEventWordMax) errors.TooLong(path, word.size(), kEventWordMax);
 }
 
 // What a reporter that gives eventTime must say besides; `controller` is how the shape calls it.
@@ -47,8 +47,9 @@ void CheckReport(const CoreEvent& event,
   CheckWord(event.reporting_instance, "reportingInstance", errors);
   CheckWord(event.action, "action", errors);
   CheckWord(event.reason, "reason", errors);
-  if (event.message.size() > kEventMessageMax) {
-    errors.TooLong(meta::FieldPath(std::string(message)), kEventMessageMax);
+  const size_t bytes = event.message.size();
+  if (bytes > kEventMessageMax) {
+    errors.TooLong(meta::FieldPath(std::string(message)), bytes, kEventMessageMax);
   }
 }
 

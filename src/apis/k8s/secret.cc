@@ -40,7 +40,7 @@ void Validate(const Secret& object, meta::FieldErrors& errors) {
     CheckConfigKey(key, data, errors);
     bytes += value.bytes.size();
   }
-  if (bytes > kConfigBytesMax) errors.TooLong(data, kConfigBytesMax);
+  if (bytes > kConfigBytesMax) errors.TooLong(data, bytes, kConfigBytesMax);
   CheckType(object, errors);
 }
 

@@ -58,7 +58,7 @@ TYPED_TEST(StoragePool, ValidatesTaints) {
       });
 }
 
-TYPED_TEST(StoragePool, MayBeCorrectedUntilItIsAnnounced) {
+TYPED_TEST(StoragePool, D16_MayBeCorrectedUntilItIsAnnounced) {
   testing::ExpectUpdateRules<TypeParam>(
       this->Valid(),
       {{"another provider", [](auto& pool) { pool.spec.provider_id = "b://1"; }, {}}});
