@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 
+#include "base/strings.h"
 #include "pki/certificate_authority.h"
 #include "pki/digest.h"
 #include "pki/pem.h"
@@ -134,6 +135,34 @@ TEST_F(AuthenticatorTest, ARevokedCertificateIsRefusedOnALivingConnection) {
   EXPECT_TRUE(refused({{"serial." + serial, ""}}));
   EXPECT_FALSE(refused({{"serial.00", ""}}));
   EXPECT_FALSE(refused({})) << "taken back";
+}
+
+TEST_F(AuthenticatorTest, R7_1_4_APoolIsRevokedUnderAllItsNames) {
+  const std::string name = ":system:machinepool:alpha";
+  const std::string users[] = {"compute.ironcore.dev" + name,
+                               "compute.IRONCORE.dev" + name,
+                               "compute.openkcm.dev" + name,
+                               "Compute.OpenKCM.dev" + name};
+  for (const std::string& entered : users) {
+    const RevokedUsers revoked({{"userhex." + HexEncode(entered), FormatRfc3339(kNow)}});
+    for (const std::string& user : users) {
+      EXPECT_TRUE(revoked.Covers(user, "c0ffee", kNow)) << entered << ", " << user;
+      EXPECT_FALSE(revoked.Covers(user, "c0ffee", kNow + Duration::Seconds(1)));
+    }
+    for (const std::string other : {"compute.ironcore.dev:system:machinepool:beta",
+                                    "compute.ironcore.dev:system:machinepool:ALPHA",
+                                    "compute.ironcore.dev:system:volumepool:alpha",
+                                    "storage.ironcore.dev:system:machinepool:alpha",
+                                    "system:machinepool:alpha",
+                                    "compute"}) {
+      EXPECT_FALSE(revoked.Covers(other, "c0ffee", kNow)) << entered << ", " << other;
+    }
+  }
+  const auto peer = Client({.user = users[1]});
+  EXPECT_TRUE(authenticator_.Authenticate(peer, "", kPath, kNow).ok());
+  authenticator_.SetRevokedUsers(
+      RevokedUsers({{"userhex." + HexEncode(users[0]), FormatRfc3339(kNow)}}));
+  ExpectRefused(authenticator_.Authenticate(peer, "", kPath, kNow), users[1]);
 }
 
 TEST_F(AuthenticatorTest, WhoHoldsOnIsToldOnceWhenTheCredentialsAreVoid) {

@@ -25,7 +25,9 @@ struct RequestLimits {
   size_t short_per_user = 512;
   // 20,480 watches * 30 KiB = 600 MiB.
   size_t stream_total = 20480;
-  size_t stream_per_user = 10240;
+  // 340 poollets of IronCore under one user * 12 watches = 4,080. Five users have to come together
+  // to take all of them.
+  size_t stream_per_user = 4096;
 };
 
 class RequestLimiter {

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/strings.h"
+#include "client/certificates/pool_names.h"
 
 namespace berth::apiserver {
 namespace {
@@ -54,14 +55,15 @@ RevokedUsers::RevokedUsers(const std::map<std::string, std::string>& entries) {
           "configmap berth-system/{}: entry {} says nobody", kRevokedUsersRecord, Quote(key));
       continue;
     }
-    WallTime& known = users_[*std::move(user)];
+    WallTime& known = users_[client::IdentityOf(*user)];
     known = std::max(known, until);
   }
 }
 
 bool RevokedUsers::Covers(std::string_view user, std::string_view serial, WallTime issued) const {
   if (serials_.contains(serial)) return true;
-  const auto found = users_.find(user);
+  const auto found =
+      client::IsPoolWord(user) ? users_.find(client::IdentityOf(user)) : users_.find(user);
   return found != users_.end() && issued <= found->second;
 }
 

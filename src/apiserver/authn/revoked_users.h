@@ -4,6 +4,9 @@
 //   user.NAME       everything that was issued to the user until the time that is its value
 //   userhex.HEX     the same, for names that are no key of a ConfigMap: their bytes in hexadecimal
 //   serial.HEX      one certificate, whatever the value
+//
+// A pool in API mode has as many names as there are domains and spellings of them: what is entered
+// under one counts for all.
 #pragma once
 
 #include <map>
@@ -27,7 +30,8 @@ class RevokedUsers {
   size_t size() const { return users_.size() + serials_.size(); }
 
  private:
-  std::map<std::string, WallTime, std::less<>> users_;  // void if issued by then
+  // By client::IdentityOf; void if issued by then.
+  std::map<std::string, WallTime, std::less<>> users_;
   std::map<std::string, WallTime, std::less<>> serials_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "apis/placement.h"
+#include "base/strings.h"
 
 namespace berth::client {
 namespace {
@@ -28,6 +29,15 @@ bool IsGroupOf(const meta::Scheme& scheme, const meta::KindInfo& kind, std::stri
 }  // namespace
 
 bool IsPoolWord(std::string_view word) { return word.find(kSystem) != word.npos; }
+
+// Whatever the domain: a server may have others tomorrow.
+std::string IdentityOf(std::string_view user) {
+  const auto parts = Split(user);
+  const size_t dot = parts ? parts->group.find('.') : user.npos;
+  if (dot == user.npos) return std::string(user);
+  return ToLower(parts->group.substr(0, dot)) + ".*" + std::string(kSystem) +
+         std::string(parts->rest);
+}
 
 std::optional<PoolName> PoolNameOf(const meta::Scheme& scheme,
                                    std::string_view user,

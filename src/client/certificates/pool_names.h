@@ -23,6 +23,9 @@ struct PoolName {
 std::optional<PoolName> PoolNameOf(const meta::Scheme& scheme,
                                    std::string_view user,
                                    std::span<const std::string> groups);
+// The same for all users that name one pool, "compute.*:system:machinepool:NAME", and for everybody
+// else the user itself. For comparing only.
+std::string IdentityOf(std::string_view user);
 // Whether a user or group of this name would speak for a part of the cluster, under whatever
 // domain.
 bool IsPoolWord(std::string_view word);

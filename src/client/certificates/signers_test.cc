@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apis/registry.h"
+#include "client/certificates/pool_names.h"
 #include "client/certificates/test_requests.h"
 
 namespace berth::client {
@@ -106,6 +107,22 @@ TEST(Signers, KnowPoolsByTheirDomainsWhateverTheyAre) {
             "a pool's certificate has its name and its one group, such as "
             "\"compute.example.com:system:machinepool:NAME\" and "
             "\"compute.example.com:system:machinepools\"");
+}
+
+TEST(PoolNames, OfOnePoolHaveOneIdentity) {
+  const std::string identity = "compute.*:system:machinepool:alpha";
+  const std::vector<std::string> groups = {"compute.ironcore.dev:system:machinepools"};
+  for (const std::string user : {"compute.ironcore.dev:system:machinepool:alpha",
+                                 "compute.IRONCORE.dev:system:machinepool:alpha",
+                                 "Compute.openkcm.dev:system:machinepool:alpha"}) {
+    EXPECT_TRUE(PoolNameOf(Served(), user, groups)) << user;
+    EXPECT_EQ(IdentityOf(user), identity) << user;
+  }
+  EXPECT_EQ(IdentityOf("storage.ironcore.dev:system:volumepool:alpha"),
+            "storage.*:system:volumepool:alpha");
+  for (const std::string other : {"jane.doe", "system:admin", "jane:system:doe", ""}) {
+    EXPECT_EQ(IdentityOf(other), other);
+  }
 }
 
 }  // namespace
