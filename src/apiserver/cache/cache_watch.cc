@@ -39,7 +39,7 @@ void CacheWatch::BeginWithState() {
 void CacheWatch::BeginNow() { JoinRing(cache_.revision()); }
 
 rt::Task<Status> CacheWatch::BeginAfter(store::Revision after) {
-  if (after >= kind_.complete_after()) {
+  if (kind_.HasAllAfter(after)) {
     JoinRing(after);
     co_return OkStatus();
   }
@@ -91,7 +91,7 @@ rt::Task<Result<std::vector<RegistryEvent>>> CacheWatch::ReadHistory() {
     if (event.kv.key.starts_with(kind_.prefix())) CO_TRY_STATUS(TranslateHistory(event, out));
   }
   // The ring may be ahead of the history or behind it: the reader skips what was delivered here.
-  if (batch.revision >= kind_.complete_after()) JoinRing(batch.revision);
+  if (kind_.HasAllAfter(batch.revision)) JoinRing(batch.revision);
   co_return out;
 }
 

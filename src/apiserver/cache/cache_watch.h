@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CacheWatch is one client's watch. It goes through up to three sources, in this order, without
 // gap or duplicate: the present state (if asked for), the store's history (if the start is older
-// than the ring), the ring.
+// than the ring, or in a gap of it), the ring.
 #pragma once
 
 #include <memory>

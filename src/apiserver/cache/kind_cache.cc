@@ -49,6 +49,9 @@ Status CheckReadable(const meta::KindInfo& kind,
 
 namespace {
 
+// 8 * 16 bytes per kind. When there are more, what is between the oldest two is taken for missed.
+constexpr size_t kGapsMax = 8;
+
 constexpr size_t kNoTrigger = static_cast<size_t>(-1);
 
 // Only references to pools: they are what many watchers, one per pool, select by.
@@ -156,10 +159,12 @@ void KindCache::Apply(std::string_view suffix,
   const bool exists = at != objects_.end() && at->first == suffix;
   const std::string source = exists ? SourceOf(suffix, at->second) : std::string();
   if (exists) event.previous = std::move(at->second);
+  bool was_there = exists;
   if (!aside_.empty()) {
     if (const auto aside = aside_.find(suffix); aside != aside_.end()) {
       event.previous = std::move(aside->second.last);
       aside_.erase(aside);
+      was_there = true;
     }
   }
   // What was encoded here can be read.
@@ -173,11 +178,37 @@ void KindCache::Apply(std::string_view suffix,
     objects_.emplace_hint(at, event.suffix, event.now);
   }
   NoteSource(suffix, source, is_gone || is_aside ? "" : SourceOf(suffix, event.now));
-  if (exists || !is_gone) changed_at_ = revision;
+  // What a rebuild tells again was written before.
+  if (was_there || !is_gone) changed_at_ = std::max(changed_at_, revision);
   // Of what nobody was shown nobody is told that it is gone.
   if (is_aside || (is_gone && event.previous.at_rest.empty())) return;
   if (!decoded.empty()) event.frames->KeepDecoded(std::move(decoded));
   Push(std::move(event));
+}
+
+void KindCache::NoteGap(store::Revision lost, store::Revision found) {
+  const Gap gap{.lost = lost, .found = found};
+  if (found <= lost) return;
+  std::erase_if(gaps_, [this](const Gap& old) { return old.found <= complete_after_; });
+  if (gaps_.size() == kGapsMax) {
+    gaps_[1].lost = gaps_[0].lost;
+    gaps_.erase(gaps_.begin());
+  }
+  gaps_.push_back(gap);
+  // The store's history had brought them further than the cache was. They have read everything that
+  // is in the ring, so they are idle.
+  std::vector<Reader*> ahead;
+  ForEachIdle([&gap, &ahead](Reader& reader) {
+    if (gap.Has(reader.after_)) ahead.push_back(&reader);
+  });
+  for (Reader* reader : ahead) {
+    REACHED("cache.gap_before_a_reader");
+    reader->UnlinkIdle();
+    reader->is_cut_off_ = true;
+    reader->ready_ = true;
+    ++ready_readers_;
+    woken_.push_back(reader);
+  }
 }
 
 void KindCache::Push(CacheEvent event) {
@@ -294,7 +325,7 @@ void KindCache::ForEachIdle(const std::function<void(Reader&)>& visit) {
 
 KindCache::Reader::Reader(KindCache& cache, const Matcher& matcher, store::Revision after)
     : cache_(cache), matcher_(matcher), after_(after), list_(cache.ListFor(matcher)) {
-  CHECK(after >= cache.complete_after_);
+  CHECK(cache.HasAllAfter(after));
   ++cache_.readers_;
   const auto start = std::ranges::upper_bound(
       cache_.ring_, after, {}, [](const CacheEvent& e) { return e.revision; });
@@ -317,6 +348,10 @@ KindCache::Reader::~Reader() {
 
 Status KindCache::Reader::Read(size_t limit, std::vector<RegistryEvent>& out) {
   if (!ready_) return OkStatus();
+  if (is_cut_off_) {
+    return Expired("changes of " + std::string(cache_.kind_.plural) +
+                   " behind this watch were missed; list again");
+  }
   if (position_ < cache_.first_) {
     REACHED("cache.slow_watcher");
     return Expired("the watch fell behind by more than " + std::to_string(cache_.limits_.events) +

@@ -18,6 +18,7 @@
 // and not of all.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -110,6 +111,7 @@ class KindCache {
     store::Revision after_;  // events up to here are not for this reader
     uint64_t position_ = 0;  // of the next event to read, while ready
     bool ready_ = false;
+    bool is_cut_off_ = false;  // by a gap
     std::function<void()> wake_;
     std::function<void()> bookmark_;
     Time seen_at_;    // when the last event or bookmark was due
@@ -135,10 +137,14 @@ class KindCache {
   // Keys of the objects that begin with a copy of that one (spec.dataSource), in order. Valid until
   // the next Apply.
   const std::set<std::string>& CopiesOf(std::string_view suffix) const;
-  // The ring has every event with a greater revision.
-  store::Revision complete_after() const { return complete_after_; }
-  // No object of this kind has changed after this, as far as the cache knows.
-  store::Revision changed_at() const { return changed_at_; }
+  // Whether the ring has every event with a greater revision.
+  bool HasAllAfter(store::Revision revision) const {
+    return revision >= complete_after_ && !IsInGap(revision);
+  }
+  // Whether the present objects are those of that revision too. REQUIRES: the cache has it.
+  bool IsUnchangedSince(store::Revision revision) const {
+    return revision >= changed_at_ && !IsInGap(revision);
+  }
 
   // The initial state, in key order, then where it ends.
   void Load(std::string suffix, StoredObject object);
@@ -148,6 +154,10 @@ class KindCache {
              Bytes at_rest,
              store::Revision revision,
              meta::SharedObject decoded = {});
+  // The events from `lost` on and up to `found` were missed: what differs at `found` is applied
+  // next, from `lost` on. That is right for readers that begin before, but nobody can begin in
+  // between, and readers that are there already are cut off.
+  void NoteGap(store::Revision lost, store::Revision found);
   // Wakes the readers that Apply has made ready.
   void EndBatch();
   // Wakes the idle readers too, to see that the cache is closed.
@@ -158,6 +168,14 @@ class KindCache {
   void ForEachIdle(const std::function<void(Reader&)>& visit);
 
  private:
+  struct Gap {
+    store::Revision lost;
+    store::Revision found;
+    bool Has(store::Revision revision) const { return lost <= revision && revision < found; }
+  };
+  bool IsInGap(store::Revision revision) const {
+    return std::ranges::any_of(gaps_, [revision](const Gap& gap) { return gap.Has(revision); });
+  }
   // Readers that wait for the same events.
   struct IdleList {
     Reader* first = nullptr;
@@ -191,8 +209,9 @@ class KindCache {
   size_t ring_bytes_ = 0;
   store::Revision complete_after_;
   store::Revision changed_at_;
-  const size_t trigger_;  // index of the field selector that idle readers are sorted by
-  const size_t source_;   // of the one that names what an object is a copy of
+  std::vector<Gap> gaps_;  // as far as the ring and changed_at_ do not tell, oldest first
+  const size_t trigger_;   // index of the field selector that idle readers are sorted by
+  const size_t source_;    // of the one that names what an object is a copy of
   IdleList general_;
   std::map<std::string, IdleList, std::less<>> by_trigger_;
   std::vector<Reader*> woken_;

@@ -195,8 +195,9 @@ void WatchCache::EndBatch(store::Revision revision) {
   }
 }
 
-// Deletions come first and at the first lost revision: a watcher that resumes at any revision that
-// it was shown here still learns of every deletion, at worst twice.
+// Deletions come first and at the first lost revision, as nobody knows theirs: whoever began before
+// learns of every one. A watcher that resumes at a revision that it was shown here goes on from the
+// store's history: it learns of a deletion twice at worst.
 rt::Task<Status> WatchCache::Rebuild() {
   WatchCache fresh(loop_, store_, {}, options_);
   for (const auto& [prefix, kind] : kinds_) {
@@ -237,6 +238,7 @@ rt::Task<Status> WatchCache::Rebuild() {
     return std::tie(a.revision, a.kind->prefix(), *a.suffix) <
            std::tie(b.revision, b.kind->prefix(), *b.suffix);
   });
+  for (const auto& [prefix, kind] : kinds_) kind->NoteGap(lost, fresh.revision_);
   for (const auto& [kind, suffix] : gone) kind->Apply(suffix, Bytes(), lost);
   for (Change& change : changes) {
     change.kind->Apply(*change.suffix, std::move(change.at_rest), change.revision);

@@ -6,7 +6,9 @@
 // Invariants: (1) revision() only grows, and the cache shows exactly the state at revision().
 // (2) A watch delivers every change after its start once, in order; what it cannot deliver ends it
 // with Expired. (3) When the store's watch is lost for good (Expired), the state is read again and
-// compared: watchers see the differences as events and miss only states that were overwritten.
+// compared: watchers see the differences as events and miss only states that were overwritten. The
+// ring has a gap there (KindCache::NoteGap): whoever asks for a revision in it, which clients have
+// from other servers of the same store, is answered from the store's history.
 #pragma once
 
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends the watch cache: it shows the store's state, its watches have neither gap nor duplicate
-// whatever their start, slow readers are cut off, and losing the store's watch loses no change.
+// whatever their start, slow readers are cut off, and losing the store's watch loses no change:
+// whoever comes from the time that was missed is told the truth or Expired, never nothing.
 #include "apiserver/cache/watch_cache.h"
 
 #include <gtest/gtest.h>
@@ -19,6 +20,7 @@
 #include "meta/at_rest.h"
 #include "rt/sim/run_task.h"
 #include "rt/sim/sim_loop.h"
+#include "store/faults/faulty_store.h"
 #include "store/memory/memory_store.h"
 
 namespace berth::apiserver {
@@ -43,10 +45,12 @@ class WatchCacheTest : public ::testing::Test {
   ~WatchCacheTest() override { Stop(); }
 
   void Start(WatchCacheOptions options = {}) {
-    auto started = rt::RunTask(
-        loop_,
-        WatchCache::Start(
-            loop_, *store_, {&kMachineKind, &kSecretKind, &apis::k8s::kCoreEventKind}, options));
+    auto started =
+        rt::RunTask(loop_,
+                    WatchCache::Start(loop_,
+                                      *servers_store_,
+                                      {&kMachineKind, &kSecretKind, &apis::k8s::kCoreEventKind},
+                                      options));
     ASSERT_TRUE(started.ok()) << started.status();
     cache_ = *std::move(started);
   }
@@ -72,6 +76,28 @@ class WatchCacheTest : public ::testing::Test {
   }
   store::Revision Remove(const std::string& name) {
     return Commit(store::Op::Delete(StoreKey(kMachineKind, {"default", name})));
+  }
+  // The server is cut off from the store, and others go on. Returns the first revision that it
+  // misses.
+  store::Revision Cut() {
+    servers_store_->SetFaults({.refuse = 1, .end_watch = 1});
+    const store::Revision last = Commit(store::Op::Put("last", Bytes("on its way")));
+    CHECK(rt::RunTask(loop_, cache_->WaitFor(last)).ok());
+    return last.Next();
+  }
+  // It reaches the store again, which has forgotten what was missed.
+  void MendCompacted() {
+    const store::Revision now = *rt::RunTask(loop_, store_->CurrentRevision());
+    CHECK(rt::RunTask(loop_, store_->Compact(now)).ok());
+    servers_store_->SetFaults({});
+    CHECK(rt::RunTask(loop_, cache_->WaitFor(now)).ok());
+  }
+  // It reaches the store again, which has kept everything, but not its watch.
+  void MendWithHistory() {
+    const store::Revision now = *rt::RunTask(loop_, store_->CurrentRevision());
+    servers_store_->SetFaults({.end_watch = 1});
+    CHECK(rt::RunTask(loop_, cache_->WaitFor(now)).ok());
+    servers_store_->SetFaults({});
   }
   void CatchUp() { ASSERT_TRUE(rt::RunTask(loop_, cache_->CatchUp()).ok()); }
   std::unique_ptr<RegistryWatch> Watch(WatchStart start) {
@@ -110,6 +136,9 @@ class WatchCacheTest : public ::testing::Test {
   rt::SimLoop loop_{7};
   std::unique_ptr<store::MemoryStore> memory_ = store::MemoryStore::Open(loop_);
   std::unique_ptr<store::Store> store_ = memory_->NewHandle();
+  // The same as the server under test reaches it.
+  std::unique_ptr<store::FaultyStore> servers_store_ =
+      std::make_unique<store::FaultyStore>(*store_, 7, store::StoreFaults{});
   std::unique_ptr<WatchCache> cache_;
 };
 
@@ -178,6 +207,121 @@ TEST_F(WatchCacheTest, AWatchOlderThanCompactionExpires) {
   EXPECT_EQ(watch.status().message(),
             "too old resource version: " + FormatResourceVersion(first) + " (" +
                 FormatResourceVersion(last) + ")");
+}
+
+TEST_F(WatchCacheTest, WhoeverWatchesIsToldEveryDeletionThatWasMissed) {
+  for (const char* name : {"a", "b", "c"}) Put(MakeMachine(name));
+  Start();
+  auto watch = Watch({});
+  EXPECT_EQ(Read(*watch, 3).size(), 3U);
+  const auto lost = Cut();
+  Remove("a");
+  Remove("b");
+  meta::Object another = MakeMachine("b");
+  another.metadata().uid = "uid-another-b";
+  const auto again = Put(another);
+  const auto changed = Put(MakeMachine("c", "web"));
+  Put(MakeMachine("brief"));
+  Remove("brief");
+  const auto d = Put(MakeMachine("d"));
+  MendCompacted();
+  EXPECT_EQ(Read(*watch, 5),
+            (std::vector{At("DELETED a", lost),
+                         At("DELETED b", lost),
+                         At("ADDED another-b", again),
+                         At("MODIFIED c", changed),
+                         At("ADDED d", d)}));
+  const auto gone = Remove("d");
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("DELETED d", gone)});
+}
+
+// Another server of the same store has shown it a revision that this one never saw.
+TEST_F(WatchCacheTest, AWatchFromTheTimeThatWasMissedExpiresIfThatIsCompacted) {
+  const auto a = Put(MakeMachine("a"));
+  Start();
+  const auto lost = Cut();
+  const auto then = Put(MakeMachine("b"));
+  Remove("a");
+  Remove("b");
+  const auto found = Put(MakeMachine("c"));
+  MendCompacted();
+  for (const store::Revision from : {then, then.Next(), store::Revision{found.value - 1}}) {
+    const auto watch = rt::RunTask(loop_, cache_->Watch(kMachineKind, From(from)));
+    EXPECT_EQ(watch.status().reason(), Reason::kExpired) << from.value;
+    EXPECT_EQ(watch.status().message(),
+              "too old resource version: " + FormatResourceVersion(from) + " (" +
+                  FormatResourceVersion(found) + ")");
+  }
+  auto before = Watch(From(a));
+  EXPECT_EQ(Read(*before, 2), (std::vector{At("DELETED a", lost), At("ADDED c", found)}));
+  auto behind = Watch(From(found));
+  const auto gone = Remove("c");
+  EXPECT_EQ(Read(*behind, 1), std::vector{At("DELETED c", gone)});
+}
+
+TEST_F(WatchCacheTest, AWatchFromTheTimeThatWasMissedIsToldItsHistory) {
+  Put(MakeMachine("a"));
+  Start();
+  Cut();
+  const auto then = Put(MakeMachine("b"));
+  const auto gone_a = Remove("a");
+  const auto gone_b = Remove("b");
+  MendWithHistory();
+  auto watch = Watch(From(then));
+  EXPECT_EQ(Read(*watch, 2), (std::vector{At("DELETED a", gone_a), At("DELETED b", gone_b)}));
+  const auto c = Put(MakeMachine("c"));
+  EXPECT_EQ(Read(*watch, 1), std::vector{At("ADDED c", c)});
+}
+
+TEST_F(WatchCacheTest, HistoryIsNotLeftBeforeTheEndOfWhatWasMissed) {
+  Start();
+  Cut();
+  const auto then = Put(MakeMachine("a"));
+  for (int i = 0; i < 600; ++i) Put(MakeMachine("m" + std::to_string(i)));  // more than a page
+  const auto gone = Remove("a");
+  MendWithHistory();
+  auto watch = Watch(From(then));
+  const auto lines = Read(*watch, 601);
+  ASSERT_EQ(lines.size(), 601U);
+  EXPECT_EQ(lines.back(), At("DELETED a", gone));
+}
+
+TEST_F(WatchCacheTest, AWatchThatHistoryBroughtAheadOfWhatWasMissedExpires) {
+  Start({.ring = {.events = 1}});
+  const auto a = Put(MakeMachine("a"));
+  const auto b = Put(MakeMachine("b"));
+  const auto c = Put(MakeMachine("c"));
+  CatchUp();
+  auto watch = Watch(From(a));
+  Cut();
+  const auto d = Put(MakeMachine("d"));
+  servers_store_->SetFaults({.refuse = 1});  // its own watch of the store was not lost
+  EXPECT_EQ(Read(*watch, 3), (std::vector{At("ADDED b", b), At("ADDED c", c), At("ADDED d", d)}));
+  Remove("b");
+  MendCompacted();
+  EXPECT_EQ(rt::RunTask(loop_, watch->Next()).status().reason(), Reason::kExpired);
+}
+
+TEST_F(WatchCacheTest, EachTimeThatWasMissedIsRemembered) {
+  Put(MakeMachine("a"));
+  Start();
+  std::vector<store::Revision> missed;
+  std::vector<store::Revision> seen;
+  for (int i = 0; i < 12; ++i) {
+    Cut();
+    missed.push_back(Put(MakeMachine("a", std::to_string(i))));
+    Put(MakeMachine("b"));
+    Remove("b");
+    MendCompacted();
+    seen.push_back(Put(MakeMachine("c")));
+    CatchUp();
+  }
+  const auto begin = [this](store::Revision from) {
+    return rt::RunTask(loop_, cache_->Watch(kMachineKind, From(from))).status().reason();
+  };
+  for (const store::Revision from : missed) EXPECT_EQ(begin(from), Reason::kExpired);
+  EXPECT_EQ(begin(seen.front()), Reason::kExpired) << "so many are not told apart";
+  EXPECT_EQ(begin(seen[seen.size() - 2]), Reason::kOk);
 }
 
 TEST_F(WatchCacheTest, AFutureRevisionIsWaitedForAndThenRefused) {

@@ -134,7 +134,7 @@ rt::Task<Result<ListPage>> Reads::List(const meta::KindInfo& kind, ListRequest r
     }
   }
   // As long as nothing of this kind has changed since, the present is the state that is asked for.
-  if (exact.value == 0 || exact >= objects.changed_at()) {
+  if (exact.value == 0 || objects.IsUnchangedSince(exact)) {
     ListPage page = FromCache(objects, matcher, start);
     if (exact.value != 0) page.revision = exact;
     SealToken(page);

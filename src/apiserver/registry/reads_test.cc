@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends lists: pages of one list show one state, resourceVersion means what Kubernetes says, and
-// what is compacted says so.
+// what is compacted says so, also where this server was cut off while others went on.
 #include "apiserver/registry/reads.h"
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apis/k8s/config_map.h"
+#include "apiserver/cache/keys.h"
 #include "apiserver/registry/continue_token.h"
 #include "apiserver/registry/registry_world.h"
 
@@ -52,8 +54,15 @@ class ReadsTest : public ::testing::Test {
     return names;
   }
   using Strings = std::vector<std::string>;
+  // As another server of the store does it.
+  store::Revision Commit(store::Op op) {
+    store::Txn txn;
+    txn.ops.push_back(std::move(op));
+    return world_.Run(other_->Commit(std::move(txn)))->revision;
+  }
 
   RegistryWorld world_{5};
+  std::unique_ptr<store::Store> other_ = world_.NewHandle();
 };
 
 TEST_F(ReadsTest, PagesOfOneListShowOneState) {
@@ -143,6 +152,56 @@ TEST_F(ReadsTest, ResourceVersionMatchExactShowsThePast) {
   EXPECT_EQ(std::to_string(page.revision.value), then);
   request.resource_version_match = "NotOlderThan";
   EXPECT_EQ(Names(*List(request)), (Strings{"a", "b"}));
+}
+
+// A revision and a token of another server, from a time that this one missed.
+TEST_F(ReadsTest, AStateThatWasMissedIsNotTakenForThePresent) {
+  for (const char* name : {"a", "b", "c"}) Make(name);
+  const auto wait = [&](store::Revision revision) {
+    return world_.Run(world_.cache().WaitFor(revision));
+  };
+  world_.SetFaults({.refuse = 1, .end_watch = 1});
+  ASSERT_TRUE(wait(Commit(store::Op::Put("last", Bytes("on its way")))).ok());
+  const store::Revision then = Commit(store::Op::Put("elsewhere", Bytes("x")));
+  Commit(store::Op::Delete(StoreKey(kConfigMapKind, {"default", "b"})));
+  const store::Revision now = Commit(store::Op::Put("elsewhere", Bytes("y")));
+  world_.SetFaults({.end_watch = 1});
+  ASSERT_TRUE(wait(now).ok());
+  world_.SetFaults({});
+
+  ListRequest exact;
+  exact.resource_version = FormatResourceVersion(then);
+  exact.resource_version_match = "Exact";
+  ListRequest rest;
+  rest.continue_token = ContinueToken{.revision = then, .after = "default/a"}.Encode();
+  EXPECT_EQ(Names(*List(exact)), (Strings{"a", "b", "c"}));
+  EXPECT_EQ(Names(*List(rest)), (Strings{"b", "c"}));
+  ASSERT_TRUE(world_.Run(other_->Compact(now)).ok());
+  EXPECT_EQ(List(exact).status().reason(), Reason::kExpired);
+  EXPECT_EQ(List(rest).status().reason(), Reason::kExpired);
+  exact.resource_version = FormatResourceVersion(now);
+  EXPECT_EQ(Names(*List(exact)), (Strings{"a", "c"}));
+}
+
+// It is told again by a rebuild, and was written long before.
+TEST_F(ReadsTest, WhatCannotBeReadMakesNoOldStateOfTheLatest) {
+  Commit(store::Op::Put(StoreKey(kConfigMapKind, {"default", "noise"}), Bytes("noise")));
+  Make("a");
+  const store::Revision then = Commit(store::Op::Put("elsewhere", Bytes("x")));
+  Make("b");
+  world_.SetFaults({.refuse = 1, .end_watch = 1});
+  ASSERT_TRUE(
+      world_.Run(world_.cache().WaitFor(Commit(store::Op::Put("last", Bytes("on its way"))))).ok());
+  const store::Revision now = Commit(store::Op::Put("elsewhere", Bytes("y")));
+  ASSERT_TRUE(world_.Run(other_->Compact(now)).ok());
+  world_.SetFaults({});
+  ASSERT_TRUE(world_.Run(world_.cache().WaitFor(now)).ok());
+
+  ListRequest exact;
+  exact.resource_version = FormatResourceVersion(then);
+  exact.resource_version_match = "Exact";
+  EXPECT_EQ(List(exact).status().reason(), Reason::kExpired);
+  EXPECT_EQ(Names(*List({})), (Strings{"a", "b"}));
 }
 
 TEST_F(ReadsTest, AFutureResourceVersionTimesOut) {
