@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defends that every request but those for health waits for its turn among the others, documents
-// as much as objects.
+// as much as objects, and that headers which contradict each other are believed by nobody.
 #include "apiserver/http/api_server.h"
 
 #include <gtest/gtest.h>
@@ -98,20 +98,39 @@ class ApiServerTest : public ::testing::Test {
     authenticator_.OnSecretChanged(secret);
     return token->text;
   }
-  rt::Task<Status> Ask(size_t at, std::string token, std::string target) {
+  static net::HttpRequest Get(std::string target) {
     net::HttpRequest request;
     request.method = "GET";
     request.target = std::move(target);
-    if (!token.empty()) request.headers.Set("Authorization", "Bearer " + token);
+    return request;
+  }
+  rt::Task<Status> Ask(size_t at, net::HttpRequest request) {
     answers_[at] = co_await api_->Handle(std::move(request));
     co_return OkStatus();
   }
   // The number of the request, which is on its way.
   size_t Begin(const std::string& token, const std::string& target) {
+    net::HttpRequest request = Get(target);
+    if (!token.empty()) request.headers.Set("Authorization", "Bearer " + token);
+    return Begin(std::move(request));
+  }
+  size_t Begin(net::HttpRequest request) {
     answers_.emplace_back();
-    scope_.Spawn("test.ask", Ask(answers_.size() - 1, token, target));
+    scope_.Spawn("test.ask", Ask(answers_.size() - 1, std::move(request)));
     world_.loop().RunFor(Duration::Millis(10));
     return answers_.size() - 1;
+  }
+  // The status and, of a refusal, the message of a request with these headers.
+  std::pair<int, std::string> AnswerWith(const std::vector<net::Header>& headers,
+                                         std::string target = "/apis") {
+    net::HttpRequest request = Get(std::move(target));
+    for (const net::Header& header : headers) request.headers.Add(header.name, header.value);
+    const size_t at = Begin(std::move(request));
+    std::string text;
+    if (StatusOf(at) >= 400) {
+      for (const Bytes& part : answers_[at]->body) text += part.view();
+    }
+    return {StatusOf(at), std::move(text)};
   }
   // 0 while there is none.
   int StatusOf(size_t at) const { return answers_[at] ? answers_[at]->status : 0; }
@@ -163,6 +182,41 @@ TEST_F(ApiServerTest, OnlyListsAndDocumentsOfAnAdministratorWait) {
   seat->Leave();
   world_.loop().RunFor(Duration::Millis(10));
   EXPECT_EQ(StatusOf(waits), 200);
+}
+
+TEST_F(ApiServerTest, CredentialsThatDifferAreRefusedInEitherOrder) {
+  const std::string good = "Bearer " + TokenOf("ann");
+  const std::string bad = "Bearer nobody";
+  EXPECT_EQ(AnswerWith({{"Authorization", good}}).first, 200);
+  EXPECT_EQ(AnswerWith({{"Authorization", good}, {"authorization", good}}).first, 200);
+  const std::vector<std::vector<net::Header>> rows = {
+      {{"Authorization", good}, {"Authorization", bad}},
+      {{"Authorization", bad}, {"authorization", good}},
+      {{"Authorization", good}, {"Authorization", ""}},
+      {{"Authorization", good}, {"Authorization", good}, {"AUTHORIZATION", bad}},
+  };
+  for (const char* target : {"/apis", "/api/v1/namespaces", "/livez"}) {
+    for (const auto& headers : rows) {
+      const auto [status, text] = AnswerWith(headers, target);
+      EXPECT_EQ(status, 400) << target;
+      EXPECT_TRUE(text.contains(R"("reason":"BadRequest")")) << text;
+      EXPECT_TRUE(text.contains("headers Authorization that differ")) << text;
+      EXPECT_FALSE(text.contains(good)) << "a secret";
+    }
+  }
+}
+
+TEST_F(ApiServerTest, ContentTypesThatDifferAreRefused) {
+  const net::Header who = {"Authorization", "Bearer " + TokenOf("ann")};
+  const std::string json = "application/json";
+  EXPECT_EQ(AnswerWith({who, {"Content-Type", json}, {"content-type", json}}).first, 200);
+  for (const auto& [one, other] : {std::pair("application/json", "application/yaml"),
+                                   std::pair("application/yaml", "application/json"),
+                                   std::pair("application/json", "application/json; a=b")}) {
+    const auto [status, text] = AnswerWith({who, {"Content-Type", one}, {"content-type", other}});
+    EXPECT_EQ(status, 400);
+    EXPECT_TRUE(text.contains("2 headers Content-Type that differ")) << text;
+  }
 }
 
 TEST_F(ApiServerTest, ALargeDocumentIsSentInPiecesFromItsSeat) {

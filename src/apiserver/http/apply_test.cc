@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defends what a client sees of server-side apply: statuses, causes, managers, preconditions.
+// Defends what a client sees of server-side apply: statuses, causes, managers, preconditions; and
+// that what a Go client sends in protobuf means the same.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -70,6 +71,7 @@ class ApplyTest : public ::testing::Test {
     if (call->info.verb == "create") return handlers_.Create(call);
     if (call->info.verb == "update") return handlers_.Update(call);
     if (call->info.verb == "list") return handlers_.List(call);
+    if (call->info.verb == "delete") return handlers_.Delete(call);
     return handlers_.Get(call);
   }
   Answer Apply(std::string_view name, std::string_view members, std::string_view query) {
@@ -122,6 +124,15 @@ class ApplyTest : public ::testing::Test {
                       .placement = placement_,
                       .hosts = hosts_}};
 };
+
+// A field of a message with its tag; short texts only.
+std::string ProtoField(char tag, std::string_view text) {
+  return std::string(1, tag) + static_cast<char>(text.size()) + std::string(text);
+}
+std::string Proto(std::string_view api_version, std::string_view kind, std::string_view raw) {
+  const std::string type = ProtoField('\x0a', api_version) + ProtoField('\x12', kind);
+  return std::string("k8s\0", 4) + ProtoField('\x0a', type) + ProtoField('\x12', raw);
+}
 
 constexpr std::string_view kSmall = R"("spec":{"machineClassRef":{"name":"small"}})";
 
@@ -311,14 +322,11 @@ TEST_F(ApplyTest, AScaleIsReadInProtobufToo) {
   const Answer made = Send({.method = "POST", .target = std::string(kSets), .body = fleet});
   ASSERT_EQ(made.status, 201) << meta::WriteJson(made.body);
   const auto put = [&](std::string_view kind, std::string_view spec) {
-    const auto field = [](char tag, std::string_view text) {
-      return std::string(1, tag) + static_cast<char>(text.size()) + std::string(text);
-    };
-    const std::string type = field('\x0a', "autoscaling/v1") + field('\x12', kind);
-    const std::string scale = field('\x0a', field('\x0a', "fleet")) + field('\x12', spec);
+    const std::string scale =
+        ProtoField('\x0a', ProtoField('\x0a', "fleet")) + ProtoField('\x12', spec);
     return Send({.method = "PUT",
                  .target = std::string(kSets) + "/fleet/scale",
-                 .body = std::string("k8s\0", 4) + field('\x0a', type) + field('\x12', scale),
+                 .body = Proto("autoscaling/v1", kind, scale),
                  .type = meta::kKubernetesProtoMediaType});
   };
   const Answer scaled = put("Scale", "\x08\x05");
@@ -329,6 +337,30 @@ TEST_F(ApplyTest, AScaleIsReadInProtobufToo) {
   EXPECT_EQ(other.status, 400);
   EXPECT_EQ(other.body.GetString({"message"}), R"(kind: expected Scale, got "Lease")");
   EXPECT_EQ(put("Scale", "\x0a\x01x").status, 400) << "replicas are a number";
+}
+
+TEST_F(ApplyTest, ADeletionIsReadInProtobufToo) {
+  const Answer made = Apply("web", kSmall, "fieldManager=me");
+  ASSERT_EQ(made.status, 201) << meta::WriteJson(made.body);
+  const auto remove = [&](std::string_view kind, std::string_view uid, std::string_view revision) {
+    std::string conditions = ProtoField('\x0a', uid);
+    if (!revision.empty()) conditions += ProtoField('\x12', revision);
+    return Send({.method = "DELETE",
+                 .target = At("web"),
+                 .body = Proto("v1", kind, ProtoField('\x12', conditions)),
+                 .type = meta::kKubernetesProtoMediaType});
+  };
+  const std::string uid(made.body.GetString({"metadata", "uid"}));
+  const std::string revision(made.body.GetString({"metadata", "resourceVersion"}));
+  const Answer other = remove("DeleteOptions", "00000000-0000-4000-8000-00000000dead", "");
+  EXPECT_EQ(other.status, 409);
+  EXPECT_EQ(other.body.GetString({"reason"}), "Conflict");
+  EXPECT_EQ(remove("DeleteOptions", uid, "1").status, 409);
+  EXPECT_EQ(remove("Secret", uid, "").status, 400);
+  ASSERT_EQ(Get("web").status, 200);
+  const Answer gone = remove("DeleteOptions", uid, revision);
+  EXPECT_EQ(gone.status, 200) << meta::WriteJson(gone.body);
+  EXPECT_EQ(Get("web").status, 404);
 }
 
 // The same world, and a list in pages.

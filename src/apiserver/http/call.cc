@@ -40,7 +40,9 @@ Result<std::string> FieldManager(const Call& call) {
   if (manager.empty()) return ManagerOf(call.http.headers.Get("User-Agent"));
   meta::FieldErrors errors;
   const meta::FieldPath path("fieldManager");
-  if (manager.size() > meta::kMaxManagerName) errors.TooLong(path, meta::kMaxManagerName);
+  if (manager.size() > meta::kMaxManagerName) {
+    errors.TooLong(path, manager.size(), meta::kMaxManagerName);
+  }
   if (!IsValidUtf8(manager) || !std::ranges::all_of(manager, IsPrintable)) {
     errors.Invalid(path, Printable(manager), "should contain printable characters");
   }
