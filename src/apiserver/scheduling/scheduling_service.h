@@ -30,10 +30,10 @@ class SchedulingService {
   static constexpr std::string_view kName = "/berth.scheduler.v1.SchedulingService/";
   // At once: calls that change something, and streams. The gate seats 128 + 128 of all users but
   // administrators, whom 512 leaves as much room. One machine's change looks at every stream of its
-  // namespace, hence not more of these. A client with thousands of machines watches the cluster
-  // instead of attaching to each.
+  // namespace, hence not more of these: 8 callers * 128 = 1,024. A client with thousands of
+  // machines watches the cluster instead of attaching to each.
   static constexpr RequestLimits kLimits{
-      .short_total = 512, .short_per_user = 128, .stream_total = 1024, .stream_per_user = 256};
+      .short_total = 512, .short_per_user = 128, .stream_total = 1024, .stream_per_user = 128};
 
   // Everything outlives the service.
   struct Deps {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "apis/core/loss_reasons.h"
 #include "apis/core/placement.h"
 #include "apis/core/pool_parts.h"
 
@@ -19,7 +20,7 @@ using proto::ClusterEvent;
 using proto::WorkloadStatus;
 
 // Words of the condition Scheduled=False: the scheduler's, and those of whoever unbinds.
-constexpr std::array<std::pair<std::string_view, WorkloadStatus::Reason>, 15> kWords = {{
+constexpr std::array<std::pair<std::string_view, WorkloadStatus::Reason>, 16> kWords = {{
     {"NoPools", WorkloadStatus::NO_POOL_REACHABLE},
     {"NoPoolReachable", WorkloadStatus::NO_POOL_REACHABLE},
     {"AllPoolsRefused", WorkloadStatus::ALL_POOLS_REFUSED},
@@ -30,6 +31,7 @@ constexpr std::array<std::pair<std::string_view, WorkloadStatus::Reason>, 15> kW
     {"VolumeDeleting", WorkloadStatus::MISSING_REFERENCE},
     {"VolumePoolNotFound", WorkloadStatus::MISSING_REFERENCE},
     {"PoolLost", WorkloadStatus::POOL_LOST},
+    {apis::core::kReasonOperatorFenced, WorkloadStatus::POOL_LOST},
     {"HostReleased", WorkloadStatus::MOVING},
     {apis::core::kReleaseDrain, WorkloadStatus::MOVING},
     {apis::core::kReleaseMove, WorkloadStatus::MOVING},

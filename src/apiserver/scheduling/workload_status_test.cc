@@ -43,6 +43,7 @@ TEST(WorkloadStatus, C4_WhyAMachineWaitsIsOneOfAFewReasons) {
       {"ClassNotFound", WorkloadStatus::MISSING_REFERENCE},
       {"VolumeNotFound", WorkloadStatus::MISSING_REFERENCE},
       {"PoolLost", WorkloadStatus::POOL_LOST},
+      {"OperatorFenced", WorkloadStatus::POOL_LOST},
       {"Drain", WorkloadStatus::MOVING},
       {"SomethingNew", WorkloadStatus::OTHER},
   };
@@ -67,6 +68,13 @@ TEST(WorkloadStatus, AHostsOwnWordIsItsRefusal) {
   machine.status.placement->reason = "Drain";
   machine.status.conditions[0].reason = "Drain";
   EXPECT_EQ(StatusOf(machine).reason(), WorkloadStatus::MOVING);
+}
+
+TEST(WorkloadStatus, C4_AnOperatorsFenceIsNoRefusalOfTheHost) {
+  Machine machine = Unplaced("OperatorFenced");
+  machine.status.placement = apis::core::PlacementStatus{.epoch = 2, .reason = "OperatorFenced"};
+  EXPECT_EQ(StatusOf(machine).reason(), WorkloadStatus::POOL_LOST);
+  EXPECT_EQ(EventOf(StatusOf(machine)).type(), ClusterEvent::STATUS);
 }
 
 TEST(WorkloadStatus, C11_StatesFollowTheMachine) {
