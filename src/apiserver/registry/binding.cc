@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/compute/machine_class.h"
 #include "apis/core/reservation.h"
 #include "apis/storage/volume.h"
 #include "apiserver/cache/keys.h"
@@ -476,6 +477,19 @@ StoreBinder::Fit StoreBinder::StageUnbind(Draft& draft, Work& work, Status& why)
   return Fit::kStaged;
 }
 
+std::optional<apis::Amounts> StoreBinder::UnitOf(const meta::Object& object) const {
+  if (&object.kind() != &apis::core::kReservationKind) return std::nullopt;
+  const auto& spec = object.as<apis::core::Reservation>().spec;
+  if (!spec.class_ref) return apis::ToAmounts(spec.resources);
+  const meta::KindInfo& kind = apis::compute::kMachineClassKind;
+  const StoredObject* stored =
+      parts_.cache.Of(kind).Find(KeySuffix({.namespace_ = "", .name = spec.class_ref->name}));
+  if (stored == nullptr) return std::nullopt;
+  const Result<meta::Object> size = Decode(kind, *stored);
+  if (!size.ok()) return std::nullopt;
+  return apis::ToAmounts(size->as<apis::compute::MachineClass>().capabilities);
+}
+
 // The volumes that the machine uses come with adoptions of their own; their claims are in the store
 // or are made when the machine is bound the next time. A host's word decides, not a scheduler's, so
 // there is no term of one: an adoption of a leader that was deposed fails at the fence of its store
@@ -515,9 +529,9 @@ StoreBinder::Fit StoreBinder::StageAdopt(Draft& draft, Work& work, Status& why) 
     const auto amounts = apis::ToAmounts(apis::PlacementOf(staged.object)->resources);
     if (Status given = work.guards.Release(old_pool, amounts); !given.ok()) return refuse(given);
   }
-  BecomeRehomed(staged.object, adoption, mode, parts_.loop.WallNow());
+  BecomeRehomed(staged.object, adoption, UnitOf(staged.object), mode, parts_.loop.WallNow());
   staged.is_changed = true;
-  work.guards.Take(adoption.pool_uid, adoption.resources);
+  work.guards.Take(adoption.pool_uid, apis::ToAmounts(apis::PlacementOf(staged.object)->resources));
   work.keys += draft.keys;
   work.bytes += bytes;
   draft.keys_written = {StoreKey(*adoption.kind, adoption.key)};

@@ -100,6 +100,8 @@ class StoreBinder final : public client::Binder, public client::Rewound {
   Fit StageBind(Draft& draft, Work& work, Status& why);
   Fit StageUnbind(Draft& draft, Work& work, Status& why);
   Fit StageAdopt(Draft& draft, Work& work, Status& why);
+  // What a reservation keeps for one machine; nullopt for other objects, and if its class is gone.
+  std::optional<apis::Amounts> UnitOf(const meta::Object& object) const;
   Result<Staged*> Open(Work& work,
                        const meta::KindInfo& kind,
                        const client::ObjectKey& key,

@@ -546,6 +546,41 @@ TEST(Binding, R4_3_Seq17_WhatIsTakenFromAHostWithoutItsWordLeavesATombstone) {
   }
 }
 
+// What is told of the loss follows from the proof: the words of others are for whoever gave it.
+TEST(Binding, G4_TheWordOfALossIsTheProofs) {
+  struct Case {
+    client::UnbindProof proof;
+    std::string_view said;
+    std::string_view kept;
+  };
+  constexpr auto kOperator = client::UnbindProof::kOperatorFenced;
+  constexpr auto kHost = client::UnbindProof::kHostReleased;
+  for (const Case& one : {Case{kOperator, "OperatorFenced", "OperatorFenced"},
+                          Case{kOperator, "PoolLost", "OperatorFenced"},
+                          Case{kOperator, "DiskFull", "OperatorFenced"},
+                          Case{client::UnbindProof::kFenced, "PoolLost", "PoolLost"},
+                          Case{client::UnbindProof::kFenced, "DiskFull", "PoolLost"},
+                          Case{kHost, "DiskFull", "DiskFull"},
+                          Case{kHost, "OperatorFenced", "Refused"},
+                          Case{kHost, "PoolLost", "Refused"}}) {
+    PlacementWorld world;
+    const std::string pool = world.MakePool("p", 1);
+    const meta::Object machine = world.MakeMachine("m");
+    ASSERT_TRUE(world.Bind(machine, "p", pool).ok());
+    const client::UnbindRequest request{.kind = &machine.kind(),
+                                        .key = {"default", "m"},
+                                        .uid = machine.metadata().uid,
+                                        .placement = 1,
+                                        .proof = one.proof,
+                                        .reason = std::string(one.said),
+                                        .message = "why"};
+    ASSERT_TRUE(world.Run(world.registry().binder().UnbindBatch({request})).front().ok());
+    const auto status = world.Read(machine).as<apis::compute::Machine>().status;
+    EXPECT_EQ(status.placement->reason, one.kept) << one.said;
+    EXPECT_EQ(status.conditions.at(0).reason, one.kept) << one.said;
+  }
+}
+
 TEST(Binding, R4_5_D8_ForceDoesNotWaitForPoolletsOfTheApiEither) {
   PlacementWorld world;
   const std::string pool = world.MakePool("p", 1, apis::core::kPoolModeApi);

@@ -2,11 +2,13 @@
 #include "apiserver/registry/placement_rules.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "apis/adoption.h"
 #include "apis/compute/machine.h"
+#include "apis/core/loss_reasons.h"
 #include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
 #include "apis/object_references.h"
@@ -31,6 +33,15 @@ std::string Subject(const meta::Object& object) {
 Status Mismatch(const meta::Object& object, std::string_view what, int64_t asked, int64_t found) {
   return Conflict(Subject(object) + ": " + std::string(what) + " is " + std::to_string(found) +
                   ", not " + std::to_string(asked));
+}
+
+// Every placement and every end of one has the next number. One that was written into the store by
+// hand may have none.
+Status CheckNumber(const meta::Object& object) {
+  const int64_t epoch = apis::EpochOf(object);
+  if (epoch >= 0 && epoch < std::numeric_limits<int64_t>::max()) return OkStatus();
+  return Conflict(Subject(object) + ": status.placement.epoch is " + std::to_string(epoch) +
+                  ", which no placement has");
 }
 
 // What a poollet reported is true of its own placement only.
@@ -85,6 +96,24 @@ void NoteConsumers(meta::Object& object, const std::vector<std::string>& uids) {
   NoteUsedUp(typed);
 }
 
+// Of the room that its host says it keeps. How large a part of a pool one machine is, which counts
+// where amounts are not known, only that pool says.
+void KeepAtMost(Reservation& typed, const apis::Amounts& unit) {
+  const int64_t left = apis::core::LeftOf(typed);
+  apis::Amounts kept;
+  if (left > 0) {
+    for (const auto& [name, amount] : apis::ToAmounts(typed.status.placement->resources)) {
+      const auto of_one = unit.find(name);
+      if (name == apis::kShare) kept[name] = amount;
+      if (of_one == unit.end()) continue;
+      const int64_t one = std::max<int64_t>(of_one->second, 0);
+      // Divided, since a product may be too large for a number.
+      kept[name] = amount / left >= one ? one * left : amount;
+    }
+  }
+  typed.status.placement->resources = apis::ToResources(kept);
+}
+
 }  // namespace
 
 Status CheckBindable(const meta::Object& object, const client::BindItem& item) {
@@ -96,6 +125,7 @@ Status CheckBindable(const meta::Object& object, const client::BindItem& item) {
   if (apis::EpochOf(object) != item.placement) {
     return Mismatch(object, "status.placement.epoch", item.placement, apis::EpochOf(object));
   }
+  TRY_STATUS(CheckNumber(object));
   if (apis::IsBound(object)) {
     return Conflict(Subject(object) + " is bound to pool " +
                     Quote(apis::PlacementOf(object)->pool));
@@ -152,6 +182,7 @@ Status CheckAdoptable(const meta::Object& object, const client::Adoption& adopti
 
 void BecomeRehomed(meta::Object& object,
                    const client::Adoption& adoption,
+                   const std::optional<apis::Amounts>& unit,
                    std::string_view mode,
                    WallTime now) {
   client::BindItem item;
@@ -163,7 +194,9 @@ void BecomeRehomed(meta::Object& object,
   item.resources = adoption.resources;
   apis::PoolRefOf(object).reset();
   BecomeBound(object, item, mode, now);
-  if (&object.kind() == &apis::core::kReservationKind) NoteConsumers(object, adoption.consumers);
+  if (&object.kind() != &apis::core::kReservationKind) return;
+  NoteConsumers(object, adoption.consumers);
+  if (unit) KeepAtMost(object.as<Reservation>(), *unit);
 }
 
 void BecomeAdopted(meta::Object& object, store::Revision revision) {
@@ -201,6 +234,7 @@ Status CheckUnbindable(const meta::Object& object,
   if (apis::EpochOf(object) != request.placement) {
     return Mismatch(object, "status.placement.epoch", request.placement, apis::EpochOf(object));
   }
+  TRY_STATUS(CheckNumber(object));
   const bool never_bound = request.proof == client::UnbindProof::kNeverBound;
   if (never_bound == apis::IsBound(object)) {
     return Conflict(Subject(object) +
@@ -219,20 +253,41 @@ Status CheckUnbindable(const meta::Object& object,
   return OkStatus();
 }
 
+namespace {
+
+// Of a loss in one word. The words for a host that could not be asked follow from the proof:
+// controllers and the scheduler act on them, and neither a host nor whoever else unbinds may say
+// another one's.
+std::string WordOf(const client::UnbindRequest& request) {
+  switch (request.proof) {
+    case client::UnbindProof::kOperatorFenced:
+      return std::string(apis::core::kReasonOperatorFenced);
+    case client::UnbindProof::kFenced: return std::string(apis::core::kReasonPoolLost);
+    case client::UnbindProof::kHostReleased:
+    case client::UnbindProof::kNeverBound: break;
+  }
+  const bool is_anothers = request.reason == apis::core::kReasonOperatorFenced ||
+                           request.reason == apis::core::kReasonPoolLost;
+  return is_anothers ? "Refused" : request.reason;
+}
+
+}  // namespace
+
 void BecomeUnbound(meta::Object& object, const client::UnbindRequest& request, WallTime now) {
   auto& reference = apis::PoolRefOf(object);
   auto& placement = apis::PlacementOf(object);
   const bool stays_named = placement && placement->pinned && apis::IsBound(object);
   const std::string was_release = placement ? placement->release : std::string();
+  const std::string word = WordOf(request);
   if (apis::IsBound(object)) ForgetReport(object);
   placement = apis::core::PlacementStatus{
-      .epoch = apis::EpochOf(object) + 1, .bound_time = {}, .attempt = 0, .reason = request.reason};
+      .epoch = apis::EpochOf(object) + 1, .bound_time = {}, .attempt = 0, .reason = word};
   if (reference && !stays_named) {
     reference.reset();
     ++object.metadata().generation;
   }
   std::erase(object.metadata().finalizers, apis::kPlacementFinalizer);
-  apis::SetScheduled(object, "False", request.reason, request.message, now);
+  apis::SetScheduled(object, "False", word, request.message, now);
   if (&object.kind() != &apis::core::kReservationKind) return;
   // Whose time is over gets no other place; whose pool was lost is told so until it has one. What
   // machines have used is theirs wherever they go: what is left is looked for anew.
@@ -241,7 +296,7 @@ void BecomeUnbound(meta::Object& object, const client::UnbindRequest& request, W
     state = apis::core::kReservationBound;
   } else if (was_release == apis::core::kReleaseExpired) {
     state = apis::core::kReservationExpired;
-  } else if (request.reason == apis::core::kReasonPoolLost) {
+  } else if (word == apis::core::kReasonPoolLost || word == apis::core::kReasonOperatorFenced) {
     state = apis::core::kReservationLost;
   }
 }

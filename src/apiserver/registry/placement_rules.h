@@ -2,6 +2,7 @@
 // What binding and unbinding make of an object, as pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,8 +32,11 @@ void BecomeAdopted(meta::Object& object, store::Revision revision);
 // Conflict unless the object has the placement that was decided on.
 Status CheckAdoptable(const meta::Object& object, const client::Adoption& adoption);
 // REQUIRES: CheckAdoptable(...) is ok. Bound to where it runs, whatever it was bound or pinned to.
+// A reservation keeps no more than `unit` for each machine that it is still for, whatever its host
+// says; nullopt: that is not known.
 void BecomeRehomed(meta::Object& object,
                    const client::Adoption& adoption,
+                   const std::optional<apis::Amounts>& unit,
                    std::string_view mode,
                    WallTime now);
 

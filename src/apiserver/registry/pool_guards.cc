@@ -2,6 +2,7 @@
 #include "apiserver/registry/pool_guards.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "apis/core/pool_parts.h"
@@ -216,7 +217,10 @@ void GuardChanges::Take(const std::string& pool_uid, const apis::Amounts& amount
   Change& change = Edit(pool_uid);
   change.is_used = true;
   for (const auto& [name, amount] : amounts) {
-    if (amount > 0) change.guard->allocated[name] += amount;
+    if (amount <= 0) continue;
+    // What hosts say that they have is not checked against anything (StageAdopt).
+    int64_t& sum = change.guard->allocated[name];
+    sum += std::min(amount, std::numeric_limits<int64_t>::max() - sum);
   }
   ++change.guard->count;
 }

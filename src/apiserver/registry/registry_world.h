@@ -57,6 +57,8 @@ class RegistryWorld {
   rt::SimLoop& loop() { return loop_; }
   const meta::Scheme& scheme() const { return scheme_; }
   store::Store& store() { return *store_; }
+  // The same store as another server reaches it, without faults.
+  std::unique_ptr<store::Store> NewHandle() { return memory_->NewHandle(); }
   WatchCache& cache() { return *cache_; }
   Registry& registry() { return *registry_; }
   LoopbackClient& client() { return *client_; }

@@ -5,9 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "apis/compute/machine_class.h"
 #include "apiserver/registry/placement_world.h"
 #include "base/strings.h"
 
@@ -166,6 +170,13 @@ TEST_F(ReservationTest, R8_6_LostRoomIsLookedForElsewhereAsFarAsItWasNotUsed) {
   EXPECT_EQ(StatusOf(reservation).consumers.size(), 1U);
 }
 
+TEST_F(ReservationTest, R8_6_G4_RoomThatAnOperatorsFenceTookIsLostToo) {
+  const meta::Object reservation = Reserve("r", 2);
+  ASSERT_TRUE(world_.Unbind(reservation, 1, client::UnbindProof::kOperatorFenced).ok());
+  EXPECT_EQ(StatusOf(reservation).state, "Lost");
+  EXPECT_EQ(Allocated(), 0);
+}
+
 TEST_F(ReservationTest, R8_6_R8_5_MembersOfAGroupUseOneTogetherOrNotAtAll) {
   const meta::Object reservation = Reserve("r", 2);
   const meta::Object a = MakeUser("a", "r");
@@ -241,6 +252,56 @@ TEST_F(ReservationTest, R8_6_R4_4_AnAdoptedReservationIsAsUsedAsItsHostKnows) {
   EXPECT_EQ(StatusOf(used).consumers.size(), 2U);
   const Status refused = BindInto(MakeUser("late", "used"), used);
   EXPECT_NE(refused.message().find("has no room left"), std::string::npos) << refused;
+}
+
+// Its host may say anything: no proof is of amounts.
+TEST_F(ReservationTest, R8_6_Seq20_AnAdoptedReservationKeepsNoMoreThanItIsFor) {
+  apis::compute::MachineClass large;
+  large.metadata.name = "large";
+  large.capabilities["cpu"] = meta::Quantity(2);
+  large.capabilities["memory"] = meta::Quantity(10);
+  (void)PlacementWorld::Must(world_.Run(world_.client().Create(
+      meta::Object::Of(apis::compute::kMachineClassKind, std::move(large)), {})));
+  Reservation sized;
+  sized.metadata.namespace_ = "default";
+  sized.metadata.name = "sized";
+  sized.spec.class_ref = apis::core::LocalObjectReference{"large"};
+  sized.spec.count = 2;
+  const meta::Object of_class = PlacementWorld::Must(
+      world_.Run(world_.client().Create(meta::Object::Of(kReservationKind, sized), {})));
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  struct Case {
+    meta::Object reservation;
+    apis::Amounts said;
+    std::vector<std::string> consumers;
+    apis::Amounts kept;
+  };
+  std::map<std::string, int64_t> allocated;
+  for (const Case& c : {
+           Case{Make("more", 2, "default"), {{"cpu", kMost}, {"gpu", 1}}, {}, {{"cpu", 4000}}},
+           Case{Make("used", 2, "default"), {{"cpu", 4000}}, {"x"}, {{"cpu", 2000}}},
+           Case{Make("all", 2, "default"), {{"cpu", 4000}}, {"x", "y"}, {}},
+           Case{Make("less", 2, "default"), {{"cpu", 1500}}, {}, {{"cpu", 1500}}},
+           // A pool that counts parts of itself.
+           Case{Make("part", 2, "default"), {{"share", 77}}, {}, {{"share", 77}}},
+           Case{of_class, {{"cpu", 9000}, {"memory", 30}}, {}, {{"cpu", 4000}, {"memory", 20}}},
+       }) {
+    const std::string name = c.reservation.metadata().name;
+    const client::Adoption adoption{.kind = &kReservationKind,
+                                    .key = {"default", name},
+                                    .uid = c.reservation.metadata().uid,
+                                    .placement = 0,
+                                    .pool = "alpha",
+                                    .pool_uid = pool_uid_,
+                                    .resources = c.said,
+                                    .consumers = c.consumers};
+    const auto adopted =
+        world_.Run(world_.registry().rewound().AdoptBatch(std::vector{adoption})).front();
+    ASSERT_TRUE(adopted.ok()) << name << ": " << adopted;
+    EXPECT_EQ(apis::ToAmounts(StatusOf(c.reservation).placement->resources), c.kept) << name;
+    for (const auto& [dimension, amount] : c.kept) allocated[dimension] += amount;
+    EXPECT_EQ(world_.Guard(pool_uid_)->allocated, allocated) << name;
+  }
 }
 
 }  // namespace

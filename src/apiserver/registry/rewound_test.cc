@@ -2,6 +2,8 @@
 // Adoption: the store learns from a host where something runs (PROTOCOL 2.4, sequence 20).
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "apiserver/registry/cluster_identity.h"
 #include "apiserver/registry/placement_world.h"
 #include "store/fenced/fenced_store.h"
@@ -48,6 +50,20 @@ TEST(Rewound, Seq20_AnObjectIsBoundToWhereItRunsWhateverItWasBoundTo) {
   EXPECT_FALSE(world.Bind(world.MakeMachine("third"), "beta", beta).ok());
   // Neither leaves a tombstone: nobody has to remove anything.
   EXPECT_TRUE(world.Run(world.registry().tombstones().ListTombstones(alpha))->empty());
+}
+
+// Amounts of a host's own invention, of something that its pool does not count.
+TEST(Rewound, Seq20_WhatAHostSaysThatItHasIsNeverTooLargeForANumber) {
+  PlacementWorld world;
+  const std::string beta = world.MakePool("beta", 1);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const char* name : {"one", "two"}) {
+    client::Adoption adoption = AdoptionOf(world.MakeMachine(name), 0, "beta", beta);
+    adoption.resources = {{"invented", kMost}};
+    ASSERT_TRUE(Adopt(world, adoption).ok());
+    EXPECT_EQ(world.Guard(beta)->allocated.at("invented"), kMost);
+  }
+  EXPECT_EQ(world.Guard(beta)->count, 2);
 }
 
 TEST(Rewound, Seq20_AdoptionIsOfTheStateThatWasDecidedOn) {

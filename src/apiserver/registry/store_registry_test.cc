@@ -17,8 +17,10 @@
 #include "apis/k8s/secret.h"
 #include "apis/storage/volume.h"
 #include "apis/storage/volume_class.h"
+#include "apiserver/cache/keys.h"
 #include "apiserver/registry/registry_world.h"
 #include "base/uid.h"
+#include "meta/at_rest.h"
 #include "rt/join_all.h"
 
 namespace berth::apiserver {
@@ -64,6 +66,14 @@ class StoreRegistryTest : public ::testing::Test {
     auto made = Create(std::move(object));
     CHECK(made.ok()) << made.status();
     return *std::move(made);
+  }
+  // As if the limits had come later.
+  void StoreUnchecked(const meta::Object& object) {
+    const meta::ObjectMeta& metadata = object.metadata();
+    store::Txn txn;
+    txn.ops.push_back(store::Op::Put(StoreKey(object.kind(), {metadata.namespace_, metadata.name}),
+                                     meta::EncodeAtRest(object)));
+    CHECK(world_.Run(world_.store().Commit(std::move(txn)))->committed);
   }
   static Result<meta::Object> Decoded(const meta::KindInfo& kind,
                                       const Result<WriteResult>& result) {
@@ -235,6 +245,67 @@ TEST_F(StoreRegistryTest, SpecAndStatusAreWrittenSeparately) {
   EXPECT_EQ(status.as<Machine>().spec.power, "Off");
   EXPECT_TRUE(status.metadata().labels.empty());
   EXPECT_EQ(status.as<Machine>().status.state, "Running");
+}
+
+// It was written before texts had a limit.
+TEST_F(StoreRegistryTest, ATextThatIsStoredTooLongKeepsNobodyFromTheRestOfItsObject) {
+  const std::string text(70'000, 'x');
+  meta::Object object = NewMachine("web");
+  object.metadata().finalizers = {"example.com/a"};
+  auto& disk = object.as<Machine>().spec.volumes.emplace_back();
+  disk.name = "root";
+  disk.device = "oda";
+  disk.local_disk.emplace().image = text;
+  EXPECT_EQ(Create(object).status().reason(), Reason::kInvalid);
+  object.as<Machine>().spec.volumes[0].local_disk->image = "os";
+  object = MustCreate(object);
+  object.as<Machine>().spec.volumes[0].local_disk->image = text;
+  object.as<Machine>().status.conditions = {
+      {.type = "Ready", .status = "True", .reason = "A", .message = "", .last_transition_time = {}},
+      {.type = "Odd", .status = "True", .reason = "B", .message = text, .last_transition_time = {}},
+  };
+  StoreUnchecked(object);
+
+  object = *Get("web");
+  auto& conditions = object.as<Machine>().status.conditions;
+  conditions.erase(conditions.begin());
+  auto written = Update(object, Subresource::kStatus);
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_EQ(written->as<Machine>().status.conditions.size(), 1U);
+  written->as<Machine>().spec.power = "Off";
+  written = Update(*written);
+  ASSERT_TRUE(written.ok()) << written.status();
+  object = *written;
+  object.as<Machine>().status.conditions[0].message += 'x';
+  EXPECT_EQ(Update(object, Subresource::kStatus).status().message(),
+            "Machine.compute.ironcore.dev \"web\" is invalid: status.conditions[0].message: Too "
+            "long: 70001 bytes: may not be more than 65536 bytes");
+  ASSERT_TRUE(Delete("web").ok());
+  object = *Get("web");
+  object.metadata().finalizers = {};
+  ASSERT_TRUE(Update(object).ok());
+  EXPECT_EQ(Get("web").status().reason(), Reason::kNotFound);
+}
+
+// Also where no single text is too long, but all of them together.
+TEST_F(StoreRegistryTest, AnnotationsThatAreStoredTooLongMayStayAndNotGrow) {
+  meta::Object object = MustCreate(NewMachine("web"));
+  for (const char* key : {"a", "b"}) {
+    object.metadata().annotations[key] = std::string(meta::kMaxAnnotationBytes / 2, 'x');
+  }
+  StoreUnchecked(object);
+
+  object = *Get("web");
+  object.as<Machine>().spec.power = "Off";
+  const auto written = Update(object);
+  ASSERT_TRUE(written.ok()) << written.status();
+  object = *written;
+  object.metadata().annotations["b"] += 'x';
+  EXPECT_EQ(Update(object).status().message(),
+            "Machine.compute.ironcore.dev \"web\" is invalid: metadata.annotations: Too long: "
+            "262147 bytes: may not be more than 262144 bytes");
+  object.metadata().annotations.erase("b");
+  EXPECT_TRUE(Update(object).ok());
 }
 
 TEST_F(StoreRegistryTest, AnUpdateThatChangesNothingWritesNothing) {

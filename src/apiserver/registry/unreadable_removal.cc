@@ -168,7 +168,9 @@ rt::Task<Result<UnreadableRemoval::Counts>> UnreadableRemoval::Count(Victim vict
     if (!apis::IsBound(*object)) continue;
     ++found->second.count;
     for (const auto& [name, amount] : apis::ToAmounts(apis::PlacementOf(*object)->resources)) {
-      if (amount > 0) found->second.allocated[name] += amount;
+      if (amount <= 0) continue;
+      int64_t& sum = found->second.allocated[name];
+      if (__builtin_add_overflow(sum, amount, &sum)) sum = INT64_MAX;  // written by hand
     }
   }
   co_return counts;

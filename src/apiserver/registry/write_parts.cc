@@ -67,6 +67,13 @@ Status Validate(const meta::Scheme& scheme,
   const meta::KindInfo& kind = object.kind();
   meta::FieldErrors errors;
   ValidateAlone(scheme, object, errors);
+  // Limits come later than objects: what is stored may stay, or nobody could ever write its status
+  // or take a finalizer from it.
+  if (before != nullptr && errors.Has(CauseKind::kTooLong)) {
+    meta::FieldErrors stored;
+    ValidateAlone(scheme, *before, stored);
+    errors.ForgiveTooLong(stored);
+  }
   if (before != nullptr) {
     meta::ValidateMetadataUpdate(object.metadata(), before->metadata(), errors);
   }
