@@ -86,7 +86,7 @@ class EventRecorder {
                             std::string_view action,
                             std::string message);
   void Remember(const Sameness& sameness, const ObjectKey& event);
-  rt::Task<Result<size_t>> WriteNew();  // how many
+  rt::Task<Result<size_t>> WriteNew();  // those that wait now; how many
   rt::Task<Status> WriteCounts();
 
   rt::Loop& loop_;

@@ -41,6 +41,13 @@ std::vector<Cause> CausesOf(const Value& object) {
   return out;
 }
 
+// What others name otherwise, and what has no name of its own (408, 431), is what its code means.
+Reason ReasonOf(std::string_view name, int code) {
+  const Reason named = ReasonFromName(name);
+  const bool is_ours = !name.empty() && ReasonName(named) == name;
+  return is_ours ? named : net::ReasonOfHttpStatus(code);
+}
+
 int64_t IntAt(const Value& object, std::initializer_list<std::string_view> path) {
   const Value* value = object.Get(path);
   return value != nullptr && value->type() == Value::Type::kInt ? value->as_int() : 0;
@@ -52,8 +59,7 @@ Status StatusOfObject(const Value& object) {
   const std::string_view name = object.GetString({"reason"});
   const auto code = static_cast<int>(std::clamp<int64_t>(IntAt(object, {"code"}), 0, 999));
   const int known = code == 0 ? 500 : code;
-  Reason reason =
-      name.empty() || name == "Unknown" ? net::ReasonOfHttpStatus(known) : ReasonFromName(name);
+  Reason reason = ReasonOf(name, known);
   if (reason == Reason::kOk) reason = Reason::kInternal;  // a failure that claims to be none
   std::string message = Printable(object.GetString({"message"}));
   if (message.empty()) message = fmt::format("the server answered {}", known);

@@ -36,6 +36,36 @@ TEST(ErrorBody, AnAnswerWithoutStatusIsJudgedByItsCode) {
   EXPECT_EQ(StatusOfAnswer(404, "").reason(), Reason::kNotFound);
 }
 
+TEST(ErrorBody, AReasonOfAnotherNameIsJudgedByItsCode) {
+  struct Row {
+    int code;
+    const char* body;
+    Reason reason;
+  };
+  for (const Row& row :
+       {Row{408,
+            R"({"kind":"Status","reason":"RequestTimeout","message":"m","code":408})",
+            Reason::kTimeout},
+        Row{431,
+            R"({"kind":"Status","reason":"RequestHeaderFieldsTooLarge","message":"m","code":431})",
+            Reason::kBadRequest},
+        Row{501,
+            R"({"kind":"Status","reason":"NotImplemented","message":"m","code":501})",
+            Reason::kInternal},
+        Row{410, R"({"kind":"Status","reason":"Gone","message":"m","code":410})", Reason::kExpired},
+        Row{404,
+            R"({"kind":"Status","reason":"Unknown","message":"m","code":404})",
+            Reason::kNotFound},
+        Row{400,
+            R"({"kind":"Status","reason":"InternalError","message":"m","code":400})",
+            Reason::kInternal},
+        Row{400, R"({"kind":"Status","reason":"Odd","message":"m"})", Reason::kInternal}}) {
+    const Status status = StatusOfAnswer(row.code, row.body);
+    EXPECT_EQ(status.reason(), row.reason) << row.body;
+    EXPECT_EQ(status.message(), "m");
+  }
+}
+
 TEST(ErrorBody, IsNeverOk) {
   EXPECT_FALSE(StatusOfAnswer(200, "").ok());
   EXPECT_FALSE(StatusOfAnswer(400, R"({"kind":"Status","code":200,"status":"Success"})").ok());
