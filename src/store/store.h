@@ -175,9 +175,9 @@ class Store {
   virtual rt::Task<Result<Revision>> CurrentRevision() = 0;
   virtual rt::Task<Result<Revision>> CompactedRevision() = 0;
 
-  // A lease ends when it is not renewed for `ttl`, or is revoked; its keys are deleted in one
-  // commit (perhaps several if it has over kMaxTxnKeys). After a restart leases have their whole
-  // ttl again. Renewing or revoking an unknown or ended lease is NotFound.
+  // A lease ends when it is not renewed for `ttl`, or is revoked; its keys go in one commit (in
+  // several if over kMaxTxnKeys). After a restart leases have their whole ttl again; unknown and
+  // ended ones are NotFound. Only embedded stores limit their number: an etcd holds them itself.
   virtual rt::Task<Result<LeaseId>> GrantLease(Duration ttl) = 0;
   virtual rt::Task<Status> RenewLease(LeaseId lease) = 0;
   virtual rt::Task<Status> RevokeLease(LeaseId lease) = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine does with members that lag, lose answers or lose events: a real etcd does so too
-// rarely to test it.
+// What the engine does with members that lag, are silent, lose answers or lose events: a real etcd
+// does so too rarely to test it.
 #include "store/etcd/etcd_engine.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 
 #include "rt/join_all.h"
 #include "rt/leaf.h"
+#include "rt/scope.h"
 #include "rt/sim/run_task.h"
 #include "rt/sim/sim_loop.h"
 #include "rt/sleep.h"
@@ -25,6 +26,8 @@ namespace {
 
 constexpr const char* kRange = "/etcdserverpb.KV/Range";
 constexpr const char* kTxn = "/etcdserverpb.KV/Txn";
+// How often a silent member looks whether it is to speak again.
+constexpr Duration kSilence = Duration::Millis(10);
 
 // A watch stream whose messages a test gives.
 class FakeStream final : public net::MessageStream {
@@ -92,7 +95,8 @@ class FakeStream final : public net::MessageStream {
 
 struct Member {
   int64_t revision = 10;
-  Status failure;  // of calls other than the greeting
+  Status failure;          // of calls other than the greeting
+  bool is_silent = false;  // to them
   std::map<std::string, int> calls;
   std::vector<FakeStream*> streams;
 };
@@ -110,6 +114,7 @@ class FakeChannel final : public net::RpcChannel {
         method == kRange && range.ParseFromString(request) && range.serializable();
     if (!is_greeting) {
       ++member_.calls[method];
+      while (member_.is_silent) CO_TRY_STATUS(co_await rt::Sleep(kSilence));
       CO_TRY_STATUS(member_.failure);
     }
     pb::RangeResponse response;  // a transaction's answer has the same header
@@ -158,6 +163,17 @@ class EtcdEngineTest : public testing::Test {
   T Run(rt::Task<T> task) {
     return rt::RunTask(loop_, std::move(task));
   }
+  static Txn PutTxn(Bytes value) {
+    Txn txn;
+    txn.ops.push_back(Op::Put("k", std::move(value)));
+    return txn;
+  }
+  rt::Task<Status> CommitOne(Txn txn) {
+    const auto result = co_await engine_->Commit(std::move(txn));
+    ++ended_;
+    if (result.status().Is(Reason::kTooManyRequests)) ++refused_;
+    co_return OkStatus();
+  }
   Member& a() { return members_.at("a:1"); }
   Member& b() { return members_.at("b:1"); }
   FakeStream& feed() {
@@ -176,6 +192,8 @@ class EtcdEngineTest : public testing::Test {
   rt::SimLoop loop_{1};
   std::map<std::string, Member> members_{{"a:1", {}}, {"b:1", {}}};
   std::shared_ptr<EtcdEngine> engine_;
+  size_t ended_ = 0;    // of CommitOne()
+  size_t refused_ = 0;  // of these, because too much waits
 };
 
 TEST_F(EtcdEngineTest, AnAnswerOlderThanOneThatWasSeenIsNotBelieved) {
@@ -219,6 +237,60 @@ TEST_F(EtcdEngineTest, ATransactionThatWasRefusedForWantOfALeaderIsTriedElsewher
       << "the other member's answer: " << committed.status();
   EXPECT_EQ(a().calls[kTxn], 1);
   EXPECT_EQ(b().calls[kTxn], 1);
+}
+
+TEST_F(EtcdEngineTest, RefusesMoreCommitsThanMayWait) {
+  a().is_silent = true;
+  rt::TaskScope waiting(loop_);
+  for (size_t i = 0; i < kEtcdCommitsMax; ++i) {
+    waiting.Spawn("test.commit", CommitOne(PutTxn(Bytes("v"))));
+  }
+  const auto refused = Run(engine_->Commit(PutTxn(Bytes("v"))));
+  EXPECT_EQ(refused.status().reason(), Reason::kTooManyRequests);
+  EXPECT_TRUE(refused.status().retry_after().has_value());
+  EXPECT_EQ(ended_, 0U) << "the others wait";
+  a().is_silent = false;
+  EXPECT_TRUE(Run(waiting.Join()).ok());
+  EXPECT_EQ(ended_, kEtcdCommitsMax);
+  EXPECT_EQ(refused_, 0U);
+  EXPECT_TRUE(Run(engine_->Commit(PutTxn(Bytes("v")))).ok()) << "there is room again";
+}
+
+TEST_F(EtcdEngineTest, RefusesMoreBytesThanMayWait) {
+  a().is_silent = true;
+  rt::TaskScope waiting(loop_);
+  constexpr size_t kFits = kEtcdCommitBytesMax / kMaxValueBytes;
+  const Bytes value(std::string(kMaxValueBytes, 'x'));
+  for (size_t i = 0; i < kFits + 4; ++i) waiting.Spawn("test.commit", CommitOne(PutTxn(value)));
+  EXPECT_EQ(refused_, 4U);
+  EXPECT_EQ(ended_, 4U);
+  a().is_silent = false;
+  EXPECT_TRUE(Run(waiting.Join()).ok());
+  EXPECT_EQ(refused_, 4U);
+  EXPECT_TRUE(Run(engine_->Commit(PutTxn(value))).ok()) << "there is room again";
+}
+
+TEST_F(EtcdEngineTest, RefusesMoreWatchersThanItCanFeed) {
+  constexpr size_t kMore = 10;
+  WatchRequest request;
+  request.start = "k";
+  // All at once: none of them is counted while it waits for the revision.
+  std::vector<rt::Task<Result<std::shared_ptr<EtcdWatcher>>>> tasks;
+  tasks.reserve(kMaxWatchers + kMore);
+  for (size_t i = 0; i < kMaxWatchers + kMore; ++i) tasks.push_back(engine_->StartWatch(request));
+  std::vector<std::shared_ptr<EtcdWatcher>> watchers;
+  for (auto& started : Run(rt::JoinAll(std::move(tasks)))) {
+    if (started.ok()) {
+      watchers.push_back(*std::move(started));
+      continue;
+    }
+    EXPECT_EQ(started.status().reason(), Reason::kTooManyRequests) << started.status();
+    EXPECT_TRUE(started.status().retry_after().has_value());
+  }
+  EXPECT_EQ(watchers.size(), kMaxWatchers);
+  engine_->EndWatch(watchers.back());
+  watchers.back() = Watch();
+  for (const auto& watcher : watchers) engine_->EndWatch(watcher);
 }
 
 TEST_F(EtcdEngineTest, ReadersOfTheRevisionShareQuestions) {

@@ -147,6 +147,22 @@ TEST_F(EngineTest, RefusesMoreWatchersThanItCanFeed) {
   EXPECT_TRUE(engine_->StartWatch(request).ok());
 }
 
+TEST_F(EngineTest, RefusesMoreLeasesThanItHasRoomFor) {
+  size_t granted = 0;
+  for (size_t i = 0; i < kMaxLeases; ++i) {
+    engine_->GrantLease(Duration::Minutes(1), [&](const Result<LeaseId>& id) {
+      if (id.ok()) ++granted;
+    });
+    log_->FinishOldest(1);
+  }
+  EXPECT_EQ(granted, kMaxLeases);
+  std::optional<Result<LeaseId>> refused;
+  engine_->GrantLease(Duration::Minutes(1), [&](Result<LeaseId> id) { refused = std::move(id); });
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->status().reason(), Reason::kTooManyRequests);
+  EXPECT_TRUE(refused->status().retry_after().has_value());
+}
+
 TEST_F(EngineTest, AFailureFailsAllThatWaitsAndNamesItself) {
   Commit(PutTxn("a"));
   log_->FinishOldest(1);
