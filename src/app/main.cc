@@ -15,6 +15,7 @@
 #include "app/sim_command.h"
 #include "app/store_command.h"
 #include "app/up/down_command.h"
+#include "app/up/libvirtd_command.h"
 #include "cli/commands/table.h"
 #include "cli/guests/guest_commands.h"
 #include "cli/https/process_environment.h"
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   commands.push_back(berth::app::StoreCommand());
   commands.push_back(berth::app::BenchCommand());
   commands.push_back(berth::app::FencerCommand());
+  commands.push_back(berth::app::LibvirtdCommand());
   commands.push_back(berth::app::SimCommand());
   const berth::cli::Command root = {
       .name = "berth",

@@ -173,6 +173,7 @@ struct Server::Parts {
 
   bool is_shared() const { return options.etcd.has_value(); }
   Status ListenForHosts();
+  Status CheckAuthority() const;
   rt::Task<Status> OpenStore();
   rt::Task<Status> StartRegistry();
   rt::Task<Status> StartPolicy();
@@ -263,6 +264,15 @@ Result<std::unique_ptr<net::HttpClient>> Server::Parts::ConnectPeer(const std::s
   return net::HttpClient::New(loop, std::move(client_options));
 }
 
+// Before anything is made in a folder that may not be the one that was meant. Servers that share a
+// store take its authority: they look when they open it (server_store.cc).
+Status Server::Parts::CheckAuthority() const {
+  if (options.no_authority == pki::NoAuthority::kMakesOne || is_shared()) return OkStatus();
+  const std::string folder = options.data_dir + "/pki";
+  return pki::CertificateAuthority::LoadOrCreate(folder, loop.WallNow(), options.no_authority)
+      .status();
+}
+
 rt::Task<Status> Server::Parts::OpenStore() {
   if (!options.commit_trace.empty()) {
     CO_TRY(commit_trace, CommitTrace::Open(options.commit_trace));
@@ -319,8 +329,9 @@ void Server::Parts::MakeScheduling() {
 rt::Task<Status> Server::Parts::LoadAuthority() {
   const WallTime now = loop.WallNow();
   const std::string folder = options.data_dir + "/pki";
-  if (is_shared()) CO_TRY_STATUS(co_await ShareAuthority(&store->handle(), folder, now));
-  CO_TRY(authority, pki::CertificateAuthority::LoadOrCreate(folder, now));
+  if (is_shared())
+    CO_TRY_STATUS(co_await ShareAuthority(&store->handle(), folder, now, options.no_authority));
+  CO_TRY(authority, pki::CertificateAuthority::LoadOrCreate(folder, now, options.no_authority));
   co_return IssueOwnCertificate();
 }
 
@@ -599,6 +610,7 @@ Status Server::Parts::StartHttp(apiserver::Hosts hosts) {
 }
 
 rt::Task<Status> Server::Parts::StartAll() {
+  CO_TRY_STATUS(CheckAuthority());
   CO_TRY_STATUS(MakeFolder(options.data_dir));
   CO_TRY_STATUS(ListenForHosts());
   CO_TRY_STATUS(co_await OpenStore());

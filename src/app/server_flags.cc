@@ -89,6 +89,7 @@ Result<ServerOptions> ReadServerOptions(const cli::Arguments& arguments,
   options.data_dir = arguments.Text("data-dir");
   if (options.data_dir.empty()) options.data_dir = DefaultDataDir(environment);
   options.key_file = arguments.Text("encryption-keys");
+  if (arguments.Switch("no-new-authority")) options.no_authority = pki::NoAuthority::kIsRefused;
   options.audit_policy = arguments.Text("audit-policy");
   TRY_STATUS(ParseListen(arguments.Text("listen"), options));
   TRY_STATUS(ParseGatewayListen(arguments.Text("gateway-listen"), options));

@@ -95,6 +95,10 @@ inline constexpr std::array kServerFlags = {
                       "aliases.",
               .fallback = kDefaultDomains,
               .variable = "BERTH_DOMAINS"},
+    cli::Flag{.name = "no-new-authority",
+              .help = "(cluster) Do not start rather than make a certificate authority where none "
+                      "is: where a data folder that is not mounted must not become a new cluster.",
+              .variable = "BERTH_NO_NEW_AUTHORITY"},
     cli::Flag{.name = "audit-policy",
               .kind = cli::FlagKind::kText,
               .value_name = "FILE",

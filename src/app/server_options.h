@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "pki/certificate_authority.h"
 #include "store/etcd/etcd_options.h"
 
 namespace berth::app {
@@ -29,7 +30,8 @@ struct ServerOptions {
   std::vector<std::string> names;  // further names and addresses that clients use
   std::vector<std::string> domains;
   std::optional<store::EtcdOptions> etcd;  // none: the store is in the data folder
-  std::string key_file;      // of what is encrypted at rest; made if missing. "": DefaultKeyFile
+  std::string key_file;  // of what is encrypted at rest; made if missing. "": DefaultKeyFile
+  pki::NoAuthority no_authority = pki::NoAuthority::kMakesOne;
   std::string audit_policy;  // a file that says what the audit log tells; "": the usual
   // With etcd: this server has led, and another one does now. Stop it, and start another one.
   std::function<void()> on_deposed = {};

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/leading/presence.h"
+#include "app/leading/shared_authority.h"
 #include "app/poollet/hardware.h"
 #include "app/sealed_server_store.h"
 #include "app/server_flags.h"
@@ -116,10 +117,17 @@ rt::Task<Result<std::unique_ptr<ServerStore>>> OpenEtcd(rt::AsioLoop* loop, Serv
   CO_TRY(auto etcd, co_await store::EtcdStore::Open(*loop, *std::move(options.etcd)));
   auto shared = std::make_unique<SharedStore>(
       std::move(lock), std::move(id), Hostname() + ":" + options.data_dir, std::move(etcd));
-  const Status marked = co_await shared->Mark();
-  if (marked.ok()) co_return std::unique_ptr<ServerStore>(std::move(shared));
+  Status begun = OkStatus();
+  // Before anything is written, the mark and the keys' too: the etcd may not be the one that was
+  // meant.
+  if (options.no_authority == pki::NoAuthority::kIsRefused) {
+    const std::string folder = options.data_dir + "/pki";
+    begun = co_await CheckSharedAuthority(&shared->handle(), folder, loop->WallNow());
+  }
+  if (begun.ok()) begun = co_await shared->Mark();
+  if (begun.ok()) co_return std::unique_ptr<ServerStore>(std::move(shared));
   CO_TRY_STATUS(co_await shared->Close());
-  co_return marked;
+  co_return begun;
 }
 
 Result<std::unique_ptr<ServerStore>> OpenEmbedded(rt::AsioLoop& loop,

@@ -90,8 +90,17 @@ CertificateAuthority& CertificateAuthority::operator=(CertificateAuthority&&) no
 CertificateAuthority::~CertificateAuthority() = default;
 
 Result<CertificateAuthority> CertificateAuthority::LoadOrCreate(const std::string& folder,
-                                                                WallTime now) {
+                                                                WallTime now,
+                                                                NoAuthority none) {
   const std::string path = folder + "/ca.pem";
+  if (none == NoAuthority::kIsRefused) {
+    const Status there = ReadPrivateFile(path).status();
+    if (there.Is(Reason::kNotFound)) {
+      return NotFound(path +
+                      " is missing, and no new certificate authority may be made: restore "
+                      "it, or name the data folder that has it");
+    }
+  }
   TRY_STATUS(EnsurePrivateFolder(folder));
   auto text = ReadPrivateFile(path);
   if (text.status().Is(Reason::kNotFound)) text = CreateAuthority(path, folder + "/ca.crt", now);

@@ -66,11 +66,18 @@ struct Rotation {
   WallTime switch_after;  // the server's own certificate is of the next one, but not before
 };
 
+// What to do where there is none yet. A new one is trusted by nobody: whoever knows that there is
+// one, in a folder that should be mounted, rather has no server.
+enum class NoAuthority { kMakesOne, kIsRefused };
+
 class CertificateAuthority {
  public:
   // Takes the authority that is in the folder, or makes one there. Every refusal names the file and
-  // the reason: unreadable, open to others, a key that does not match, expired, half missing.
-  static Result<CertificateAuthority> LoadOrCreate(const std::string& folder, WallTime now);
+  // the reason: unreadable, open to others, a key that does not match, expired, half missing,
+  // NotFound if it is missing and none may be made.
+  static Result<CertificateAuthority> LoadOrCreate(const std::string& folder,
+                                                   WallTime now,
+                                                   NoAuthority none = NoAuthority::kMakesOne);
 
   CertificateAuthority(CertificateAuthority&&) noexcept;
   CertificateAuthority& operator=(CertificateAuthority&&) noexcept;

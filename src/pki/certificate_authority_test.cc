@@ -59,6 +59,19 @@ TEST(CertificateAuthority, C38_NeverReplacesAnAuthorityWhoseKeyIsMissing) {
   EXPECT_NE(again.status().message().find("ca.pem is missing"), std::string::npos);
 }
 
+TEST(CertificateAuthority, C38_IsNotMadeWhereThatIsForbidden) {
+  TempFolder folder;
+  const std::string pki = folder / "pki";
+  const auto refused = CertificateAuthority::LoadOrCreate(pki, kNow, NoAuthority::kIsRefused);
+  EXPECT_EQ(refused.status().reason(), Reason::kNotFound);
+  EXPECT_NE(refused.status().message().find("ca.pem is missing"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(pki)) << "and nothing is begun";
+  const auto made = CertificateAuthority::LoadOrCreate(pki, kNow);
+  const auto taken = CertificateAuthority::LoadOrCreate(pki, kNow, NoAuthority::kIsRefused);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(taken->certificate_pem(), made->certificate_pem());
+}
+
 struct Damage {
   std::string_view what;
   std::function<void(const std::string& folder, const std::string& other)> apply;

@@ -38,6 +38,18 @@ Result<bool> Adopt(const std::string& folder, std::string_view authority) {
                   folder + " away");
 }
 
+// What the first server of a store brings.
+Status EnsureOwn(const std::string& folder, WallTime now, pki::NoAuthority none) {
+  const Status own = pki::CertificateAuthority::LoadOrCreate(folder, now, none).status();
+  return own.Is(Reason::kNotFound) ? own.Wrap("the store has no certificate authority") : own;
+}
+
+store::RangeRequest AuthorityRequest() {
+  store::RangeRequest request;
+  request.start = kAuthorityKey;
+  return request;
+}
+
 rt::Task<Status> PutBack(store::Store* store, std::string folder, store::Revision at) {
   CO_TRY(const std::string own, pki::ReadPrivateFile(KeyFile(folder)));
   store::Txn txn;
@@ -50,10 +62,11 @@ rt::Task<Status> PutBack(store::Store* store, std::string folder, store::Revisio
 
 }  // namespace
 
-rt::Task<Status> ShareAuthority(store::Store* store, std::string folder, WallTime now) {
-  store::RangeRequest request;
-  request.start = kAuthorityKey;
-  CO_TRY(const store::RangeResult found, co_await store->Range(request));
+rt::Task<Status> ShareAuthority(store::Store* store,
+                                std::string folder,
+                                WallTime now,
+                                pki::NoAuthority none) {
+  CO_TRY(const store::RangeResult found, co_await store->Range(AuthorityRequest()));
   if (!found.items.empty()) {
     CO_TRY(const bool is_later, Adopt(folder, found.items[0].value.view()));
     if (!is_later) co_return OkStatus();
@@ -61,7 +74,7 @@ rt::Task<Status> ShareAuthority(store::Store* store, std::string folder, WallTim
   }
   std::error_code ignored;
   const bool is_new = !std::filesystem::exists(KeyFile(folder), ignored);
-  CO_TRY_STATUS(pki::CertificateAuthority::LoadOrCreate(folder, now));
+  CO_TRY_STATUS(EnsureOwn(folder, now, none));
   CO_TRY(const std::string own, pki::ReadPrivateFile(KeyFile(folder)));
   store::Txn txn;
   txn.conditions.push_back(store::Condition::Absent(std::string(kAuthorityKey)));
@@ -70,9 +83,15 @@ rt::Task<Status> ShareAuthority(store::Store* store, std::string folder, WallTim
   if (result.committed) co_return OkStatus();
   // Another server was faster. What was made here just now has signed nothing yet.
   if (is_new) std::filesystem::remove(KeyFile(folder), ignored);
-  CO_TRY(const store::RangeResult theirs, co_await store->Range(std::move(request)));
+  CO_TRY(const store::RangeResult theirs, co_await store->Range(AuthorityRequest()));
   if (theirs.items.empty()) co_return Unavailable("the authority has left the store");
   co_return Adopt(folder, theirs.items[0].value.view()).status();
+}
+
+rt::Task<Status> CheckSharedAuthority(store::Store* store, std::string folder, WallTime now) {
+  CO_TRY(const store::RangeResult found, co_await store->Range(AuthorityRequest()));
+  if (!found.items.empty()) co_return OkStatus();
+  co_return EnsureOwn(folder, now, pki::NoAuthority::kIsRefused);
 }
 
 }  // namespace berth::app

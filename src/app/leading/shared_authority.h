@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "pki/certificate_authority.h"
 #include "rt/task.h"
 #include "store/store.h"
 
@@ -17,8 +18,15 @@ namespace berth::app {
 inline constexpr std::string_view kAuthorityKey = "/guard/authority";
 
 // Afterwards the folder has the store's authority. The first server of a store brings its own, or
-// makes one. Of two states of one authority the later one is taken. Conflict if the folder has
-// another one: it is left alone.
-rt::Task<Status> ShareAuthority(store::Store* store, std::string folder, WallTime now);
+// makes one if it may; NotFound if it may not. Of two states of one authority the later one is
+// taken. Conflict if the folder has another one: it is left alone.
+rt::Task<Status> ShareAuthority(store::Store* store,
+                                std::string folder,
+                                WallTime now,
+                                pki::NoAuthority none = pki::NoAuthority::kMakesOne);
+
+// Whether ShareAuthority() with kIsRefused has one to take or to bring: NotFound if neither store
+// nor folder has one. Writes nothing into the store, whose values need not be readable.
+rt::Task<Status> CheckSharedAuthority(store::Store* store, std::string folder, WallTime now);
 
 }  // namespace berth::app

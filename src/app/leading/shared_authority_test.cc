@@ -29,8 +29,17 @@ class SharedAuthorityTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
   std::string Folder(const std::string& name) const { return folder_ + "/" + name; }
-  Status Share(const std::string& name) {
-    return rt::RunTask(loop_, ShareAuthority(store_.get(), Folder(name), loop_.WallNow()));
+  Status Share(const std::string& name, pki::NoAuthority none = pki::NoAuthority::kMakesOne) {
+    return rt::RunTask(loop_, ShareAuthority(store_.get(), Folder(name), loop_.WallNow(), none));
+  }
+  Status Check(const std::string& name) {
+    return rt::RunTask(loop_, CheckSharedAuthority(store_.get(), Folder(name), loop_.WallNow()));
+  }
+  size_t Stored() {
+    const store::RangeRequest all{.end = std::string(store::kNoEnd)};
+    const auto found = rt::RunTask(loop_, store_->Range(all));
+    EXPECT_TRUE(found.ok()) << found.status();
+    return found.ok() ? found->items.size() : 0;
   }
   std::string KeyOf(const std::string& name) const {
     const Result<std::string> key = pki::ReadPrivateFile(Folder(name) + "/ca.pem");
@@ -82,6 +91,40 @@ TEST_F(SharedAuthorityTest, AServerThatWasAwayDuringAChangeTakesItAndAnOlderStor
   EXPECT_EQ(KeyOf("b"), before);
   ASSERT_TRUE(Share("b").ok());
   EXPECT_EQ(KeyOf("b"), changed.text());
+}
+
+TEST_F(SharedAuthorityTest, C38_NoneIsMadeForAnEmptyStoreWhereThatIsForbidden) {
+  for (const Status& refused : {Check("a"), Share("a", pki::NoAuthority::kIsRefused)}) {
+    EXPECT_EQ(refused.reason(), Reason::kNotFound);
+    EXPECT_NE(refused.message().find("the store has no certificate authority"), std::string::npos)
+        << refused;
+    EXPECT_NE(refused.message().find("a/ca.pem is missing"), std::string::npos) << refused;
+  }
+  EXPECT_FALSE(std::filesystem::exists(Folder("a")));
+  EXPECT_EQ(Stored(), 0U);
+}
+
+TEST_F(SharedAuthorityTest, TheStoresIsTakenAlsoWhereNoneMayBeMade) {
+  ASSERT_TRUE(Share("a").ok());
+  EXPECT_TRUE(Check("b").ok());
+  EXPECT_FALSE(std::filesystem::exists(Folder("b"))) << "looking takes nothing";
+  const Status taken = Share("b", pki::NoAuthority::kIsRefused);
+  ASSERT_TRUE(taken.ok()) << taken;
+  EXPECT_EQ(KeyOf("b"), KeyOf("a"));
+  EXPECT_TRUE(Share("b", pki::NoAuthority::kIsRefused).ok()) << "at every start";
+}
+
+// The first server of a store brings it: nothing new is made.
+TEST_F(SharedAuthorityTest, TheFoldersOwnIsSharedAlsoWhereNoneMayBeMade) {
+  ASSERT_TRUE(pki::CertificateAuthority::LoadOrCreate(Folder("a"), loop_.WallNow()).ok());
+  const std::string before = KeyOf("a");
+  EXPECT_TRUE(Check("a").ok());
+  EXPECT_EQ(Stored(), 0U) << "looking writes nothing";
+  const Status brought = Share("a", pki::NoAuthority::kIsRefused);
+  ASSERT_TRUE(brought.ok()) << brought;
+  EXPECT_EQ(KeyOf("a"), before);
+  ASSERT_TRUE(Share("b").ok());
+  EXPECT_EQ(KeyOf("b"), before);
 }
 
 }  // namespace
