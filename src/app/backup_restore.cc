@@ -12,6 +12,7 @@
 #include "app/backup/restored_access.h"
 #include "app/backup/state_copy.h"
 #include "app/backup_job.h"
+#include "app/leading/presence.h"
 #include "app/server_in_use.h"
 #include "app/store_place.h"
 #include "base/strings.h"
@@ -153,6 +154,8 @@ rt::Task<Status> IntoEmbedded(Job* job, Before before, Restored* restored) {
 }
 
 rt::Task<Status> FillEtcd(Job* job, store::Store* handle, Before before, Restored* restored) {
+  // One that went on would add the old base to revisions, and its clients would not be told 410.
+  CO_TRY_STATUS(co_await CheckNobodyServesEmptied(*handle));
   CO_TRY_STATUS(co_await BeginFilling(*handle));
   CO_TRY(const store::Revision raw, co_await handle->CurrentRevision());
   restored->revision = std::max(before.revision.value, job->contents.head.revision) + kRevisionJump;

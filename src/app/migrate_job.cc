@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/backup/state_copy.h"
+#include "app/leading/presence.h"
 #include "app/server_in_use.h"
 #include "app/store_place.h"
 #include "base/strings.h"
@@ -18,22 +19,6 @@ namespace berth::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kGuardPrefix = "/guard/";
-
-// A server that serves from a store keeps a key there with a lease.
-rt::Task<Status> CheckNobodyServes(store::Store* store) {
-  store::RangeRequest request;
-  request.start = kGuardPrefix;
-  request.end = store::PrefixEnd(kGuardPrefix);
-  CO_TRY(const store::RangeResult guards, co_await store->Range(std::move(request)));
-  for (const store::KeyValue& item : guards.items) {
-    if (item.lease.value == 0) continue;
-    co_return Conflict("a server serves from this store, or did some seconds ago: " +
-                       Quote(item.key) + " is held by " + Quote(item.value.view()));
-  }
-  co_return OkStatus();
-}
 
 // Copies and compares. `base` is what `to` adds to its revisions.
 rt::Task<Status> Copy(store::Store* from, store::Store* to, Migrated* migrated) {
@@ -82,6 +67,7 @@ Status Open(rt::AsioLoop& loop, std::string dir, OpenRocks& out) {
 }
 
 rt::Task<Status> IntoEtcd(store::Store* from, store::Store* to, Migrated* migrated) {
+  CO_TRY_STATUS(co_await CheckNobodyServesEmptied(*to));
   CO_TRY_STATUS(co_await BeginFilling(*to));
   CO_TRY(const store::Revision old, co_await from->CurrentRevision());
   CO_TRY(const store::Revision raw, co_await to->CurrentRevision());
@@ -117,7 +103,7 @@ rt::Task<Status> IntoEmbedded(rt::AsioLoop* loop,
                               std::string store,
                               Migrated* migrated) {
   CO_TRY_STATUS(co_await CheckFilled(*from));
-  CO_TRY_STATUS(co_await CheckNobodyServes(from));
+  CO_TRY_STATUS(co_await CheckNobodyServes(*from));
   CO_TRY(const int64_t base, co_await ReadRevisionBase(*from));
   CO_TRY(const store::Revision old, co_await from->CurrentRevision());
   migrated->revision = old.value + base;

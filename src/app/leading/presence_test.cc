@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 
 #include "rt/scope.h"
 #include "rt/sim/run_task.h"
@@ -42,6 +43,25 @@ TEST_F(PresenceTest, LastsAsLongAsItIsKeptAndALittleLonger) {
   EXPECT_EQ(Marks(), 1U);
   EXPECT_TRUE(rt::RunTask(loop_, one.Leave()).ok());
   EXPECT_EQ(Marks(), 0U);
+}
+
+TEST_F(PresenceTest, WhoeverServesIsSeenThoughTheStoreWasEmptied) {
+  EXPECT_TRUE(rt::RunTask(loop_, CheckNobodyServesEmptied(*store_)).ok());
+  Presence one(*store_, "a", "host:/a");
+  ASSERT_TRUE(rt::RunTask(loop_, one.Mark()).ok());
+  rt::TaskScope scope(loop_);
+  scope.Spawn("keep", one.Keep());
+  store::Txn txn;
+  txn.ops.push_back(store::Op::Delete("/guard/server/a"));
+  ASSERT_TRUE(rt::RunTask(loop_, store_->Commit(std::move(txn))).ok());
+  EXPECT_TRUE(rt::RunTask(loop_, CheckNobodyServes(*store_)).ok()) << "too early to tell";
+  const Status refused = rt::RunTask(loop_, CheckNobodyServesEmptied(*store_));
+  EXPECT_TRUE(refused.Is(Reason::kConflict)) << refused;
+  EXPECT_NE(refused.message().find("host:/a"), std::string::npos) << refused;
+  EXPECT_TRUE(rt::RunTask(loop_, CheckNobodyServes(*store_)).Is(Reason::kConflict));
+  EXPECT_TRUE(rt::RunTask(loop_, scope.Close()).ok());
+  EXPECT_TRUE(rt::RunTask(loop_, one.Leave()).ok());
+  EXPECT_TRUE(rt::RunTask(loop_, CheckNobodyServesEmptied(*store_)).ok());
 }
 
 }  // namespace
