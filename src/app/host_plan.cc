@@ -88,12 +88,13 @@ Result<HostPlan> PlanHost(const Arguments& arguments,
   TRY_STATUS(RegistryOptionsOf(arguments));
   TRY_STATUS(PassOnRoom(arguments, plan.options));
   plan.options.folder = HostDirOf(arguments.Text("host-dir"), data_dir, environment);
-  const auto user = GuestUserOfThisMachine();
-  plan.why_not = user.ok() ? MissingForGuests(plan.options.folder, *user) : user.status().message();
-  if (!plan.why_not.empty()) return plan;
-  plan.options.user = *user;
   plan.options.run_folder =
       DefaultRunDir(plan.options.folder, environment.Variable("XDG_RUNTIME_DIR"));
+  const auto user = GuestUserOfThisMachine();
+  plan.why_not = user.ok() ? MissingForGuests(plan.options.folder, plan.options.run_folder, *user)
+                           : user.status().message();
+  if (!plan.why_not.empty()) return plan;
+  plan.options.user = *user;
   // Its machine runtime would refuse it, again and again.
   if (!IsInMemory(plan.options.run_folder)) {
     plan.why_not = "there is no folder in memory for its secrets: mount a tmpfs at /dev/shm";

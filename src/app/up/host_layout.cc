@@ -71,26 +71,6 @@ resizePolicy: ExpandOnly
 constexpr std::string_view kQemuConf =
     "stdio_handler = \"file\"\nseccomp_sandbox = 1\nmax_core = 0\n";
 
-// A libvirtd that is killed while it starts a guest leaves a status without a process. The next one
-// takes it for a guest that is starting, for ever: it refuses to start, end or forget it. There is
-// no guest, since libvirt writes its number down before QEMU may begin.
-//
-// One that is killed while a guest begins or ends leaves the folder with that guest's sockets. What
-// no status and no process names is nobody's; grep reads the name from its input, lest it finds
-// itself.
-//
-// $0 is the folder of libvirt's states, $1 that of the guests' folders, the rest is the command.
-constexpr std::string_view kLibvirtdScript =
-    "for status in \"$0\"/*.xml; do\n"
-    "if grep -qs \"^<domstatus .* pid='0'\" \"$status\"; then rm -f -- \"$status\"; fi\n"
-    "done\n"
-    "for folder in \"$1\"/domain-*-berth-*; do\n"
-    "printf %s \"${folder##*/}\" | grep -qsaF -f - \"$0\"/*.xml /proc/[0-9]*/cmdline\n"
-    "case $? in 1 | 2) rm -rf -- \"$folder\" ;; esac\n"
-    "done\n"
-    "shift\n"
-    "exec \"$@\"\n";
-
 Status Failed(const std::string& path) {
   return Unavailable(path + ": " + std::string(std::strerror(errno)));
 }
@@ -124,11 +104,17 @@ std::string HostDirOf(const std::string& host_dir,
 std::string ImagesOf(const std::string& host_dir) { return host_dir + "/images"; }
 
 std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder) {
-  const std::string name = fmt::format("berth-{:016x}", Fnv1a(host_dir));
   const std::string usual = geteuid() == 0 ? "/run" : std::string(user_folder);
   // In containers /run is on a disk.
-  if (access(usual.c_str(), W_OK | X_OK) == 0 && IsInMemory(usual)) return usual + "/" + name;
-  return fmt::format("/dev/shm/berth-{}/{}", geteuid(), name);
+  if (access(usual.c_str(), W_OK | X_OK) == 0 && IsInMemory(usual))
+    return RunDirIn(usual, host_dir);
+  return RunDirIn(fmt::format("/dev/shm/berth-{}", geteuid()), host_dir);
+}
+
+std::string RunDirIn(const std::string& above, const std::string& host_dir) {
+  const std::string hash = fmt::format("{:016x}", Fnv1a(host_dir));
+  std::string usual = above + "/berth-" + hash;
+  return usual.size() <= kRunFolderBytesMax ? usual : above + "/" + hash;
 }
 
 Status HostLayout::Give(const std::string& path) const {
@@ -157,8 +143,14 @@ Status HostLayout::MakeRunFolder() const {
   if (lstat(above.c_str(), &seen) != 0) return Failed(above);
   const bool is_ours = S_ISDIR(seen.st_mode) && (seen.st_uid == geteuid() || seen.st_uid == 0) &&
                        (seen.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-  if (is_ours) return MakeFolder(options_.run_folder);
-  return Forbidden(above + " is no folder of ours alone, and secrets would be in it: remove it");
+  if (!is_ours) {
+    return Forbidden(above + " is no folder of ours alone, and secrets would be in it: remove it");
+  }
+  TRY_STATUS(MakeFolder(options_.run_folder));
+  // What else may be there is the guests' user's own doing, and only that user goes this way.
+  const std::string link = config_link();
+  if (symlink(Path("config").c_str(), link.c_str()) != 0 && errno != EEXIST) return Failed(link);
+  return OkStatus();
 }
 
 Status HostLayout::MakeHome() const {
@@ -218,18 +210,15 @@ PartCommand HostLayout::Own(std::string name, std::vector<std::string> words) co
 }
 
 PartCommand HostLayout::Libvirtd() const {
-  // As the guests' user, and whenever it is started again.
   PartCommand command = Own("libvirtd",
-                            {"/bin/sh",
-                             "-c",
-                             std::string(kLibvirtdScript),
-                             options_.run_folder + "/libvirt/qemu/run",
-                             Path("config/libvirt/qemu/lib"),
-                             "/usr/sbin/libvirtd"});
+                            {"",
+                             "libvirtd",
+                             "--states=" + options_.run_folder + "/libvirt/qemu/run",
+                             "--sockets=" + Path("config/libvirt/qemu/lib")});
   command.variables = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
                        "HOME=" + Path("config"),
                        "XDG_RUNTIME_DIR=" + options_.run_folder,
-                       "XDG_CONFIG_HOME=" + Path("config"),
+                       "XDG_CONFIG_HOME=" + config_link(),
                        "XDG_CACHE_HOME=" + Path("cache")};
   return command;
 }

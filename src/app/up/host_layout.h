@@ -31,6 +31,10 @@ struct HostOptions {
   std::string kubeconfig;  // of somebody who may make join tokens and classes
 };
 
+// A socket's path has 107: /c/libvirt/qemu/lib/domain-NNNN-berth-m-<12 characters>/monitor.sock is
+// libvirt's own (HostLayout::config_link).
+inline constexpr size_t kRunFolderBytesMax = 107 - 65;
+
 // Where a host is if nobody says otherwise: beside the data folder, which is nobody else's.
 std::string DefaultHostDir(const std::string& data_dir);
 // The host that these flags and the environment come to; "" is a flag that is not given.
@@ -40,8 +44,10 @@ std::string HostDirOf(const std::string& host_dir,
 // The images of a host.
 std::string ImagesOf(const std::string& host_dir);
 // Its place for sockets and secrets, for this host alone: below /run as root, else below
-// `user_folder` (XDG_RUNTIME_DIR, or ""), if that is in memory; else below /dev/shm.
+// `user_folder` (XDG_RUNTIME_DIR, or ""), if that is in memory; else below /dev/shm. Its name is
+// short where a user's number has ten digits.
 std::string DefaultRunDir(const std::string& host_dir, std::string_view user_folder);
+std::string RunDirIn(const std::string& above, const std::string& host_dir);
 
 class HostLayout {
  public:
@@ -59,6 +65,9 @@ class HostLayout {
   std::string token() const { return Path("token"); }
   // There once the host has joined.
   std::string identity() const { return Path("poollet/identity"); }
+  // A way to the folder that libvirt makes sockets of guests below, short wherever that is: a
+  // socket's path has 107 bytes, and a home of "administrator" would be too long.
+  std::string config_link() const { return options_.run_folder + "/c"; }
   std::string libvirt_socket() const { return options_.run_folder + "/libvirt/libvirt-sock"; }
   std::string machine_socket() const { return options_.run_folder + "/machine.sock"; }
   std::string volume_socket() const { return options_.run_folder + "/volume.sock"; }

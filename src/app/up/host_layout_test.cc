@@ -4,13 +4,10 @@
 #include "app/up/host_layout.h"
 
 #include <gtest/gtest.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +16,6 @@
 
 #include "app/up/local_host.h"
 #include "base/folders.h"
-#include "rt/asio/asio_loop.h"
 
 namespace berth::app {
 namespace {
@@ -188,76 +184,46 @@ TEST_F(HostLayoutTest, LogsOfLibvirtAreWhereTheRuntimeLooksForThem) {
   EXPECT_NE(std::ranges::find(runtime.words, logs), runtime.words.end());
 }
 
-TEST_F(HostLayoutTest, AGuestThatLibvirtdWasKilledWithHasNoStatus) {
-  const std::string states = folder_ + "/run/libvirt/qemu/run";
-  std::filesystem::create_directories(states);
-  const auto write = [&states](const std::string& name, const std::string& pid) {
-    std::ofstream(states + "/" + name)
-        << "<!--\nTHIS IS AN AUTO-GENERATED FILE\n-->\n\n"
-        << "<domstatus state='paused' reason='starting up' pid='" << pid << "'>\n</domstatus>\n";
-  };
-  write("never ran.xml", "0");
-  write("runs.xml", "4711");
-  PartCommand libvirtd = layout_->Libvirtd();
-  ASSERT_EQ(libvirtd.words.back(), "/usr/sbin/libvirtd");
-  libvirtd.words.back() = "/bin/pwd";  // it is the last that happens
-  std::filesystem::create_directories(folder_ + "/host/log");
-  rt::AsioLoop loop;
-  Part part(loop, libvirtd);
-  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
-  EXPECT_FALSE(std::filesystem::exists(states + "/never ran.xml"));
-  EXPECT_TRUE(std::filesystem::exists(states + "/runs.xml"));
-  EXPECT_GT(std::filesystem::file_size(libvirtd.log), 0U);
-  // The first time there is no folder.
-  std::filesystem::remove_all(folder_ + "/run");
-  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
-}
-
-TEST_F(HostLayoutTest, AGuestThatIsNoMoreHasNoFolderOfSockets) {
-  const std::string states = folder_ + "/run/libvirt/qemu/run";
-  const std::string sockets = folder_ + "/host/config/libvirt/qemu/lib/";
-  std::filesystem::create_directories(states);
-  std::filesystem::create_directories(folder_ + "/host/log");
-  for (const std::string name : {"domain-1-berth-m-gone",
-                                 "domain-11-berth-m-runs",
-                                 "domain-2-berth-m-alone",
-                                 "domain-3-x"}) {
-    std::filesystem::create_directories(sockets + name);
-    std::ofstream(sockets + name + "/monitor.sock") << "a socket";
+TEST_F(HostLayoutTest, LibvirtdIsToldWhereItKeepsItsGuests) {
+  const PartCommand libvirtd = layout_->Libvirtd();
+  const std::vector<std::string> wanted = {
+      "",
+      "libvirtd",
+      "--states=" + folder_ + "/run/libvirt/qemu/run",
+      "--sockets=" + folder_ + "/host/config/libvirt/qemu/lib"};
+  EXPECT_EQ(libvirtd.words, wanted);
+  for (const std::string& folder :
+       {"XDG_RUNTIME_DIR=" + folder_ + "/run", "XDG_CONFIG_HOME=" + folder_ + "/run/c"}) {
+    EXPECT_NE(std::ranges::find(libvirtd.variables, folder), libvirtd.variables.end()) << folder;
   }
-  std::ofstream(states + "/berth-m-runs.xml")
-      << "<domstatus state='running' pid='4711'>\n<libDir path='" << sockets
-      << "domain-11-berth-m-runs'/>\n</domstatus>\n";
-  // Stands for a guest whose status is elsewhere.
-  std::string program = "/bin/sleep";
-  std::string key = sockets + "domain-2-berth-m-alone/key";
-  std::string forever = "infinity";
-  const std::vector<char*> words = {key.data(), forever.data(), nullptr};
-  pid_t guest = 0;
-  ASSERT_EQ(posix_spawn(&guest, program.data(), nullptr, nullptr, words.data(), environ), 0);
-  rt::AsioLoop loop;
-  PartCommand libvirtd = layout_->Libvirtd();
-  libvirtd.words.back() = "/bin/pwd";
-  Part part(loop, libvirtd);
-  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
-  EXPECT_FALSE(std::filesystem::exists(sockets + "domain-1-berth-m-gone"));
-  EXPECT_TRUE(std::filesystem::exists(sockets + "domain-11-berth-m-runs/monitor.sock"));
-  EXPECT_TRUE(std::filesystem::exists(sockets + "domain-2-berth-m-alone/monitor.sock"));
-  EXPECT_TRUE(std::filesystem::exists(sockets + "domain-3-x/monitor.sock"));
-  kill(guest, SIGKILL);
-  EXPECT_EQ(waitpid(guest, nullptr, 0), guest);
-  EXPECT_EQ(rt::RunTask(loop, part.RunOnce()), OkStatus());
-  EXPECT_FALSE(std::filesystem::exists(sockets + "domain-2-berth-m-alone"));
 }
 
 TEST_F(HostLayoutTest, AFolderThatTheGuestsCannotEnterIsNamed) {
   const ProcessUser stranger{.uid = 4'000'000'000, .gid = 4'000'000'000};
   const std::string inside = folder_ + "/host";
-  const std::string missing = MissingForGuests(inside, stranger);
+  const std::string missing = MissingForGuests(inside, "/run/x", stranger);
   EXPECT_NE(missing, "");
-  if (MissingForGuests("/", stranger).empty()) {  // QEMU and libvirt are here
+  if (MissingForGuests("/", "/run/x", stranger).empty()) {  // QEMU and libvirt are here
     EXPECT_NE(missing.find("may not enter " + folder_), std::string::npos) << missing;
   }
+}
+
+TEST_F(HostLayoutTest, AHostMayBeDeepDownAndItsSocketsMayNot) {
+  const std::string deep = "/srv/people/administrator/.local/share/berth-host";
+  // Guests that run already are found where they were.
+  const std::string hash = RunDirIn("", deep).substr(std::string("/berth-").size());
+  EXPECT_EQ(RunDirIn("/dev/shm/berth-0", deep), "/dev/shm/berth-0/berth-" + hash);
+  EXPECT_EQ(RunDirIn("/run/user/100000", deep), "/run/user/100000/berth-" + hash);
+  EXPECT_EQ(RunDirIn("/run/user/4294967295", deep), "/run/user/4294967295/" + hash);
+  EXPECT_LE(RunDirIn("/dev/shm/berth-4294967295", deep).size(), kRunFolderBytesMax);
+  const std::string run = RunDirIn("/run/user/4294967295", deep);
+  if (!MissingForGuests("/", "/run/x", {}).empty()) GTEST_SKIP() << "no QEMU or libvirt is here";
+  EXPECT_EQ(MissingForGuests(deep, run, {}), "");
+  const std::string too_deep = "/run/user/100000/" + std::string(26, 'x');
+  EXPECT_EQ(MissingForGuests(deep, too_deep, {}),
+            too_deep + " has 43 characters: libvirt's sockets in it allow 42");
+  ASSERT_EQ(layout_->Prepare(), OkStatus());
+  EXPECT_EQ(std::filesystem::read_symlink(layout_->config_link()), folder_ + "/host/config");
 }
 
 }  // namespace

@@ -27,9 +27,6 @@ constexpr const char* kGuestUser = "libvirt-qemu";
 constexpr Duration kLook = Duration::Millis(50);
 // A pool is ready well within, if nothing is wrong.
 constexpr Duration kPoolLook = Duration::Seconds(5);
-// A socket's path has 107: /config/libvirt/qemu/lib/domain-N-berth-m-<12 characters>/monitor.sock
-// is libvirt's own.
-constexpr size_t kFolderBytesMax = 107 - 67;
 
 struct NeededProgram {
   const char* path;
@@ -46,7 +43,9 @@ FolderUser FolderUserOf(const ProcessUser& user) { return {.uid = user.uid, .gro
 
 }  // namespace
 
-std::string MissingForGuests(const std::string& folder, const std::optional<ProcessUser>& user) {
+std::string MissingForGuests(const std::string& folder,
+                             const std::string& run_folder,
+                             const std::optional<ProcessUser>& user) {
   std::vector<std::string> programs;
   std::vector<std::string> packages;
   for (const NeededProgram& program : kPrograms) {
@@ -57,11 +56,11 @@ std::string MissingForGuests(const std::string& folder, const std::optional<Proc
   if (!programs.empty()) {
     return "there is no " + Join(programs, ", ") + ": apt-get install " + Join(packages, " ");
   }
-  if (folder.size() > kFolderBytesMax) {
+  if (run_folder.size() > kRunFolderBytesMax) {
     return fmt::format("{} has {} characters: libvirt's sockets in it allow {}",
-                       folder,
-                       folder.size(),
-                       kFolderBytesMax);
+                       run_folder,
+                       run_folder.size(),
+                       kRunFolderBytesMax);
   }
   if (!user.has_value()) return {};
   const std::string closed = ClosedFolder(folder, FolderUserOf(*user));

@@ -19,9 +19,11 @@
 
 namespace berth::app {
 
-// What is missing on this machine to run guests: "" if nothing is. `folder` is where the host would
-// be, `user` who it would be.
-std::string MissingForGuests(const std::string& folder, const std::optional<ProcessUser>& user);
+// What is missing on this machine to run guests: "" if nothing is. `folder` and `run_folder` are
+// where the host would be, `user` who it would be.
+std::string MissingForGuests(const std::string& folder,
+                             const std::string& run_folder,
+                             const std::optional<ProcessUser>& user);
 
 // Why a file or folder is not this user's to read, or not ours if there is none; "" if it is.
 std::string WhyUnreadable(const std::string& path, const std::optional<ProcessUser>& user);
