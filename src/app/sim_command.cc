@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/process/crash_line.h"
 #include "app/process/process_flags.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -56,9 +57,9 @@ constexpr std::array kFlags = {
          .value_name = "NAME",
          .help = "Put a deliberately broken part in: capacity, over-promise, oversize, rebind, "
                  "kept-number, lost-number, leases, lost-write, lost-edit, watch-gap, watch-hole, "
-                 "watch-echo, silence, rogue, purge, no-boot, ties, spoilt-record, cut-record, "
-                 "kept-room, named-room, early-farewell, no-replace; with several servers: fence, "
-                 "sluggish. A checker has to notice."},
+                 "watch-echo, silence, rogue, purge, used-disk, no-boot, ties, lingers, "
+                 "spoilt-record, cut-record, kept-room, named-room, early-farewell, no-replace; "
+                 "with several servers: fence, sluggish. A checker has to notice."},
     Flag{.name = "events",
          .kind = FlagKind::kNumber,
          .value_name = "N",
@@ -164,6 +165,10 @@ std::string ReplayCommand(const Plan& plan, uint64_t seed) {
   return command;
 }
 
+std::string ReplayLine(const Plan& plan, uint64_t seed) {
+  return "replay: " + ReplayCommand(plan, seed);
+}
+
 void PrintEvents(std::ostream& out, size_t count, const sim::Outcome& outcome) {
   const size_t skipped = outcome.trace.size() - std::min(count, outcome.trace.size());
   for (size_t i = skipped; i < outcome.trace.size(); ++i) out << outcome.trace[i] << "\n";
@@ -174,7 +179,7 @@ void PrintFailure(std::ostream& out, const Plan& plan, const sim::Outcome& outco
       << sim::FormatVirtual(outcome.violation->at) << ": " << outcome.violation->what << "\n";
   out << "the last events:\n";
   PrintEvents(out, std::max(plan.events, kEventsOfAFailure), outcome);
-  out << "replay: " << ReplayCommand(plan, outcome.seed) << "\n";
+  out << ReplayLine(plan, outcome.seed) << "\n";
 }
 
 void PrintJson(std::ostream& out, const Plan& plan, const sim::Outcome& outcome) {
@@ -185,6 +190,7 @@ void PrintJson(std::ostream& out, const Plan& plan, const sim::Outcome& outcome)
   line.Set("faults", static_cast<int64_t>(outcome.faults));
   line.Set("events", static_cast<int64_t>(outcome.events));
   line.Set("convergedAfterSeconds", outcome.converged_after.to_seconds());
+  line.Set("losses", static_cast<int64_t>(outcome.losses));
   line.Set("failovers", static_cast<int64_t>(outcome.failovers));
   line.Set("failoverMaxSeconds", outcome.failover_max.to_seconds());
   line.Set("hash", fmt::format("{:016x}", outcome.hash));
@@ -239,7 +245,9 @@ Status RunSim(Session& session, const Arguments& arguments) {
   const bool is_json = arguments.Text("output") == "json";
   Summary summary;
   std::string last;
+  CrashLine crash;
   for (uint64_t seed = plan.first; seed <= plan.last; ++seed) {
+    crash.Set(ReplayLine(plan, seed));
     const sim::Outcome outcome = plan.twice ? sim::RunTwice(plan.scenario, seed, plan.broken)
                                             : sim::RunSimulation(plan.scenario, seed, plan.broken);
     summary.Add(outcome);
@@ -277,7 +285,8 @@ cli::Command SimCommand() {
               "The real server and real poollets run on one simulated loop, with fake runtimes\n"
               "and a network, disks, processes and clocks that fail. Checkers watch every step;\n"
               "then the faults end and everything has to become as it is wanted. Exit status 0\n"
-              "if nothing was violated, else 1, with the command that replays it.",
+              "if nothing was violated, else 1, with the command that replays it; also after\n"
+              "a crash.",
           .examples =
               "berth sim --seed 7\n"
               "berth sim --seeds 1..200 --scenario test/scenarios/small.yaml --twice\n"
