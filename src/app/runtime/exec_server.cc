@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "app/runtime/loopback_peer.h"
 #include "base/strings.h"
 #include "fleet/channels/guest_channels.h"
 #include "net/status_map.h"
@@ -109,7 +109,7 @@ rt::Task<Status> Converse(TalkPtr talk, net::WebSocket* socket) {
 }  // namespace
 
 ExecServer::ExecServer(rt::AsioLoop& loop, rt::BlockingPool& files, Options options)
-    : loop_(loop), files_(files), options_(options) {}
+    : loop_(loop), files_(files), options_(std::move(options)) {}
 
 Result<std::string> ExecServer::Grant(Open open) {
   Forget();
@@ -148,13 +148,17 @@ void ExecServer::Forget() {
 rt::Task<Status> ExecServer::CheckPeer(std::string address) {
   const std::optional<uint64_t> port = ParseUint(address.substr(address.rfind(':') + 1));
   const uint16_t own = server_->port();
-  const auto ask = [port, own]() -> std::optional<uid_t> {
+  const auto ask = [port, own, owner_of = options_.owner_of]() -> std::optional<uid_t> {
     if (!port || *port > UINT16_MAX) return std::nullopt;
-    return LoopbackOwner(static_cast<uint16_t>(*port), own);
+    return owner_of(static_cast<uint16_t>(*port), own);
   };
   CO_TRY(const std::optional<uid_t> owner, co_await files_.Run("exec.peer", ask));
-  if (owner && (*owner == 0 || *owner == geteuid())) co_return OkStatus();
-  co_return Forbidden("consoles are for the user of the machine runtime");
+  if (owner && MayEnter(*owner)) co_return OkStatus();
+  co_return Forbidden("consoles are for those who may call the machine runtime");
+}
+
+bool ExecServer::MayEnter(uid_t user) const {
+  return user == 0 || user == geteuid() || std::ranges::count(options_.allowed, user) > 0;
 }
 
 Result<ExecServer::Open> ExecServer::Take(std::string_view target) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defends that a URL of a console does once and for its time only, and that there are not too many.
+// Defends that a URL of a console does once and for its time only, that there are not too many, and
+// whom one lets in.
 #include "app/runtime/exec_server.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 #include <utility>
@@ -20,7 +22,7 @@ rt::Task<Result<std::unique_ptr<iri::AttachStream>>> Refuse(int* opened) {
 }
 
 struct World {
-  explicit World(ExecServer::Options options) : server(loop, files, options) {}
+  explicit World(ExecServer::Options options) : server(loop, files, std::move(options)) {}
   ~World() { CHECK(rt::RunTask(loop, server.Stop()).ok()); }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -74,6 +76,32 @@ TEST(ExecServer, ThereAreNotTooManyUrls) {
   EXPECT_EQ(world.Grant().status().reason(), Reason::kTooManyRequests);
   ASSERT_TRUE(rt::RunTask(world.loop, Use(&world, *first)).ok());
   EXPECT_TRUE(world.Grant().ok()) << "one was used";
+}
+
+TEST(ExecServer, LetsInWhoeverMayCallTheRuntime) {
+  constexpr uid_t kPoollet = 4711;
+  constexpr uid_t kStranger = 4712;
+  struct Case {
+    std::optional<uid_t> peer;
+    Reason reason;
+  };
+  const Case cases[] = {{.peer = 0, .reason = Reason::kOk},
+                        {.peer = geteuid(), .reason = Reason::kOk},
+                        {.peer = kPoollet, .reason = Reason::kOk},
+                        {.peer = kStranger, .reason = Reason::kForbidden},
+                        {.peer = std::nullopt, .reason = Reason::kForbidden}};
+  for (const Case& one : cases) {
+    ExecServer::Options options;
+    options.allowed = {kPoollet};
+    options.owner_of = [&one](uint16_t, uint16_t) { return one.peer; };
+    World world(std::move(options));
+    const auto url = world.Grant();
+    ASSERT_TRUE(url.ok()) << url.status();
+    const auto said = rt::RunTask(world.loop, Use(&world, *url));
+    EXPECT_EQ(said.status().reason(), one.reason)
+        << (one.peer ? std::to_string(*one.peer) : "nobody") << ": " << said.status();
+    EXPECT_EQ(world.opened, one.reason == Reason::kOk ? 1 : 0);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/runtime/runtime_flags.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "cli/files.h"
 #include "net/tls.h"
@@ -44,10 +45,22 @@ Result<runtime::HostImages::Options> RegistryOptionsOf(const cli::Arguments& arg
   return options;
 }
 
+std::string LonePromiseWarning(const cli::Arguments& arguments, Promises promises) {
+  if (!arguments.Text("disk-budget").empty()) return {};
+  if (promises == Promises::kImages && arguments.Text("images").empty()) return {};
+  return "what another runtime promises of this host's disk is not known here, and the same room "
+         "may be promised twice: start the runtimes of volumes and of machines with the same "
+         "--disk-budget DIR";
+}
+
 Result<std::unique_ptr<runtime::SharedBudget>> BudgetOf(const cli::Arguments& arguments,
+                                                        Promises promises,
                                                         std::string_view role,
                                                         const std::string& folder,
                                                         rt::BlockingPool& files) {
+  if (const std::string warning = LonePromiseWarning(arguments, promises); !warning.empty()) {
+    LOG_WARNING("{}", warning);
+  }
   if (arguments.Text("disk-budget").empty()) return std::unique_ptr<runtime::SharedBudget>();
   constexpr size_t kNameLength = 12;
   TRY(std::string path, AbsolutePath(arguments.Text("disk-budget"), "disk-budget"));

@@ -52,7 +52,9 @@ inline constexpr std::array kRegistryFlags = {
     cli::Flag{.name = "image-cache",
               .kind = cli::FlagKind::kText,
               .value_name = "SIZE",
-              .help = "(images) What is kept of registries' images; the longest unused go first.",
+              .help =
+                  "(images) What is kept of registries' images; what was fetched the longest ago "
+                  "goes first.",
               .fallback = "64Gi",
               .variable = "BERTH_IMAGE_CACHE"},
 };
@@ -80,8 +82,18 @@ Result<runtime::HostImages::Options> RegistryOptionsOf(const cli::Arguments& arg
 // Errors name the flag.
 Result<runtime::HostImages::Options> ImageOptionsOf(const cli::Arguments& arguments);
 
-// As --disk-budget says; null if it does not. `role` and the runtime's folder are its name there.
+// What a runtime promises of its host's disk whatever else it is told: disks, or images if it has
+// any.
+enum class Promises : uint8_t { kImages, kDisks };
+
+// What is to be said at the start of a runtime that promises disk and asks nobody; "" if it asks,
+// or has nothing to promise.
+std::string LonePromiseWarning(const cli::Arguments& arguments, Promises promises);
+
+// As --disk-budget says; null if it does not, which is logged. `role` and the runtime's folder are
+// its name there.
 Result<std::unique_ptr<runtime::SharedBudget>> BudgetOf(const cli::Arguments& arguments,
+                                                        Promises promises,
                                                         std::string_view role,
                                                         const std::string& folder,
                                                         rt::BlockingPool& files);

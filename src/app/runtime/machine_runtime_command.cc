@@ -373,12 +373,17 @@ Status RunMachine(Session& session, const Arguments& arguments) {
   qemu.qemu_img = options.qemu_img;
   process.disks =
       std::make_unique<runtime::QemuDisks>(process.processes, process.files, std::move(qemu));
-  TRY(process.budget, BudgetOf(arguments, "machines", options.places.folder, process.files));
+  const bool has_local_disks = options.host.total[std::string(iri::kStorage)] > 0;
+  const Promises promises = has_local_disks ? Promises::kDisks : Promises::kImages;
+  TRY(process.budget,
+      BudgetOf(arguments, promises, "machines", options.places.folder, process.files));
   options.host.images_folder = options.images.folder;
   process.images = std::make_unique<runtime::HostImages>(
       loop, process.files, process.large, std::move(options.images));
   process.lines = std::make_unique<UnixSerialLines>(loop);
-  process.doors = std::make_unique<ExecServer>(loop, process.files, ExecServer::Options());
+  ExecServer::Options doors;
+  doors.allowed = access.allowed;
+  process.doors = std::make_unique<ExecServer>(loop, process.files, std::move(doors));
   if (const std::string trace = arguments.Text("trace"); !trace.empty()) {
     TRY(process.spans, SpanLog::Open(loop, trace));
   }

@@ -192,7 +192,8 @@ Status RunVolume(Session& session, const Arguments& arguments) {
     process.copies =
         std::make_unique<LibvirtCopies>(loop, *process.disks, std::move(libvirt), options.folder);
   }
-  TRY(process.budget, BudgetOf(arguments, "volumes", options.folder, process.files));
+  TRY(process.budget,
+      BudgetOf(arguments, Promises::kDisks, "volumes", options.folder, process.files));
   options.host.images_folder = options.images.folder;
   process.images = std::make_unique<runtime::HostImages>(
       loop, process.files, process.large, std::move(options.images));
