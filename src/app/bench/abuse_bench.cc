@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -30,11 +31,20 @@ constexpr std::string_view kBinding =
 
 // What a server keeps of a watch that is never read, at most: the lines of one read
 // (apiserver/cache/cache_watch.cc), a reference to each object that is still to be told, 16 bytes
-// in a vector that has grown, and what every watch costs (apiserver/request_limiter.h). After 30 s
-// without progress it is cut off.
+// in a vector that has grown, and what every watch costs (apiserver/authn/request_limiter.h). After
+// 30 s without progress it is cut off.
 constexpr size_t kEventsPerRead = 512;
 constexpr size_t kReferenceBytes = 32;
 constexpr size_t kWatchBytes = size_t{30} * 1024;
+// Of a list that is never read: the piece that is being sent and the one that is being encrypted
+// (apiserver/http/read.cc), each a quarter larger than it should be, a reference to each object,
+// and what every watch costs.
+constexpr size_t kPieceBytes = size_t{320} * 1024;
+// Of a connection that says nothing: the beginning of a handshake.
+constexpr size_t kSilentBytes = size_t{30} * 1024;
+// Everything else that has grown meanwhile: what the four clients have made, the lists and
+// documents that are being read, and what the allocator keeps of it.
+constexpr size_t kGrowthBytes = size_t{64} * 1024 * 1024;
 
 net::HttpClientRequest Post(std::string_view target, std::string body) {
   net::HttpClientRequest request;
@@ -99,10 +109,23 @@ struct Run {
   ServerProcess& server;
   net::HttpClient& client;
   size_t line_bytes;  // of one machine as it is told
+  double rss_idle_mb = 0;
   std::vector<Figure> figures;
 
   size_t stalled_watch_bytes() const {
     return kEventsPerRead * line_bytes + kReferenceBytes * options.machines + kWatchBytes;
+  }
+  size_t stalled_list_bytes() const {
+    return 2 * kPieceBytes + kReferenceBytes * options.machines + kWatchBytes;
+  }
+  // What all abusers together may take, in MB as rss_abuse_mb is.
+  double abuse_mb() const {
+    const AbuseCounts& counts = options.counts;
+    const auto times = [](int count, size_t bytes) { return static_cast<size_t>(count) * bytes; };
+    const size_t bytes = times(counts.watchers, kWatchBytes) + times(counts.silent, kSilentBytes) +
+                         times(counts.stalled, stalled_list_bytes()) +
+                         times(counts.stalled_watches, stalled_watch_bytes()) + kGrowthBytes;
+    return static_cast<double>(bytes) / 1e6;
   }
 };
 
@@ -154,6 +177,21 @@ rt::Task<Result<double>> Measure(Run* run, std::string phase) {
   co_return p99;
 }
 
+// Idle, and what all that is there may take.
+void AddMemoryBar(const Run& run, Figure& figure) {
+  const AbuseCounts& counts = run.options.counts;
+  figure.params["watch_kb_max"] = std::to_string(kWatchBytes / 1024);
+  figure.params["silent_kb_max"] = std::to_string(kSilentBytes / 1024);
+  figure.params["stalled_list_kb_max"] = std::to_string(run.stalled_list_bytes() / 1024);
+  figure.params["stalled_watch_kb_max"] = std::to_string(run.stalled_watch_bytes() / 1024);
+  figure.params["growth_kb_max"] = std::to_string(kGrowthBytes / 1024);
+  figure.params["watchers"] = std::to_string(counts.watchers);
+  figure.params["silent"] = std::to_string(counts.silent);
+  figure.params["stalled"] = std::to_string(counts.stalled);
+  figure.params["stalled_watches"] = std::to_string(counts.stalled_watches);
+  AddBar(figure, std::ceil(run.rss_idle_mb + run.abuse_mb()));
+}
+
 rt::Task<Status> WaitForAbusers(Run* run, const AbuseBoard* board) {
   const Time end = run->loop.Now() + kBegin;
   while (!board->has_begun) {
@@ -175,6 +213,7 @@ rt::Task<Status> MeasureBoth(Run* run) {
       co_await Make(&run->client, "/api/v1/namespaces", R"({"metadata":{"name":"watched"}})"));
   run->options.progress("clients alone");
   CO_TRY(const double idle, co_await Measure(run, "idle"));
+  run->rss_idle_mb = run->figures.back().value;
   run->options.progress(
       fmt::format("{} watchers, {} lister, {} reader of documents, {} silent, {} lists and {} "
                   "watches that are never read",
@@ -200,8 +239,7 @@ rt::Task<Status> MeasureBoth(Run* run) {
   const int64_t lists = board.lists;
   const int64_t documents = board.documents;
   CO_TRY(const double abused, co_await Measure(run, "abuse"));
-  run->figures.back().params["stalled_watch_kb_max"] =
-      std::to_string(run->stalled_watch_bytes() / 1024);
+  AddMemoryBar(*run, run->figures.back());
   run->figures.push_back(
       {.metric = "abuse_ratio",
        .value = abused / idle,

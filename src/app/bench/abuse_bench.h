@@ -24,7 +24,8 @@ struct AbuseBenchOptions {
 };
 
 // Figures: idle_p99_ms, rss_idle_mb, abuse_p99_ms, rss_abuse_mb, abuse_ratio (of the two p99). What
-// a watch that is never read may take of the server's memory is a parameter of rss_abuse_mb.
+// each sort of abuser may take of the server's memory, and so its bar, are parameters of
+// rss_abuse_mb.
 // Blocks; makes its own loop.
 Result<std::vector<Figure>> RunAbuseBench(const AbuseBenchOptions& options);
 

@@ -230,7 +230,7 @@ rt::Task<Result<std::vector<Figure>>> MeasureAll(const BootBenchOptions* options
 Result<std::vector<Figure>> RunBootBench(const BootBenchOptions& options) {
   TRY(const std::optional<ProcessUser> user, GuestUserOfThisMachine());
   const std::string folder = options.dir + "/host";
-  if (std::string missing = MissingForGuests(folder, user); !missing.empty()) {
+  if (std::string missing = MissingForGuests(folder, options.run_dir, user); !missing.empty()) {
     return NotFound("this machine runs no guests: " + missing);
   }
   rt::AsioLoop loop("bench");

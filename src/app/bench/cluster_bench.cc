@@ -19,6 +19,8 @@
 namespace berth::app {
 namespace {
 
+// Until what many creates have taken for a moment is given back to the system.
+constexpr Duration kMemoryRest = Duration::Seconds(5);
 constexpr Duration kRest = Duration::Seconds(1);  // until what was begun is written
 constexpr Duration kPoll = Duration::Millis(2);
 constexpr Duration kReturnLimit = Duration::Minutes(2);
@@ -83,8 +85,7 @@ rt::Task<Status> WaitForGuests(Run& run, RealHost& host) {
                     FormatDuration(kRunningLimit));
 }
 
-rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
-  CO_TRY(const std::unique_ptr<RealHost> host, co_await RealHost::Start(&world, "real"));
+rt::Task<Status> MeasureOn(Run& run, BenchWorld& world, RealHost* host) {
   CO_TRY_STATUS(co_await rt::Sleep(kStartRest));
   CO_TRY(const double idle, host->PoolletRssMb());
   CreateRun guests = run.Creators("guest");
@@ -94,7 +95,6 @@ rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world, HostProcess& /*host
   CO_TRY_STATUS(co_await WaitForGuests(run, *host));
   CO_TRY_STATUS(co_await rt::Sleep(kRest));
   CO_TRY(const double rss, host->PoolletRssMb());
-  CO_TRY_STATUS(host->Stop());
   run.Add("rss_poollet_mb",
           rss,
           "MB",
@@ -102,6 +102,13 @@ rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world, HostProcess& /*host
           {{"machines", std::to_string(run.options.poollet_machines)},
            {"idle_mb", fmt::format("{:.1f}", idle)}});
   co_return OkStatus();
+}
+
+rt::Task<Status> MeasurePoollet(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
+  CO_TRY(const std::unique_ptr<RealHost> host, co_await RealHost::Start(&world, "real"));
+  const Status measured = co_await MeasureOn(run, world, host.get());
+  CO_TRY_STATUS(co_await host->Stop());
+  co_return measured;
 }
 
 rt::Task<Status> MeasureIdle(Run& run, BenchWorld& world, HostProcess& /*hosts*/) {
@@ -146,14 +153,15 @@ rt::Task<Status> MeasureMemory(Run& run, BenchWorld& world, HostProcess& /*hosts
     more.limit = run.options.machines - bound;
     CO_TRY_STATUS(co_await world.Create(&more));
   }
-  CO_TRY_STATUS(co_await rt::Sleep(kRest));
+  CO_TRY_STATUS(co_await rt::Sleep(kMemoryRest));
   CO_TRY(const double rss, world.server().RssMb());
   run.Add("rss_server_mb",
           rss,
           "MB",
           more,
           {{"pools", std::to_string(run.options.hosts)},
-           {"machines", std::to_string(world.watch().bound())}});
+           {"machines", std::to_string(world.watch().bound())},
+           {"rest_s", fmt::format("{:.0f}", kMemoryRest.to_seconds())}});
   co_return OkStatus();
 }
 

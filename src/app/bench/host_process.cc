@@ -103,7 +103,7 @@ class Hosts {
 
   Status LoseIfAsked() {
     if (!board_.wants_loss.load() || board_.has_loss.load()) return OkStatus();
-    TRY_STATUS(DropAllPacketsOf(::getpid()));
+    TRY_STATUS(DropAllPackets());
     board_.has_loss.store(true);
     return OkStatus();
   }

@@ -4,8 +4,6 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,7 +14,7 @@
 #include <system_error>
 
 #include "base/strings.h"
-#include "net/owned_fd.h"
+#include "net/socket.h"
 
 namespace berth::app {
 namespace {
@@ -26,17 +24,34 @@ Status Failed(std::string_view call) {
   return Unavailable("drop packets (" + std::string(call) + "): " + std::strerror(error));
 }
 
-// glibc 2.36 declares these calls without the linkage of C.
-template <class... Arguments>
-int Call(long number, Arguments... arguments) {
-  return static_cast<int>(::syscall(number, arguments...));
-}
-
 bool IsTcp(int fd) {
   int protocol = 0;
   socklen_t size = sizeof(protocol);
   return ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
          protocol == IPPROTO_TCP;
+}
+
+// "": whatever its ends are.
+bool HasEnd(int socket, const std::string& address) {
+  return address.empty() || net::LocalAddress(socket) == address ||
+         net::PeerAddress(socket) == address;
+}
+
+Status DropFrom(const std::string& address) {
+  std::error_code error;
+  size_t sockets = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const std::optional<int64_t> number = ParseInt(entry.path().filename().string());
+    const int fd = static_cast<int>(number.value_or(-1));
+    if (fd < 0 || !IsTcp(fd) || !HasEnd(fd, address)) continue;
+    TRY_STATUS(DropPacketsTo(fd));
+    ++sockets;
+  }
+  if (error) return Unavailable("drop packets: /proc/self/fd: " + error.message());
+  if (sockets == 0)
+    return NotFound("drop packets: there is no TCP socket" +
+                    (address.empty() ? "" : " of " + address));
+  return OkStatus();
 }
 
 }  // namespace
@@ -50,26 +65,8 @@ Status DropPacketsTo(int socket) {
   return Failed("SO_ATTACH_FILTER");
 }
 
-Status DropAllPacketsOf(pid_t pid) {
-  const net::OwnedFd process(Call(SYS_pidfd_open, pid, 0));
-  if (process.get() < 0) return Failed("pidfd_open");
-  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
-  std::error_code error;
-  size_t sockets = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::optional<int64_t> number = ParseInt(entry.path().filename().string());
-    if (!number) continue;
-    // The same socket as the process has: a filter is the socket's. Some are gone meanwhile.
-    const net::OwnedFd copy(Call(SYS_pidfd_getfd, process.get(), *number, 0));
-    if (copy.get() < 0 && errno == EBADF) continue;
-    if (copy.get() < 0) return Failed("pidfd_getfd");
-    if (!IsTcp(copy.get())) continue;
-    TRY_STATUS(DropPacketsTo(copy.get()));
-    ++sockets;
-  }
-  if (error) return Unavailable(folder + ": " + error.message());
-  if (sockets == 0) return NotFound("drop packets: the process has no TCP socket");
-  return OkStatus();
-}
+Status DropAllPackets() { return DropFrom(""); }
+
+Status DropPacketsOf(const std::string& address) { return DropFrom(address); }
 
 }  // namespace berth::app

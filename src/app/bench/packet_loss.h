@@ -4,7 +4,7 @@
 // nothing; it sends again and again. What this end sends is not held back.
 #pragma once
 
-#include <sys/types.h>
+#include <string>
 
 #include "base/result.h"
 
@@ -12,7 +12,9 @@ namespace berth::app {
 
 // From now on. Needs no privileges.
 Status DropPacketsTo(int socket);
-// The same for every TCP socket that a process has: this one, or a child. NotFound: it has none.
-Status DropAllPacketsOf(pid_t pid);
+// The same for every TCP socket of this process. NotFound: it has none.
+Status DropAllPackets();
+// And for every one of them that has this address ("127.0.0.1:35071") at either end.
+Status DropPacketsOf(const std::string& address);
 
 }  // namespace berth::app

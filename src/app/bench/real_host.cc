@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "meta/json.h"
 #include "meta/value.h"
+#include "net/socket.h"
 #include "pki/join_token.h"
 #include "pki/private_file.h"
 #include "rt/sleep.h"
@@ -19,6 +20,8 @@ namespace {
 
 constexpr Duration kLimit = Duration::Seconds(30);
 constexpr Duration kPoll = Duration::Millis(20);
+// Longer than any bench.
+constexpr Duration kRelayedFor = Duration::Minutes(600);
 // A server in a new folder has its first history.
 constexpr uint64_t kIncarnation = 1;
 
@@ -89,13 +92,13 @@ std::vector<std::string> RuntimeWords(const std::string& socket, const std::stri
           std::string(kBenchClass) + ":1:1Gi"};
 }
 
-std::vector<std::string> PoolletWords(const BenchWorld& world,
+std::vector<std::string> PoolletWords(const std::string& server,
                                       const std::string& folder,
                                       const std::string& socket,
                                       const std::string& name) {
   return {"poollet",
           "--server",
-          world.gateway(),
+          server,
           "--token-file",
           folder + "/token",
           "--data-dir",
@@ -113,21 +116,51 @@ std::vector<std::string> PoolletWords(const BenchWorld& world,
 }  // namespace
 
 rt::Task<Result<std::unique_ptr<RealHost>>> RealHost::Start(BenchWorld* world, std::string name) {
-  const std::string folder = world->folder() + "/" + name;
-  const std::string socket = folder + "/fake.sock";
-  CO_TRY_STATUS(pki::EnsurePrivateFolder(folder));
-  CO_TRY_STATUS(co_await MakeToken(world, folder + "/token"));
-  CO_TRY(ChildProcess runtime, ChildProcess::Start(RuntimeWords(socket, name)));
-  CO_TRY_STATUS(co_await WaitForFile(&world->loop(), socket));
-  CO_TRY(ChildProcess poollet, ChildProcess::Start(PoolletWords(*world, folder, socket, name)));
-  CO_TRY_STATUS(co_await WaitForPool(world, name));
-  co_return std::unique_ptr<RealHost>(
-      new RealHost(world->loop(), socket, std::move(runtime), std::move(poollet)));
+  CO_TRY(const int listener, net::ListenTcp("127.0.0.1", 0));
+  std::unique_ptr<RealHost> host(new RealHost(*world, listener, std::move(name)));
+  const Status started = co_await host->StartAll(world);
+  if (!started.ok()) {
+    (void)co_await host->Stop();
+    co_return started;
+  }
+  co_return std::move(host);
 }
 
+RealHost::RealHost(BenchWorld& world, int listener, std::string name)
+    : name_(std::move(name)),
+      folder_(world.folder() + "/" + name_),
+      socket_(folder_ + "/fake.sock"),
+      relay_(world.loop(),
+             listener,
+             {.again_within = Duration()},
+             {.open = metrics_.GetGauge("open", ""),
+              .passed = metrics_.GetCounter("passed", ""),
+              .refused = metrics_.GetCounter("refused", ""),
+              .unreachable = metrics_.GetCounter("unreachable", "")}),
+      server_(world.gateway()),
+      client_(world.loop(), socket_) {
+  relay_.SetTarget(
+      {.name = "server", .addresses = {server_}, .until = world.loop().Now() + kRelayedFor});
+}
+
+rt::Task<Status> RealHost::StartAll(BenchWorld* world) {
+  CO_TRY_STATUS(pki::EnsurePrivateFolder(folder_));
+  CO_TRY_STATUS(co_await MakeToken(world, folder_ + "/token"));
+  CO_TRY(ChildProcess runtime, ChildProcess::Start(RuntimeWords(socket_, name_)));
+  runtime_.emplace(std::move(runtime));
+  CO_TRY_STATUS(co_await WaitForFile(&world->loop(), socket_));
+  CO_TRY(ChildProcess poollet,
+         ChildProcess::Start(PoolletWords(relay_.address(), folder_, socket_, name_)));
+  poollet_.emplace(std::move(poollet));
+  co_return co_await WaitForPool(world, name_);
+}
+
+// At both ends of the relay: what either side sends is not acknowledged either.
 Status RealHost::Lose() {
-  TRY_STATUS(DropAllPacketsOf(poollet_.pid()));
-  poollet_.Pause();
+  TRY_STATUS(DropPacketsOf(relay_.address()));
+  TRY_STATUS(DropPacketsOf(server_));
+  poollet_->Pause();
+  is_lost_ = true;
   return OkStatus();
 }
 
@@ -138,9 +171,13 @@ rt::Task<Result<size_t>> RealHost::CountRunning() {
       machines, iri::MachineState::kRunning, [](const auto& one) { return one.status.state; }));
 }
 
-Status RealHost::Stop() {
-  TRY_STATUS(poollet_.Stop());
-  return runtime_.Stop();
+rt::Task<Status> RealHost::Stop() {
+  Status stopped = co_await relay_.Stop();
+  // One that is paused would never end by itself.
+  if (is_lost_) poollet_->Kill();
+  if (poollet_ && !is_lost_ && stopped.ok()) stopped = poollet_->Stop();
+  if (runtime_ && stopped.ok()) stopped = runtime_->Stop();
+  co_return stopped;
 }
 
 }  // namespace berth::app

@@ -45,7 +45,6 @@ struct Run {
     params["object_bytes"] = std::to_string(BenchWorld::object_bytes());
     params["build"] = BuildType();
     params.try_emplace("policy", "spread");
-    params.try_emplace("creators", std::to_string(options.creators));
     params.try_emplace("pools", std::to_string(options.hosts));
     figures.push_back({.metric = std::move(metric),
                        .value = value,
@@ -113,7 +112,8 @@ rt::Task<Status> MeasureRestarts(Run& run, BenchWorld& world) {
   }
   const std::map<std::string, std::string> params = {
       {"machines", std::to_string(run.options.machines)},
-      {"restarts", std::to_string(run.options.restarts)}};
+      {"restarts", std::to_string(run.options.restarts)},
+      {"creators", "1"}};
   run.Add("recovery_ms", Median(first), "ms", params);
   run.Add("recovery_all_s", Median(all), "s", params);
   co_return OkStatus();
@@ -145,7 +145,7 @@ rt::Task<Status> MeasureReplace(Run& run, BenchWorld& world) {
   run.Add("loss_to_replacement_s",
           (run.loop.Now() - start).to_seconds(),
           "s",
-          {{"lost", std::to_string(lost)}, {"on_pool_loss", "Replace"}});
+          {{"lost", std::to_string(lost)}, {"on_pool_loss", "Replace"}, {"creators", "1"}});
   co_return OkStatus();
 }
 
@@ -196,8 +196,7 @@ rt::Task<Result<Time>> WaitForMoves(Run& run,
   co_return seen_running;
 }
 
-rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
-  CO_TRY(const std::unique_ptr<RealHost> host, co_await RealHost::Start(&world, kMove));
+rt::Task<Status> MeasureMoveFrom(Run& run, BenchWorld& world, RealHost* host) {
   CO_TRY_STATUS(co_await world.Watch(kMove));
   CreateRun movable;
   movable.prefix = "move";
@@ -208,10 +207,10 @@ rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
   CO_TRY_STATUS(co_await rt::Sleep(kRest));
   const std::set<std::string> lost = NamesOn(world.watch(), kMove);
   if (lost.empty()) co_return Internal("no machine is on the host that is to be lost");
-  CO_TRY_STATUS(co_await WaitForGuests(run, host.get(), lost.size()));
+  CO_TRY_STATUS(co_await WaitForGuests(run, host, lost.size()));
   CO_TRY_STATUS(host->Lose());
   const Time start = run.loop.Now();
-  CO_TRY(const Time seen_running, co_await WaitForMoves(run, world, host.get(), lost));
+  CO_TRY(const Time seen_running, co_await WaitForMoves(run, world, host, lost));
   Time moved;
   for (const std::string& name : lost) moved = std::max(moved, world.watch().Find(name)->moved);
   run.Add("loss_to_move_s",
@@ -219,8 +218,16 @@ rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
           "s",
           {{"lost", std::to_string(lost.size())},
            {"on_pool_loss", "Move"},
+           {"creators", std::to_string(movable.creators)},
            {"guests_end_s", fmt::format("{:.1f}", (seen_running - start).to_seconds())}});
   co_return OkStatus();
+}
+
+rt::Task<Status> MeasureMove(Run& run, BenchWorld& world) {
+  CO_TRY(const std::unique_ptr<RealHost> host, co_await RealHost::Start(&world, kMove));
+  const Status measured = co_await MeasureMoveFrom(run, world, host.get());
+  CO_TRY_STATUS(co_await host->Stop());
+  co_return measured;
 }
 
 rt::Task<Status> MeasureIn(Run& run, BenchWorld& world) {
