@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apis/berth/machine_set.h"
 #include "apis/compute/machine.h"
 #include "apis/compute/machine_class.h"
 #include "apis/core/resource_quota.h"
@@ -24,6 +25,7 @@
 namespace berth::controller {
 namespace {
 
+using apis::berth_dev::kMachineSetKind;
 using apis::compute::kMachineClassKind;
 using apis::compute::kMachineKind;
 using apis::compute::Machine;
@@ -95,6 +97,11 @@ class BuiltinControllersTest : public ::testing::Test {
     CHECK(found.ok() || found.status().Is(Reason::kNotFound)) << found.status();
     return found.ok();
   }
+  size_t Count(const meta::KindInfo& kind) {
+    const auto listed = world_.Run(world_.client().List(kind, {}));
+    CHECK(listed.ok()) << listed.status();
+    return listed->items.size();
+  }
   bool SecretExists(const std::string& name) { return Exists(kSecretKind, {"default", name}); }
   Object Get(const meta::KindInfo& kind, ObjectKey key) {
     auto found = world_.Run(world_.client().Get(kind, std::move(key)));
@@ -134,6 +141,23 @@ TEST_F(BuiltinControllersTest, C27_DependentsGoAfterTheirOwner) {
   Settle();
   EXPECT_FALSE(SecretExists("child"));
   EXPECT_FALSE(SecretExists("grandchild"));
+}
+
+TEST_F(BuiltinControllersTest, C27_MachinesGoAfterTheirSet) {
+  apis::berth_dev::MachineSet set;
+  set.metadata.namespace_ = "default";
+  set.metadata.name = "web";
+  set.spec.replicas = 3;
+  set.spec.selector.match_labels = {{"app", "web"}};
+  set.spec.machine_template.metadata.labels = {{"app", "web"}};
+  set.spec.machine_template.spec.machine_class_ref.name = "small";
+  Must(Object::Of(kMachineSetKind, std::move(set)));
+  Settle();
+  EXPECT_EQ(Count(kMachineKind), 3U);
+  ASSERT_TRUE(Delete(kMachineSetKind, {"default", "web"}, Propagation::kBackground).ok());
+  Settle();
+  EXPECT_FALSE(Exists(kMachineSetKind, {"default", "web"}));
+  EXPECT_EQ(Count(kMachineKind), 0U);
 }
 
 TEST_F(BuiltinControllersTest, AnObjectWhoseOwnerNeverWasGoes) {

@@ -17,6 +17,7 @@
 #include "apis/placement.h"
 #include "base/strings.h"
 #include "client/cache/reflector.h"
+#include "client/cache/twins.h"
 #include "client/release/release.h"
 #include "controller/pool_guests/guest_follower.h"
 #include "rt/chaos.h"
@@ -100,6 +101,7 @@ class HostDrain::Guests final : public GuestFollower {
       for (const auto& [uid, guest] : guests) unseen.insert(uid);
     }
     void OnListed(meta::Object object) override {
+      if (client::IsTwin(guests, object)) return;
       unseen.erase(object.metadata().uid);
       Put(object);
     }
@@ -109,6 +111,7 @@ class HostDrain::Guests final : public GuestFollower {
     }
     void OnEvent(client::WatchEvent event) override {
       if (event.type == client::WatchEvent::Type::kBookmark) return;
+      if (client::IsTwin(guests, event.object)) return;
       if (event.type == client::WatchEvent::Type::kDeleted) {
         guests.erase(event.object.metadata().uid);
       } else {

@@ -14,6 +14,7 @@
 #include "apis/compute/machine_pool.h"
 #include "apis/core/reservation.h"
 #include "apiserver/registry/placement_world.h"
+#include "apiserver/registry/poison.h"
 
 namespace berth::controller {
 namespace {
@@ -171,6 +172,21 @@ TEST_F(HostDrainTest, C19_WhoIsBeingDeletedIsWaitedFor) {
   EXPECT_FALSE(IsDone());
   EXPECT_EQ(Released(going), "");
   Leave(going);
+  EXPECT_TRUE(IsDone());
+}
+
+// Somebody has copied it in the store, with its UID, and removed the copy again.
+TEST_F(HostDrainTest, C19_TheEndOfACopyIsNotThatOfWhoIsWaitedFor) {
+  const meta::Object machine = Place("web");
+  Request();
+  meta::Object copy = world_.Read(machine);
+  copy.metadata().name = "web-copy";
+  apiserver::PutByHand(world_, copy);
+  Pass();
+  apiserver::RemoveByHand(world_, copy);
+  Pass();
+  EXPECT_FALSE(IsDone());
+  Leave(machine);
   EXPECT_TRUE(IsDone());
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apis/core/well_known.h"
+#include "apis/networking/network.h"
 #include "base/strings.h"
 #include "controller/ipam/owners.h"
 #include "rt/join_all.h"
@@ -16,6 +17,8 @@ using apis::ipam::kPrefixKind;
 using apis::ipam::Prefix;
 using apis::ipam::PrefixAllocation;
 using apis::networking::kNetworkInterfaceKind;
+using apis::networking::kNetworkKind;
+using apis::networking::Network;
 
 // Parts of one Prefix are taken by one worker at a time: the book is asked and told between two
 // awaits. More workers only overlap the writes.
@@ -62,6 +65,15 @@ Ipam::Ipam(rt::Loop& loop, client::Client& client, const meta::Scheme& scheme)
           [this](const meta::Object* before, const meta::Object* now) { OnNic(before, now); },
           nullptr,
           client::Unreadable::kName),
+      networks_(
+          loop,
+          client,
+          kNetworkKind,
+          [this](const meta::Object* /*before*/, const meta::Object* now) { OnNetwork(now); },
+          [](meta::Object& object) {
+            object.as<Network>().spec = {};
+            object.as<Network>().status = {};
+          }),
       runner_(loop, "ipam", *this, kWorkers) {}
 
 rt::Task<Status> Ipam::Run() {
@@ -69,6 +81,7 @@ rt::Task<Status> Ipam::Run() {
   tasks.push_back(prefixes_.Run());
   tasks.push_back(allocations_.Run());
   tasks.push_back(nics_.Run());
+  tasks.push_back(networks_.Run());
   tasks.push_back(LookAtUnread());
   tasks.push_back(events_.Run());
   tasks.push_back(runner_.Run());
@@ -77,11 +90,12 @@ rt::Task<Status> Ipam::Run() {
 }
 
 rt::Task<Ipam::Again> Ipam::Reconcile(std::string key) {
-  // Nothing is given out before everything that is held is known.
-  if (!is_synced()) co_return kNotSynced;
   const auto words = Split(key, '/');
   if (words.size() != 3) co_return Internal(Quote(key) + " is no kind, namespace and name");
   client::ObjectKey name{.namespace_ = std::string(words[1]), .name = std::string(words[2])};
+  if (words[0] == kNetworkKind.kind) co_return co_await ReconcileNetwork(std::move(name));
+  // Nothing is given out before everything that is held is known.
+  if (!is_synced()) co_return kNotSynced;
   if (auto why = WhyUnknown(name.namespace_)) {
     co_return co_await Hold(std::move(key), std::move(name), *std::move(why));
   }

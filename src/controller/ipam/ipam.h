@@ -5,7 +5,8 @@
 //          ▲ addresses            ▲ range                  │ range
 //          └──────────────────────┴────────────────────────┘
 //
-// Each of the three has its own file, and each is a step that may be repeated.
+// Each of the three has its own file, and each is a step that may be repeated. Beside them it says
+// of a Network that it is there, as of an interface: who wants addresses wants to know.
 //
 // References stay within a namespace. One in which something cannot be read waits as a whole: what
 // cannot be seen is not free (ADR 0038).
@@ -49,7 +50,7 @@ class Ipam final : private Reconciler {
   bool idle() const { return is_synced() && runner_.queue().idle(); }
   // How well it keeps up.
   void Report(client::HealthReport& report) const {
-    runner_.Report(report, prefixes_, allocations_, nics_);
+    runner_.Report(report, prefixes_, allocations_, nics_, networks_);
     events_.Report(report);
   }
 
@@ -92,6 +93,11 @@ class Ipam final : private Reconciler {
   void OnPrefix(const meta::Object* before, const meta::Object* now);
   void OnAllocation(const meta::Object* before, const meta::Object* now);
   void OnNic(const meta::Object* before, const meta::Object* now);
+
+  // ipam_networks.cc
+  void OnNetwork(const meta::Object* now);
+  // One write in a Network's life: a state that somebody has written stays.
+  rt::Task<Again> ReconcileNetwork(client::ObjectKey key);
 
   // ipam_allocations.cc
   rt::Task<Again> ReconcileAllocation(client::ObjectKey key);
@@ -153,6 +159,7 @@ class Ipam final : private Reconciler {
   client::Informer prefixes_;
   client::Informer allocations_;
   client::Informer nics_;
+  client::Informer networks_;  // not waited for, and only their names
   std::map<client::ObjectKey, Parent> parents_;
   std::map<client::ObjectKey, size_t> parts_of_;  // allocations that name the Prefix
   // Prefixes and allocations by who asked for them.

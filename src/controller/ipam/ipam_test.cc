@@ -13,6 +13,7 @@
 
 #include "apis/core/well_known.h"
 #include "apis/k8s/event.h"
+#include "apis/networking/network.h"
 #include "apiserver/registry/registry_world.h"
 #include "base/random.h"
 #include "controller/gc/garbage_collector.h"
@@ -26,6 +27,8 @@ using apis::ipam::kPrefixKind;
 using apis::ipam::Prefix;
 using apis::ipam::PrefixAllocation;
 using apis::networking::kNetworkInterfaceKind;
+using apis::networking::kNetworkKind;
+using apis::networking::Network;
 using apis::networking::NetworkInterface;
 
 class IpamTest : public testing::Test {
@@ -108,6 +111,16 @@ class IpamTest : public testing::Test {
     const auto found = Find(kNetworkInterfaceKind, nic);
     if (!found || found->as<NetworkInterface>().status.ips.empty()) return "";
     return found->as<NetworkInterface>().status.ips[0].ToString();
+  }
+  void MakeNetwork(const std::string& name) {
+    Network network;
+    network.metadata.namespace_ = "team";
+    network.metadata.name = name;
+    Make(meta::Object::Of(kNetworkKind, std::move(network)));
+  }
+  std::string StateOf(const std::string& network) {
+    const auto found = Find(kNetworkKind, network);
+    return found ? found->as<Network>().status.state : "";
   }
   // Its condition; "" without.
   std::string WhyNot(const std::string& nic) {
@@ -416,6 +429,29 @@ TEST_F(IpamTest, ForegroundDeletionOfAnInterfaceEnds) {
       world_.Run(world_.client().Delete(kNetworkInterfaceKind, {"team", "one"}, options)).ok());
   EXPECT_TRUE(Until([&] { return !Find(kNetworkInterfaceKind, "one"); }));
   EXPECT_TRUE(Until([&] { return UsedOf("corp").empty(); }));
+}
+
+TEST_F(IpamTest, ANetworkIsAvailableAndThatIsWrittenOnce) {
+  MakeNetwork("net");
+  ASSERT_TRUE(Until([&] { return StateOf("net") == "Available"; }));
+  const std::string version = Find(kNetworkKind, "net")->metadata().resource_version;
+  Settle();
+  Restart();
+  Settle();
+  EXPECT_EQ(Find(kNetworkKind, "net")->metadata().resource_version, version);
+}
+
+TEST_F(IpamTest, WhatAProviderSaysOfANetworkStays) {
+  Stop();
+  MakeNetwork("net");
+  meta::Object network = *Find(kNetworkKind, "net");
+  network.as<Network>().status.state = "Error";
+  client::WriteOptions options;
+  options.subresource = client::Subresource::kStatus;
+  ASSERT_TRUE(world_.Run(world_.client().Update(std::move(network), options)).ok());
+  Start();
+  Settle();
+  EXPECT_EQ(StateOf("net"), "Error");
 }
 
 // Come and go, with restarts and a store that refuses writes and loses answers: never two of one

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "apis/networking/network.h"
 #include "apiserver/cache/keys.h"
 #include "apiserver/registry/registry_world.h"
 #include "controller/ipam/ipam.h"
@@ -169,6 +170,22 @@ TEST_F(IpamUnreadableTest, AnAddressThatCannotBeSeenIsNotGivenToOthers) {
   Write(kPrefixKind, prefix, prefix_before);
   EXPECT_TRUE(Until([this] { return AddressOf("team", "two") == "10.0.0.2"; }));
   EXPECT_EQ(AddressOf("team", "one"), "10.0.0.1");
+}
+
+TEST_F(IpamUnreadableTest, ANetworkThatCannotBeReadStopsNeitherOthersNorAddresses) {
+  Write(apis::networking::kNetworkKind, {"team", "noise"}, Bytes("no object"));
+  Restart();
+  apis::networking::Network network;
+  network.metadata.namespace_ = "team";
+  network.metadata.name = "net";
+  Make(meta::Object::Of(apis::networking::kNetworkKind, std::move(network)));
+  MakeNic("team", "one");
+  EXPECT_TRUE(Until([this] { return AddressOf("team", "one") == "10.0.0.1"; }));
+  EXPECT_TRUE(Until([this] {
+    const auto found =
+        world_.Run(world_.client().Get(apis::networking::kNetworkKind, {"team", "net"}));
+    return found.ok() && found->as<apis::networking::Network>().status.state == "Available";
+  }));
 }
 
 // It is not only the name of an object: whoever works on names takes them apart.

@@ -7,6 +7,7 @@
 #include "apis/core/placement.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "controller/object_failure.h"
 #include "meta/json.h"
 #include "meta/label_selector.h"
 #include "rt/join_all.h"
@@ -131,14 +132,27 @@ void MachineSets::OnListEnd() {
 }
 
 void MachineSets::OnEvent(client::WatchEvent event) {
+  if (event.type == client::WatchEvent::Type::kBookmark) return;
+  const Machine& machine = event.object.as<Machine>();
   if (event.type == client::WatchEvent::Type::kDeleted) {
-    Forget(event.object.metadata().uid);
+    if (!IsTwin(machine.metadata)) Forget(machine.metadata.uid);
   } else {
-    Put(event.object.as<Machine>());
+    Put(machine);
   }
 }
 
+// Whether another machine has its UID, and came first (client/cache/twins.h).
+bool MachineSets::IsTwin(const meta::ObjectMeta& metadata) const {
+  const auto set = set_of_.find(metadata.uid);
+  if (set == set_of_.end()) return false;
+  const auto members = members_.find(set->second);
+  if (members == members_.end()) return false;
+  const auto first = members->second.find(metadata.uid);
+  return first != members->second.end() && first->second.name != metadata.name;
+}
+
 void MachineSets::Put(const Machine& machine) {
+  if (IsTwin(machine.metadata)) return;
   unseen_.erase(machine.metadata.uid);
   const meta::OwnerReference* owner = ControllerOf(machine.metadata);
   const auto before = set_of_.find(machine.metadata.uid);
@@ -189,13 +203,14 @@ rt::Task<Result<std::optional<Duration>>> MachineSets::Reconcile(std::string key
   std::vector<SetMember> members = MembersOf(uid);
   const size_t batch = bulk_ != nullptr ? kBulk : kBatch;
   const SetPlan plan = PlanSet(spec, members, TemplateHashOf(spec.machine_template), batch);
+  Status failure;  // of members that do not go: those that are missing are made all the same
   if (!set.metadata().deletion_timestamp) {
-    if (!plan.remove.empty()) {
-      CO_TRY_STATUS(co_await Remove(client::KeyOf(set), uid, plan.remove));
-    }
+    if (!plan.remove.empty()) failure = co_await Remove(client::KeyOf(set), uid, plan.remove);
+    if (!failure.ok() && !IsObjectFailure(failure)) co_return failure;
     if (plan.create > 0) CO_TRY_STATUS(co_await Create(set, std::move(members), plan.create));
   }
   CO_TRY_STATUS(co_await WriteStatus(set, plan));
+  CO_TRY_STATUS(failure);
   // What was made or removed is seen as events; a batch may leave more to do.
   if (plan.create == batch) co_return Duration();
   co_return std::optional<Duration>();
@@ -253,6 +268,7 @@ rt::Task<std::vector<Result<std::string>>> MachineSets::CreateCopies(
 rt::Task<Status> MachineSets::Remove(client::ObjectKey set,
                                      std::string set_uid,
                                      std::vector<std::string> uids) {
+  Status failure;  // of one of them: the others go all the same
   for (const std::string& uid : uids) {
     const auto members = members_.find(set_uid);
     if (members == members_.end()) break;
@@ -269,9 +285,10 @@ rt::Task<Status> MachineSets::Remove(client::ObjectKey set,
       const auto still = again->second.find(uid);
       if (still != again->second.end()) still->second.is_deleting = false;
     }
-    co_return deleted;
+    if (!IsObjectFailure(deleted)) co_return deleted;
+    failure = deleted;
   }
-  co_return OkStatus();
+  co_return failure;
 }
 
 rt::Task<Status> MachineSets::WriteStatus(meta::Object set, SetPlan plan) {

@@ -63,6 +63,7 @@ class MachineSets final : private Reconciler, private client::Sink {
   void OnListEnd() override;
   void OnEvent(client::WatchEvent event) override;
   void Put(const apis::compute::Machine& machine);
+  bool IsTwin(const meta::ObjectMeta& metadata) const;
   void Forget(const std::string& uid);
   void Wake(const std::string& set_uid);
 

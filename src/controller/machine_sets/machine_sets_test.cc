@@ -11,6 +11,7 @@
 
 #include "apis/compute/machine.h"
 #include "apis/core/placement.h"
+#include "apiserver/registry/poison.h"
 #include "apiserver/registry/registry_world.h"
 #include "client/cache/informer.h"
 #include "rt/scope.h"
@@ -172,6 +173,19 @@ TEST_F(MachineSetsTest, C8_AMachineThatIsDeletedIsReplaced) {
   ASSERT_TRUE(world_.Run(world_.client().Delete(kMachineKind, {"team", gone}, {})).ok());
   ASSERT_TRUE(Until([&] { return Machines().size() == 3; }));
   for (const Machine& machine : Machines()) EXPECT_NE(machine.metadata.name, gone);
+}
+
+// Somebody has copied one in the store, with its UID, and removed the copy again.
+TEST_F(MachineSetsTest, C8_TheEndOfACopyIsNotThatOfAMachine) {
+  Make(Web(2));
+  ASSERT_TRUE(Until([this] { return Machines().size() == 2; }));
+  meta::Object copy = meta::Object::Of(kMachineKind, Machines().front());
+  copy.metadata().name = "copy";
+  apiserver::PutByHand(world_, copy);
+  world_.loop().RunFor(Duration::Seconds(1));
+  apiserver::RemoveByHand(world_, copy);
+  world_.loop().RunFor(Duration::Seconds(1));
+  EXPECT_EQ(Machines().size(), 2U);
 }
 
 TEST_F(MachineSetsTest, ANewTemplateReplacesMachinesStepByStep) {

@@ -8,6 +8,11 @@
 namespace berth::controller {
 namespace {
 
+// Whatever somebody wrote into the store: never so many that one set fills it.
+size_t ToCount(int32_t said) {
+  return static_cast<size_t>(std::clamp(said, 0, apis::berth_dev::kReplicasMax));
+}
+
 // Those that are missed least go first: without a place, then not running, then the youngest.
 bool GoesBefore(const SetMember& a, const SetMember& b) {
   return std::tuple(a.is_placed, a.is_ready, b.created, b.name) <
@@ -54,11 +59,11 @@ SetPlan PlanSet(const apis::berth_dev::MachineSetSpec& spec,
   }
   plan.replicas = static_cast<int32_t>(present.size());
 
-  const auto wanted = static_cast<size_t>(std::max(spec.replicas.value_or(1), 0));
+  const auto wanted = ToCount(spec.replicas.value_or(1));
   const auto* update =
       spec.strategy && spec.strategy->rolling_update ? &*spec.strategy->rolling_update : nullptr;
-  const size_t surge = update ? static_cast<size_t>(update->max_surge.value_or(1)) : 1;
-  const size_t unavailable = update ? static_cast<size_t>(update->max_unavailable.value_or(0)) : 0;
+  const size_t surge = update ? ToCount(update->max_surge.value_or(1)) : 1;
+  const size_t unavailable = update ? ToCount(update->max_unavailable.value_or(0)) : 0;
   const auto updated = static_cast<size_t>(plan.updated);
   const size_t most = wanted + (old.empty() ? 0 : surge);
 

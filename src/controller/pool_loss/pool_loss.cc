@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "apis/compute/host_tie.h"
-#include "apis/compute/machine.h"
 #include "apis/compute/machine_pool.h"
 #include "apis/core/placement.h"
 #include "apis/core/reservation.h"
 #include "apis/core/well_known.h"
 #include "apis/k8s/config_map.h"
 #include "base/log.h"
+#include "controller/object_failure.h"
 #include "rt/chaos.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
@@ -82,19 +82,39 @@ PoolLoss::PoolLoss(Deps deps, LossOptions options)
                 deps.client,
                 apis::core::kReservationKind,
                 [this](const meta::Object* before, const meta::Object* now) {
-                  PutReservation(before, now);
+                  const meta::Object& object = now != nullptr ? *now : *before;
+                  File(reservations_, object, now != nullptr ? ReservedOf(*now) : std::nullopt);
                 }) {}
 
-void PoolLoss::OnEvent(client::WatchEvent event) {
-  if (event.type == client::WatchEvent::Type::kDeleted) {
-    guests_.erase(event.object.metadata().uid);
-  } else {
-    Put(event.object);
-  }
+void PoolLoss::OnListed(meta::Object object) {
+  File(guests_, object, GuestOf(object.as<apis::compute::Machine>()));
 }
 
-void PoolLoss::Put(const meta::Object& object) {
-  const auto& machine = object.as<apis::compute::Machine>();
+void PoolLoss::OnEvent(client::WatchEvent event) {
+  if (event.type == client::WatchEvent::Type::kBookmark) return;
+  const bool is_gone = event.type == client::WatchEvent::Type::kDeleted;
+  const auto& machine = event.object.as<apis::compute::Machine>();
+  File(guests_, event.object, is_gone ? std::nullopt : GuestOf(machine));
+}
+
+void PoolLoss::File(Guests& guests, const meta::Object& object, std::optional<Guest> guest) {
+  const std::string& uid = object.metadata().uid;
+  const client::ObjectKey key = client::KeyOf(object);
+  const auto known = guests.find(uid);
+  const bool is_copy = known != guests.end() && known->second.key != key;
+  if (is_copy && guest) {
+    return twins_.Put(object.kind(), key, uid, *std::move(guest), known->second.key.name);
+  }
+  twins_.Remove(object.kind(), key);
+  if (is_copy) return;
+  if (!guest) {
+    guests.erase(uid);
+    guest = twins_.Take(uid);
+  }
+  if (guest) guests.insert_or_assign(uid, *std::move(guest));
+}
+
+std::optional<PoolLoss::Guest> PoolLoss::GuestOf(const apis::compute::Machine& machine) {
   const auto& annotations = machine.metadata.annotations;
   const auto replaced = annotations.find(std::string(apis::core::kOnPoolLossAnnotation));
   Guest guest;
@@ -104,50 +124,52 @@ void PoolLoss::Put(const meta::Object& object) {
     guest.on_loss = Guest::OnLoss::kReplace;
   }
   const bool is_placed = machine.status.placement && !machine.status.placement->pool_uid.empty();
-  if (guest.on_loss == Guest::OnLoss::kKeep || !is_placed) {
-    guests_.erase(machine.metadata.uid);
-    return;
-  }
+  if (guest.on_loss == Guest::OnLoss::kKeep || !is_placed) return std::nullopt;
   if (guest.on_loss == Guest::OnLoss::kReplace && machine.metadata.deletion_timestamp) {
-    guests_.erase(machine.metadata.uid);
-    return;
+    return std::nullopt;
   }
   guest.kind = &apis::compute::kMachineKind;
-  guest.key = client::KeyOf(object);
+  guest.key = {.namespace_ = machine.metadata.namespace_, .name = machine.metadata.name};
   guest.pool_uid = machine.status.placement->pool_uid;
   guest.placement = machine.status.placement->epoch;
-  guests_.insert_or_assign(machine.metadata.uid, std::move(guest));
+  return guest;
 }
 
 void PoolLoss::Zones::OnListed(meta::Object object) {
-  coming.insert_or_assign(object.metadata().uid, ZoneOf(object));
+  coming.insert_or_assign({object.metadata().uid, object.metadata().name}, ZoneOf(object));
 }
 
 void PoolLoss::Zones::OnEvent(client::WatchEvent event) {
   const meta::Object& pool = event.object;
+  const std::pair key(pool.metadata().uid, pool.metadata().name);
   if (event.type == client::WatchEvent::Type::kDeleted) {
-    by_uid.erase(pool.metadata().uid);
+    known.erase(key);
   } else {
-    by_uid.insert_or_assign(pool.metadata().uid, ZoneOf(pool));
+    known.insert_or_assign(key, ZoneOf(pool));
   }
+}
+
+const std::string* PoolLoss::Zones::Find(const std::string& uid) const {
+  const auto found = known.lower_bound({uid, ""});
+  return found == known.end() || found->first.first != uid ? nullptr : &found->second;
 }
 
 // Nothing of it runs: the host need not be dead for it to be elsewhere. One that is being deleted
 // waits for its host, which keeps the room until it is told.
-void PoolLoss::PutReservation(const meta::Object* before, const meta::Object* now) {
-  const std::string& uid = (now != nullptr ? now : before)->metadata().uid;
-  reservations_.erase(uid);
-  if (now == nullptr || now->metadata().deletion_timestamp) return;
-  const auto& reservation = now->as<apis::core::Reservation>();
+std::optional<PoolLoss::Guest> PoolLoss::ReservedOf(const meta::Object& object) {
+  if (object.metadata().deletion_timestamp) return std::nullopt;
+  const auto& reservation = object.as<apis::core::Reservation>();
   const auto& placement = reservation.status.placement;
-  if (!placement || placement->pool_uid.empty() || apis::core::LeftOf(reservation) == 0) return;
+  if (!placement || placement->pool_uid.empty() || apis::core::LeftOf(reservation) == 0) {
+    return std::nullopt;
+  }
   Guest guest;
   guest.kind = &apis::core::kReservationKind;
-  guest.key = client::KeyOf(*now);
+  guest.key = client::KeyOf(object);
   guest.pool_uid = placement->pool_uid;
   guest.placement = placement->epoch;
   guest.on_loss = Guest::OnLoss::kReserve;
-  reservations_.insert_or_assign(uid, std::move(guest));
+  return guest;
 }
 
 rt::Task<Status> PoolLoss::Run() {
@@ -193,6 +215,16 @@ rt::Task<Status> PoolLoss::Look() {
 rt::Task<Status> PoolLoss::Recall() {
   const Result<meta::Object> found =
       co_await client_.Get(apis::k8s::kConfigMapKind, ClusterStatusKey());
+  if (found.status().Is(Reason::kInternal)) {
+    // Nobody may ever mend it, and hosts are lost all the same (ADR 0038). There may have been a
+    // brake: as if there was one, until all silence is judged anew.
+    REACHED("pool_loss.brake_unreadable");
+    LOG_WARNING("pool loss: {}; going on without it", found.status().ToString());
+    told_ = std::string();
+    is_written_ = false;
+    judge_.Resume("what was told of lost pools cannot be read");
+    co_return OkStatus();
+  }
   if (!found.ok() && !found.status().Is(Reason::kNotFound)) co_return found.status();
   told_ = found.ok() ? EntryOf(*found, kMassLossEntry) : std::string();
   if (told_->empty()) co_return OkStatus();
@@ -211,10 +243,10 @@ rt::Task<bool> PoolLoss::IsOverridden() {
 std::vector<PoolSight> PoolLoss::Sights() const {
   std::vector<PoolSight> sights;
   for (const fleet::PoolHealth& health : fleet_.Health()) {
-    const auto zone = zones_.by_uid.find(health.pool_uid);
-    if (zone == zones_.by_uid.end()) continue;  // of volumes or buckets
+    const std::string* zone = zones_.Find(health.pool_uid);
+    if (zone == nullptr) continue;  // of volumes or buckets
     sights.push_back(SightOf(health));
-    sights.back().zone = zone->second;
+    sights.back().zone = *zone;
   }
   return sights;
 }
@@ -222,14 +254,16 @@ std::vector<PoolSight> PoolLoss::Sights() const {
 rt::Task<Status> PoolLoss::Act(LossVerdict verdict) {
   CO_TRY_STATUS(co_await TellMassLoss(verdict));
   for (const std::string& pool : verdict.fence) fleet_.Fence(pool);
+  // What cannot be done for one guest keeps nobody from the others.
+  Status failure;
   for (const std::string& pool : verdict.replace) {
-    CO_TRY_STATUS(co_await Replace(pool));
-    CO_TRY_STATUS(co_await MoveAway(pool, Guest::OnLoss::kReserve));
+    CO_TRY_STATUS(co_await Replace(pool, &failure));
+    CO_TRY_STATUS(co_await MoveAway(pool, Guest::OnLoss::kReserve, &failure));
   }
   for (const std::string& pool : verdict.move) {
-    CO_TRY_STATUS(co_await MoveAway(pool, Guest::OnLoss::kMove));
+    CO_TRY_STATUS(co_await MoveAway(pool, Guest::OnLoss::kMove, &failure));
   }
-  co_return OkStatus();
+  co_return failure;
 }
 
 std::vector<std::pair<std::string, PoolLoss::Guest>> PoolLoss::GuestsOf(
@@ -253,7 +287,7 @@ bool PoolLoss::IsStillDead(const std::string& pool_uid) const {
   return false;
 }
 
-rt::Task<Status> PoolLoss::MoveAway(std::string pool_uid, Guest::OnLoss on_loss) {
+rt::Task<Status> PoolLoss::MoveAway(std::string pool_uid, Guest::OnLoss on_loss, Status* failure) {
   for (const auto& [uid, guest] : GuestsOf(pool_uid, on_loss)) {
     if (on_loss == Guest::OnLoss::kMove && !IsStillDead(pool_uid)) {
       REACHED("pool_loss.returned_meanwhile");
@@ -263,7 +297,10 @@ rt::Task<Status> PoolLoss::MoveAway(std::string pool_uid, Guest::OnLoss on_loss)
       REACHED("pool_loss.returned_in_time");  // sequence 18
       continue;
     }
-    CO_TRY_STATUS(co_await Unbind(uid, guest));
+    Status unbound = co_await Unbind(uid, guest);
+    if (unbound.ok()) continue;
+    if (!IsObjectFailure(unbound)) co_return unbound;
+    *failure = std::move(unbound);
   }
   co_return OkStatus();
 }
@@ -308,11 +345,15 @@ rt::Task<Status> PoolLoss::Unbind(std::string uid, Guest guest) {
   co_return OkStatus();
 }
 
-rt::Task<Status> PoolLoss::Replace(std::string pool_uid) {
+rt::Task<Status> PoolLoss::Replace(std::string pool_uid, Status* failure) {
   for (const auto& [uid, guest] : GuestsOf(pool_uid, Guest::OnLoss::kReplace)) {
     client::DeleteOptions options;
     options.uid = uid;
     const Status deleted = co_await client_.Delete(apis::compute::kMachineKind, guest.key, options);
+    if (IsObjectFailure(deleted)) {
+      *failure = deleted;
+      continue;
+    }
     if (!deleted.ok() && !deleted.Is(Reason::kNotFound) && !deleted.Is(Reason::kConflict)) {
       co_return deleted;
     }
@@ -330,9 +371,17 @@ rt::Task<Status> PoolLoss::Replace(std::string pool_uid) {
 
 rt::Task<Status> PoolLoss::TellMassLoss(LossVerdict verdict) {
   const std::string before = *told_;
-  if (verdict.mass_loss == before) co_return OkStatus();
-  CO_TRY_STATUS(co_await WriteMassLoss(verdict.mass_loss));
+  if (verdict.mass_loss == before && is_written_) co_return OkStatus();
+  const Status written = co_await WriteMassLoss(verdict.mass_loss);
+  if (written.Is(Reason::kInternal)) {
+    // It cannot be read (ADR 0038), and is written once it can be or is gone.
+    if (is_written_) LOG_WARNING("pool loss: {}; going on without it", written.ToString());
+  } else {
+    CO_TRY_STATUS(written);
+  }
+  is_written_ = written.ok();
   told_ = verdict.mass_loss;
+  if (verdict.mass_loss == before) co_return OkStatus();
   const bool ended = verdict.mass_loss.empty();
   if (!ended && !before.empty()) co_return OkStatus();  // other numbers
   const char* reason = "MassLoss";

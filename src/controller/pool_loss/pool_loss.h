@@ -6,18 +6,21 @@
 // moved, and counted in they would make a loss of hosts three times as large.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apis/compute/machine.h"
 #include "base/result.h"
 #include "base/text_map.h"
 #include "client/binder.h"
 #include "client/cache/health_report.h"
 #include "client/cache/informer.h"
 #include "client/cache/reflector.h"
+#include "client/cache/twins.h"
 #include "client/client.h"
 #include "client/events/event_recorder.h"
 #include "controller/pool_loss/loss_judge.h"
@@ -30,7 +33,8 @@ namespace berth::controller {
 
 // The ConfigMap that says whether the brake is on: data.massLoss is "" or what fell silent. An
 // operator releases the brake by writing that same text into data.override, which counts for that
-// text only and goes with it. A server that starts goes on from what is there.
+// text only and goes with it. A server that starts goes on from what is there; if that cannot be
+// read, as if a brake had been on, and writes it again once it is mended or removed.
 inline constexpr char kClusterStatusNamespace[] = "berth-system";
 inline constexpr char kClusterStatusName[] = "cluster-status";
 
@@ -63,32 +67,43 @@ class PoolLoss final : private client::Sink {
 
   // The machine pools that there are, and where: all that is kept of them.
   struct Zones final : client::Sink {
-    TextMap<std::string> by_uid;  // "" without one
+    // By UID and name: who wrote in the store by hand may have made two pools with one UID, and the
+    // end of one is not that of the other. "" without a zone.
+    using ByPool = std::map<std::pair<std::string, std::string>, std::string>;
+    ByPool known;
     // Of the list that is being told: until its end nobody is taken for gone.
-    TextMap<std::string> coming;
+    ByPool coming;
+    // Null if there is no machine pool with this UID.
+    const std::string* Find(const std::string& uid) const;
     void OnListBegin() override { coming.clear(); }
     void OnListed(meta::Object object) override;
-    void OnListEnd() override { by_uid = std::exchange(coming, {}); }
+    void OnListEnd() override { known = std::exchange(coming, {}); }
     void OnEvent(client::WatchEvent event) override;
   };
 
   using Guests = TextMap<Guest>;  // by UID
 
-  void OnListBegin() override { guests_.clear(); }
-  void OnListed(meta::Object object) override { Put(object); }
+  void OnListBegin() override {
+    guests_.clear();
+    twins_.RemoveAllOf(apis::compute::kMachineKind);
+  }
+  void OnListed(meta::Object object) override;
   void OnListEnd() override {}
   void OnEvent(client::WatchEvent event) override;
-  void Put(const meta::Object& object);
-  void PutReservation(const meta::Object* before, const meta::Object* now);
+  // Nothing if it need not be thought of when its host falls silent.
+  static std::optional<Guest> GuestOf(const apis::compute::Machine& machine);
+  static std::optional<Guest> ReservedOf(const meta::Object& object);
+  void File(Guests& guests, const meta::Object& object, std::optional<Guest> guest);
 
   rt::Task<Status> Watch();
   rt::Task<Status> Look();
   rt::Task<Status> Recall();
   rt::Task<Status> Act(LossVerdict verdict);
-  rt::Task<Status> MoveAway(std::string pool_uid, Guest::OnLoss on_loss);
+  // Both leave out what fails for one guest, and tell that in `failure`.
+  rt::Task<Status> MoveAway(std::string pool_uid, Guest::OnLoss on_loss, Status* failure);
+  rt::Task<Status> Replace(std::string pool_uid, Status* failure);
   bool IsStillDead(const std::string& pool_uid) const;
   rt::Task<Status> Unbind(std::string uid, Guest guest);
-  rt::Task<Status> Replace(std::string pool_uid);
   rt::Task<Status> TellMassLoss(LossVerdict verdict);
   rt::Task<Status> WriteMassLoss(std::string text);
   rt::Task<bool> IsOverridden();
@@ -106,10 +121,12 @@ class PoolLoss final : private client::Sink {
   client::Reflector pools_;
   Guests guests_;        // machines with Move or Replace only
   Guests reservations_;  // all that still keep room
+  client::Twins<Guest> twins_{"pool loss"};
   client::Reflector machines_;
   client::Informer reserved_;
-  // The mass loss that the store tells of; not known before it was read.
+  // The mass loss that was told; not known before the store was read.
   std::optional<std::string> told_;
+  bool is_written_ = true;  // false: the store does not say so yet, it has what cannot be read
 };
 
 }  // namespace berth::controller

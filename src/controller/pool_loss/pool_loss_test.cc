@@ -17,7 +17,10 @@
 #include "apis/core/reservation.h"
 #include "apis/k8s/config_map.h"
 #include "apis/k8s/event.h"
+#include "apiserver/cache/keys.h"
 #include "apiserver/registry/placement_world.h"
+#include "apiserver/registry/poison.h"
+#include "client/passing_client.h"
 #include "fleet/fake/fake_fleet.h"
 #include "rt/sleep.h"
 
@@ -62,52 +65,19 @@ class SlowBinder final : public client::Binder {
 };
 
 // A server that does not show what it tells of mass losses, as long as it is told to.
-class SilentClient final : public client::Client {
+class SilentClient final : public client::PassingClient {
  public:
-  explicit SilentClient(client::Client& inner) : inner_(inner) {}
+  explicit SilentClient(client::Client& inner) : PassingClient(inner) {}
   void Refuse(bool refuses) { refuses_ = refuses; }
 
   rt::Task<Result<meta::Object>> Get(const meta::KindInfo& kind, client::ObjectKey key) override {
     if (refuses_ && &kind == &apis::k8s::kConfigMapKind) {
       co_return Unavailable("the store does not answer");
     }
-    co_return co_await inner_.Get(kind, std::move(key));
-  }
-  rt::Task<Result<client::ObjectList>> List(const meta::KindInfo& kind,
-                                            client::ListOptions options) override {
-    return inner_.List(kind, std::move(options));
-  }
-  rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> Watch(
-      const meta::KindInfo& kind, client::WatchOptions options) override {
-    return inner_.Watch(kind, std::move(options));
-  }
-  rt::Task<Result<meta::Object>> Create(meta::Object object,
-                                        client::WriteOptions options) override {
-    return inner_.Create(std::move(object), options);
-  }
-  rt::Task<std::vector<Result<meta::Object>>> CreateBatch(std::vector<meta::Object> objects,
-                                                          client::WriteOptions options) override {
-    return inner_.CreateBatch(std::move(objects), options);
-  }
-  rt::Task<Result<meta::Object>> Update(meta::Object object,
-                                        client::WriteOptions options) override {
-    return inner_.Update(std::move(object), options);
-  }
-  rt::Task<Result<meta::Object>> Patch(const meta::KindInfo& kind,
-                                       client::ObjectKey key,
-                                       client::PatchType type,
-                                       std::string body,
-                                       client::WriteOptions options) override {
-    return inner_.Patch(kind, std::move(key), type, std::move(body), options);
-  }
-  rt::Task<Status> Delete(const meta::KindInfo& kind,
-                          client::ObjectKey key,
-                          client::DeleteOptions options) override {
-    return inner_.Delete(kind, std::move(key), std::move(options));
+    co_return co_await inner().Get(kind, std::move(key));
   }
 
  private:
-  client::Client& inner_;
   bool refuses_ = false;
 };
 
@@ -207,6 +177,22 @@ class PoolLossTest : public testing::Test {
     apiserver::PlacementWorld::Must(world_.Run(found.ok() ? world_.client().Update(object, {})
                                                           : world_.client().Create(object, {})));
   }
+  // Somebody who does not go through the API.
+  void Spoil() {
+    store::Txn txn;
+    txn.ops.push_back(store::Op::Put(apiserver::StoreKey(apis::k8s::kConfigMapKind, kStatusKey),
+                                     Bytes(std::string_view("noise"))));
+    ASSERT_TRUE(world_.Run(world_.store().Commit(std::move(txn))).ok());
+    ASSERT_TRUE(world_.Run(world_.cache().CatchUp()).ok());
+    const auto found = world_.Run(world_.client().Get(apis::k8s::kConfigMapKind, kStatusKey));
+    ASSERT_EQ(found.status().reason(), Reason::kInternal);
+  }
+  void RemoveByForce() {
+    client::DeleteOptions options;
+    options.force = client::Force::kYes;
+    ASSERT_TRUE(
+        world_.Run(world_.client().Delete(apis::k8s::kConfigMapKind, kStatusKey, options)).ok());
+  }
   bool HasEvent(const std::string& reason) {
     const auto events = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
     EXPECT_TRUE(events.ok()) << events.status();
@@ -262,6 +248,56 @@ TEST_F(PoolLossTest, R3_3_4_MachinesAreMovedOnceTheirLeaseMustHaveEnded) {
   EXPECT_EQ(PoolOf(machine), "alpha");
   RunFor(Duration::Seconds(6));
   EXPECT_EQ(PoolOf(machine), "");
+}
+
+// Somebody has copied them in the store, with their UIDs, and removed the copies again.
+TEST_F(PoolLossTest, TheEndOfACopyIsNotTheEndOfAPoolOrOfAMachine) {
+  const meta::Object machine = Movable("m");
+  const meta::Object alpha = apiserver::PlacementWorld::Must(
+      world_.Run(world_.client().Get(apis::compute::kMachinePoolKind, {"", "alpha"})));
+  for (meta::Object copy : {alpha, world_.Read(machine)}) {
+    copy.metadata().name = "copy";
+    apiserver::PutByHand(world_, copy);
+    RunFor(Duration::Seconds(1));
+    apiserver::RemoveByHand(world_, copy);
+  }
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(20));
+  EXPECT_EQ(PoolOf(machine), "");
+}
+
+// Lists come in the order of names: the copy is there first.
+TEST_F(PoolLossTest, TheOriginalCountsWhenTheCopyThatCameFirstIsGone) {
+  const meta::Object machine = Movable("web");
+  const meta::Object reservation = Reserve("room");
+  std::vector<meta::Object> copies = {world_.Read(machine), world_.Read(reservation)};
+  Stop();
+  for (meta::Object& copy : copies) {
+    copy.metadata().name = "a-copy";
+    apiserver::PutByHand(world_, copy);
+  }
+  Start();
+  RunFor(Duration::Seconds(2));
+  for (const meta::Object& copy : copies) apiserver::RemoveByHand(world_, copy);
+  RunFor(Duration::Seconds(1));
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(20));
+  EXPECT_EQ(PoolOf(machine), "");
+  EXPECT_EQ(StatusOf(reservation).state, "Lost");
+}
+
+TEST_F(PoolLossTest, WhatNoValidationWouldHaveLetInKeepsNobodyWhereItsHostIsLost) {
+  const auto poisons =
+      apiserver::Poisons(world_.scheme(), "default", uids_["alpha"], uids_["beta"]);
+  for (const meta::Object& poison : poisons) apiserver::PutByHand(world_, poison);
+  const meta::Object moves = Movable("moves");
+  const meta::Object goes = Replaceable("goes", "alpha");
+  const meta::Object reservation = Reserve("r");
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(20));
+  EXPECT_EQ(PoolOf(moves), "");
+  EXPECT_TRUE(IsBeingDeleted(goes));
+  EXPECT_EQ(StatusOf(reservation).state, "Lost");
 }
 
 TEST_F(PoolLossTest, R3_2_AMachineWithADiskOnItsHostIsKept) {
@@ -426,6 +462,54 @@ TEST_F(PoolLossTest, R3_4_NothingIsMovedBeforeWhatAnEarlierServerToldWasRead) {
   client_.Refuse(false);
   RunFor(Duration::Seconds(20));
   EXPECT_EQ(PoolOf(machine), "");
+}
+
+TEST_F(PoolLossTest, R3_4_ARecordThatCannotBeReadStopsNoHandlingOfALostPool) {
+  const meta::Object moved = Movable("moved");
+  const meta::Object replaced = Replaceable("replaced", "alpha");
+  Write({{"massLoss", ""}});
+  Stop();
+  Spoil();
+  Start();
+  fleet_.Leave(uids_["alpha"]);
+  RunFor(Duration::Seconds(9));
+  EXPECT_FALSE(IsBeingDeleted(replaced));
+  RunFor(Duration::Seconds(11));
+  EXPECT_TRUE(IsBeingDeleted(replaced));
+  EXPECT_EQ(PoolOf(moved), "");
+}
+
+// The brake holds whether or not it can be told, and an operator can release it once it is.
+TEST_F(PoolLossTest, R3_4_AMassLossIsToldWhenTheRecordThatCannotBeReadIsRemoved) {
+  const meta::Object machine = Movable("web");
+  Write({{"massLoss", "3 of 4 pools fell silent"}});
+  for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
+  Stop();
+  Spoil();
+  Start();
+  RunFor(Duration::Seconds(60));
+  EXPECT_EQ(PoolOf(machine), "alpha");
+  RemoveByForce();
+  RunFor(Duration::Seconds(2));
+  EXPECT_EQ(Told(), (std::map<std::string, std::string>{{"massLoss", "3 of 4 pools fell silent"}}));
+  EXPECT_EQ(PoolOf(machine), "alpha");
+  Write({{"massLoss", "3 of 4 pools fell silent"}, {"override", "3 of 4 pools fell silent"}});
+  RunFor(Duration::Seconds(10));
+  EXPECT_EQ(PoolOf(machine), "");
+}
+
+TEST_F(PoolLossTest, R3_4_ABrakeEndsAlthoughItsRecordCannotBeReadAnyMore) {
+  const meta::Object machine = Replaceable("m", "alpha");
+  for (const char* name : {"alpha", "beta", "gamma"}) fleet_.Leave(uids_[name]);
+  RunFor(Duration::Seconds(60));
+  ASSERT_EQ(Told()["massLoss"], "3 of 4 pools fell silent");
+  Spoil();
+  RunFor(Duration::Seconds(10));
+  EXPECT_FALSE(IsBeingDeleted(machine));
+  for (const char* name : {"beta", "gamma"}) Join(name);
+  RunFor(Duration::Seconds(2));
+  EXPECT_TRUE(IsBeingDeleted(machine));
+  EXPECT_TRUE(HasEvent("ContactReturned"));
 }
 
 // Their UIDs come first, so that turns would be theirs.

@@ -9,6 +9,7 @@
 #include "apis/quota/usage.h"
 #include "apis/storage/bucket_class.h"
 #include "base/log.h"
+#include "controller/object_failure.h"
 #include "rt/backoff.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
@@ -150,9 +151,13 @@ rt::Task<Result<std::optional<Duration>>> QuotaCount::Reconcile(std::string name
   CO_TRY(client::ObjectList quotas, co_await client_.List(kResourceQuotaKind, std::move(options)));
   if (quotas.items.empty()) co_return std::optional<Duration>();
   CO_TRY(const std::vector<meta::Object> classes, co_await ListClasses());
+  Status failure;  // of one of them: the others are counted all the same
   for (meta::Object& quota : quotas.items) {
-    CO_TRY_STATUS(co_await CountOne(std::move(quota), classes));
+    Status counted = co_await CountOne(std::move(quota), classes);
+    if (!counted.ok() && !IsObjectFailure(counted)) co_return counted;
+    if (!counted.ok()) failure = std::move(counted);
   }
+  CO_TRY_STATUS(failure);
   co_return std::optional<Duration>();
 }
 

@@ -7,7 +7,9 @@
 
 #include "apis/compute/machine_pool.h"
 #include "apis/placement.h"
+#include "base/log.h"
 #include "base/strings.h"
+#include "controller/object_failure.h"
 #include "controller/reservations/reservation_plan.h"
 #include "rt/chaos.h"
 #include "rt/join_all.h"
@@ -253,13 +255,21 @@ rt::Task<Result<std::optional<Duration>>> Reservations::KeepParts(meta::Object o
           part.status.state.empty() ? apis::core::kReservationPending : part.status.state;
     }
   }
+  Later again;
   for (const auto& [key, uid] : surplus) {
     client::DeleteOptions options;
     options.uid = uid;
     const Status deleted = co_await client_.Delete(kReservationKind, key, options);
+    if (IsObjectFailure(deleted)) {
+      LOG_WARNING("reservation {}: its part {} stays: {}",
+                  whole.metadata.name,
+                  key.name,
+                  deleted.ToString());
+      again = kWriteAtLeastEvery;
+      continue;
+    }
     if (!deleted.ok() && !deleted.Is(Reason::kNotFound)) co_return deleted;
   }
-  Later again;
   const client::WriteOptions plain;
   for (auto& [pool, state] : states) {
     if (!state.empty()) continue;
@@ -267,8 +277,8 @@ rt::Task<Result<std::optional<Duration>>> Reservations::KeepParts(meta::Object o
     meta::Object part = meta::Object::Of(kReservationKind, PartFor(whole, pool));
     const Result<meta::Object> made = co_await client_.Create(std::move(part), plain);
     if (made.ok() || made.status().Is(Reason::kAlreadyExists)) continue;
-    if (!made.status().Is(Reason::kForbidden)) co_return made.status();
-    // A quota, most likely: others may free some of it.
+    if (!IsObjectFailure(made.status())) co_return made.status();
+    // A quota, most likely: others may free some of it. Or a pool whose name no part can have.
     state = apis::core::kReservationRejected;
     again = kWriteAtLeastEvery;
     events_.Record(client::EventSubject::Of(object),

@@ -12,6 +12,7 @@
 
 #include "apis/registry.h"
 #include "apiserver/registry/placement_world.h"
+#include "apiserver/registry/poison.h"
 #include "controller/gc/garbage_collector.h"
 #include "controller/reservations/reservation_plan.h"
 
@@ -93,6 +94,21 @@ TEST_F(ReservationsTest, R8_6_TheTimeRunsFromAcceptanceAndEndsIt) {
   EXPECT_EQ(over.status.remaining, "0s");
   ASSERT_TRUE(world_.Unbind(Read("r"), 1).ok());
   RunFor(Duration::Minutes(1));
+  EXPECT_EQ(Get("r").status.state, "Expired");
+}
+
+TEST_F(ReservationsTest, WhatNoValidationWouldHaveLetInKeepsNobodysTimeFromEnding) {
+  const auto poisons = apiserver::Poisons(
+      world_.scheme(), "default", pool_uid_, world_.MakeVolumePool("disks", 1LL << 40));
+  for (const meta::Object& poison : poisons) apiserver::PutByHand(world_, poison);
+  Make("r", "10m");
+  Accept("r", "alpha", pool_uid_);
+  Make("all", "", "All");
+  RunFor(Duration::Seconds(5));
+  EXPECT_FALSE(Get("all").status.pools.empty());
+  Stop();
+  Start();
+  RunFor(Duration::Minutes(11));
   EXPECT_EQ(Get("r").status.state, "Expired");
 }
 

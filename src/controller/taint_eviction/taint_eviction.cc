@@ -11,6 +11,8 @@
 #include "apis/core/placement.h"
 #include "apis/core/taints.h"
 #include "client/cache/reflector.h"
+#include "client/cache/twins.h"
+#include "controller/object_failure.h"
 #include "controller/pool_guests/guest_follower.h"
 #include "controller/taint_eviction/leave_time.h"
 #include "rt/chaos.h"
@@ -21,6 +23,8 @@ namespace {
 using apis::compute::kMachineKind;
 using apis::compute::Machine;
 using apis::compute::MachinePool;
+
+constexpr Duration kLookAtLeastEvery = Duration::Hours(24);
 
 // A taint more or less is no other reason: who was told of one is still known.
 std::string NoExecuteOf(const meta::Object& pool) {
@@ -49,9 +53,12 @@ class TaintEviction::Guests final : public GuestFollower, private client::Sink {
 
  private:
   void OnListBegin() override { guests_.clear(); }
-  void OnListed(meta::Object object) override { Put(object); }
+  void OnListed(meta::Object object) override {
+    if (!client::IsTwin(guests_, object)) Put(object);
+  }
   void OnListEnd() override { Wake(); }
   void OnEvent(client::WatchEvent event) override {
+    if (client::IsTwin(guests_, event.object)) return;
     if (event.type == client::WatchEvent::Type::kDeleted) {
       guests_.erase(event.object.metadata().uid);
     } else {
@@ -109,8 +116,10 @@ rt::Task<Result<std::optional<Duration>>> TaintEviction::Reconcile(std::string p
     if (guest.pool_uid != pool_uid) continue;
     const std::optional<LeaveTime> leave = FindLeaveTime(taints, guest.tolerations, guest.bound);
     if (!leave || guest.told == leave->taint) continue;
-    const Duration wait = leave->at - loop_.WallNow();
-    if (wait > Duration()) {
+    const WallTime now = loop_.WallNow();
+    if (leave->at > now) {
+      // The taint may say any time: the difference of two is not always a Duration.
+      const Duration wait = std::min(leave->at, now + kLookAtLeastEvery) - now;
       next = std::min(next.value_or(wait), wait);
       continue;
     }
@@ -123,16 +132,22 @@ rt::Task<Result<std::optional<Duration>>> TaintEviction::Reconcile(std::string p
                    .reason = std::string(apis::core::kReleaseTaint),
                    .message = "pool " + pool + " has the taint " + leave->taint});
   }
+  Status failure;  // of one of them: the others are asked all the same
   for (client::ReleaseRequest& request : due) {
     const std::string uid = request.uid;
-    const Status left = co_await Leave(std::move(request), mode);
+    Status left = co_await Leave(std::move(request), mode);
     if (left.ok()) continue;
     // Everybody who is due will be looked at again.
+    const bool is_its_own = IsObjectFailure(left);
     if (Guests* guests = guests_.Find(pool); guests != nullptr) {
-      for (auto& [other, guest] : guests->all()) guest.told.clear();
+      for (auto& [other, guest] : guests->all()) {
+        if (!is_its_own || other == uid) guest.told.clear();
+      }
     }
-    co_return left;
+    if (!is_its_own) co_return left;
+    failure = std::move(left);
   }
+  CO_TRY_STATUS(failure);
   co_return next;
 }
 
