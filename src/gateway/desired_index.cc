@@ -2,6 +2,7 @@
 #include "gateway/desired_index.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "apis/adoption.h"
@@ -88,16 +89,18 @@ class DesiredIndex::Placed final : public client::Sink {
   void OnListBegin() override {
     unseen_.clear();
     for (const auto& [uid, entry] : index_.entries_) {
-      if (entry.kind == &kind_) unseen_.insert(uid);
+      if (entry.kind == &kind_) unseen_.emplace(entry.key, uid);
     }
+    index_.twins_.ForEachOf(kind_, [this](const client::ObjectKey& key, const std::string& uid) {
+      unseen_.emplace(key, uid);
+    });
   }
   void OnListed(meta::Object object) override {
-    unseen_.erase(object.metadata().uid);
+    unseen_.erase({KeyOf(object), object.metadata().uid});
     index_.Put(object);
   }
   void OnListEnd() override {
-    for (const std::string& uid : unseen_) index_.Remove(uid);
-    unseen_.clear();
+    for (const auto& [key, uid] : std::exchange(unseen_, {})) index_.Remove(kind_, key, uid);
     index_.TouchAll(kind_.plural);
   }
   void OnEvent(client::WatchEvent event) override {
@@ -105,7 +108,7 @@ class DesiredIndex::Placed final : public client::Sink {
     if (event.type == Type::kBookmark) return;
     const client::ObjectKey key = KeyOf(event.object);
     if (event.type == Type::kDeleted) {
-      index_.Remove(event.object.metadata().uid);
+      index_.Remove(kind_, key, event.object.metadata().uid);
     } else {
       index_.Put(event.object);
     }
@@ -114,7 +117,7 @@ class DesiredIndex::Placed final : public client::Sink {
 
   DesiredIndex& index_;
   const meta::KindInfo& kind_;
-  std::set<std::string> unseen_;
+  std::set<std::pair<client::ObjectKey, std::string>> unseen_;  // with their UIDs
   client::Reflector reflector_;
 };
 
@@ -210,14 +213,16 @@ void DesiredIndex::Put(const meta::Object& object) {
   if (apis::IsBeingAdopted(object)) return;
   DesiredEntry fresh = EntryOf(object);
   const auto found = entries_.find(fresh.uid);
-  if (found == entries_.end()) {
-    // What was never placed concerns no host.
-    if (fresh.placement == 0) return;
-    if (!fresh.pool_uid.empty()) of_pool_[fresh.pool_uid].insert(fresh.uid);
-    const auto placed = entries_.emplace(fresh.uid, std::move(fresh)).first;
-    listener_.OnEntry(nullptr, &placed->second, &object);
-    return;
+  const bool is_twin = found != entries_.end() &&
+                       (found->second.kind != fresh.kind || found->second.key != fresh.key);
+  if (is_twin || fresh.uid.empty()) {
+    const client::ObjectKey key = fresh.key;
+    const std::string uid = fresh.uid;
+    const std::string first = is_twin ? found->second.key.name : "";
+    return twins_.Put(object.kind(), key, uid, std::move(fresh), first);
   }
+  twins_.Remove(object.kind(), fresh.key);  // it has a UID of its own by now
+  if (found == entries_.end()) return Add(std::move(fresh), &object);
   DesiredEntry& entry = found->second;
   const bool is_same = entry.pool_uid == fresh.pool_uid && entry.placement == fresh.placement &&
                        entry.is_deleting == fresh.is_deleting && entry.release == fresh.release &&
@@ -234,6 +239,14 @@ void DesiredIndex::Put(const meta::Object& object) {
   listener_.OnEntry(&before, &entry, &object);
 }
 
+void DesiredIndex::Add(DesiredEntry fresh, const meta::Object* object) {
+  // What was never placed concerns no host.
+  if (fresh.placement == 0) return;
+  if (!fresh.pool_uid.empty()) of_pool_[fresh.pool_uid].insert(fresh.uid);
+  const auto placed = entries_.emplace(fresh.uid, std::move(fresh)).first;
+  listener_.OnEntry(nullptr, &placed->second, object);
+}
+
 void DesiredIndex::Unlink(DesiredEntry& entry) {
   const auto pool = of_pool_.find(entry.pool_uid);
   if (pool == of_pool_.end()) return;
@@ -241,9 +254,14 @@ void DesiredIndex::Unlink(DesiredEntry& entry) {
   if (pool->second.empty()) of_pool_.erase(pool);
 }
 
-void DesiredIndex::Remove(const std::string& uid) {
+void DesiredIndex::Remove(const meta::KindInfo& kind,
+                          const client::ObjectKey& key,
+                          const std::string& uid) {
+  if (twins_.Remove(kind, key)) return;
   const auto found = entries_.find(uid);
   if (found == entries_.end()) return;
+  // A copy that was never placed has come and gone unseen.
+  if (found->second.kind != &kind || found->second.key != key) return;
   Unlink(found->second);
   for (const std::string& reference : found->second.references) {
     const auto users = users_.find(reference);
@@ -254,6 +272,11 @@ void DesiredIndex::Remove(const std::string& uid) {
   const DesiredEntry before = std::move(found->second);
   entries_.erase(found);
   listener_.OnEntry(&before, nullptr, nullptr);
+  // One that was never placed is nobody.
+  while (std::optional<DesiredEntry> twin = twins_.Take(uid)) {
+    Add(*std::move(twin), nullptr);
+    if (entries_.contains(uid)) break;
+  }
 }
 
 void DesiredIndex::Touch(std::string_view kind, const client::ObjectKey& key) {

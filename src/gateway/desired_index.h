@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The DesiredIndex knows what the store wants where (G1): every machine, volume, snapshot and
 // bucket that was ever placed, by UID and by pool, and who refers to whom. It keeps a few words per
-// object, not the objects: bodies are assembled when they are sent.
+// object, not the objects: bodies are assembled when they are sent. Of several objects with one UID
+// it knows the first: deleting a copy must not end what runs.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "base/text_map.h"
 #include "client/cache/health_report.h"
 #include "client/cache/reflector.h"
+#include "client/cache/twins.h"
 #include "client/client.h"
 #include "gateway/rules/bodies.h"
 #include "meta/object.h"
@@ -86,13 +88,15 @@ class DesiredIndex {
   class Referenced;
 
   void Put(const meta::Object& object);
-  void Remove(const std::string& uid);
+  void Add(DesiredEntry fresh, const meta::Object* object);
+  void Remove(const meta::KindInfo& kind, const client::ObjectKey& key, const std::string& uid);
   void Touch(std::string_view kind, const client::ObjectKey& key);
   void TouchAll(std::string_view kind);
   void Unlink(DesiredEntry& entry);
 
   DesiredListener& listener_;
   TextMap<DesiredEntry> entries_;
+  client::Twins<DesiredEntry> twins_{"gateway"};
   TextMap<std::set<std::string>> of_pool_;
   // "secrets/default/x" to the UIDs whose bodies hold it.
   std::map<std::string, std::set<std::string>> users_;

@@ -116,7 +116,7 @@ TEST_F(FloodTest, R5_8_FactsInManyMessagesAreMergedAndTheNewestCounts) {
   ExpectNobodyElseNotices();
 }
 
-TEST_F(FloodTest, R5_8_ClassesSurviveTheFiguresThatCameAfterThem) {
+TEST_F(FloodTest, R5_8_ClassesAndFactsSurviveTheFiguresThatCameAfterThem) {
   for (int i = 1; i <= 400; ++i) {
     bad_.Say([&](agent::HostBatch& batch) {
       agent::PoolFacts& facts = *batch.add_facts();
@@ -124,12 +124,16 @@ TEST_F(FloodTest, R5_8_ClassesSurviveTheFiguresThatCameAfterThem) {
       if (i != 300) return;  // behind what is acted upon at once, and not the last word
       facts.set_classes_changed(true);
       facts.add_classes()->set_name("large");
+      facts.set_runtime_facts_changed(true);
+      (*facts.mutable_runtime_facts())["hypervisor"] = "late";
     });
   }
   EXPECT_TRUE(world_.Until([&] {
     const meta::Object pool = world_.Pool("pool-bad");
-    const auto& classes = pool.as<apis::compute::MachinePool>().status.available_machine_classes;
-    return classes.size() == 1 && classes.front().name == "large";
+    const auto& status = pool.as<apis::compute::MachinePool>().status;
+    const auto& classes = status.available_machine_classes;
+    return classes.size() == 1 && classes.front().name == "large" &&
+           status.facts.contains("hypervisor");
   }));
 }
 

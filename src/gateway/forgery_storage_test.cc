@@ -1,30 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The authorization matrix of the session protocol for what is stored (must-show 7): whatever a
-// host says about the volumes and buckets of another one changes nothing, and none of their secrets
-// is told to it.
+// The authorization matrix of the session protocol for what is stored or kept free (must-show 7):
+// whatever a host says about the volumes, snapshots, buckets and reservations of another one
+// changes nothing, and none of their secrets is told to it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apis/core/reservation.h"
 #include "apis/k8s/event.h"
 #include "apis/storage/bucket.h"
 #include "apis/storage/bucket_pool.h"
+#include "apis/storage/volume_snapshot.h"
 #include "gateway/gateway_world.h"
 #include "gateway/rules/status_apply.h"
 
 namespace berth::gateway {
 namespace {
 
+using apis::core::kReservationKind;
+using apis::core::Reservation;
 using apis::storage::Bucket;
 using apis::storage::kBucketKind;
 using apis::storage::kBucketPoolKind;
 using apis::storage::kVolumeKind;
 using apis::storage::kVolumePoolKind;
+using apis::storage::kVolumeSnapshotKind;
 using apis::storage::Volume;
+using apis::storage::VolumeSnapshot;
 
 // Every secret of A has it in it.
 constexpr std::string_view kOfA = "secret of a";
@@ -48,7 +55,28 @@ class StorageForgery : public testing::Test {
     bucket.metadata.name = "files";
     bucket.spec.bucket_class_ref = apis::core::LocalObjectReference{.name = "fast"};
     bucket_ = Place(meta::Object::Of(kBucketKind, std::move(bucket)), "buckets-a", {});
-    CHECK(a_.WaitAssigns(2));
+    Reservation reservation;
+    reservation.metadata.namespace_ = "default";
+    reservation.metadata.name = "room";
+    reservation.spec.resources["cpu"] = meta::Quantity(1);
+    reservation_ = Place(
+        meta::Object::Of(kReservationKind, std::move(reservation)), "pool-a", {{"cpu", 1000}});
+    EXPECT_TRUE(Report(3)) << "A is told the key, of course";
+    VolumeSnapshot snapshot;
+    snapshot.metadata.namespace_ = "default";
+    snapshot.metadata.name = "nightly";
+    snapshot.spec.volume_ref.name = "data";
+    snapshot_ = Place(
+        meta::Object::Of(kVolumeSnapshotKind, std::move(snapshot)), "disks-a", {{"storage", 10}});
+    Report(4);
+    world_.Pass(Duration::Seconds(11));  // everything is published
+    before_ = World();
+  }
+  static constexpr std::pair<const char*, const char*> kPools[] = {
+      {"VolumePool", "disks-"}, {"BucketPool", "buckets-"}, {"MachinePool", "pool-"}};
+  // A has so many objects, remembers them and reports them; whether a secret of it was told to it.
+  bool Report(size_t count) {
+    CHECK(a_.WaitAssigns(count));
     bool has_key = false;
     for (const agent::Assign& assign : a_.assigns()) {
       a_.Remember(assign);
@@ -57,12 +85,9 @@ class StorageForgery : public testing::Test {
         FillStatus(assign.uid(), assign.kind(), 1, 1, std::string(kOfA) + ": access", batch);
       });
     }
-    CHECK(has_key) << "A is told, of course";
-    world_.Pass(Duration::Seconds(11));  // everything is published
-    before_ = World();
+    world_.Pass(Duration::Seconds(1));
+    return has_key;
   }
-  static constexpr std::pair<const char*, const char*> kPools[] = {{"VolumePool", "disks-"},
-                                                                   {"BucketPool", "buckets-"}};
   // Announces a pool of each kind, and what the host remembers.
   static bool Join(TestHost& host, const std::string& suffix) {
     if (!host.Connect()) return false;
@@ -75,6 +100,7 @@ class StorageForgery : public testing::Test {
       pool.add_classes()->set_name("fast");
     }
     (*announce.mutable_pools(0)->mutable_capacity()->mutable_capacity())["storage"] = 1000;
+    (*announce.mutable_pools(2)->mutable_capacity()->mutable_capacity())["cpu"] = 8000;
     for (const auto& [uid, item] : host.known) *announce.add_known() = item;
     announce.set_last(true);
     host.Announce(announce);
@@ -99,9 +125,14 @@ class StorageForgery : public testing::Test {
     status.set_kind(kind);
     status.set_incarnation(incarnation);
     status.set_placement(placement);
-    status.set_state("Available");
+    status.set_state(kind == kVolumeSnapshotKind.kind ? "Ready" : "Available");
     status.set_runtime_id("test://" + secret.substr(0, 6));
     status.set_bucket_endpoint("https://" + secret.substr(0, 6));
+    // All that a host may say of a reservation.
+    agent::Condition& condition = *status.add_conditions();
+    condition.set_type("Kept");
+    condition.set_status("True");
+    condition.set_reason(secret.substr(0, 6));
     status.mutable_access()->set_driver("test");
     status.mutable_access()->set_handle("handle");
     (*status.mutable_access()->mutable_secret_data())["key"] = secret;
@@ -114,8 +145,11 @@ class StorageForgery : public testing::Test {
   std::vector<meta::Object> World() {
     std::vector<meta::Object> all = {world_.Read(volume_),
                                      world_.Read(bucket_),
+                                     world_.Read(snapshot_),
+                                     world_.Read(reservation_),
                                      Get(kVolumePoolKind, {"", "disks-a"}),
-                                     Get(kBucketPoolKind, {"", "buckets-a"})};
+                                     Get(kBucketPoolKind, {"", "buckets-a"}),
+                                     world_.Pool("pool-a")};
     for (const meta::Object& object : {volume_, bucket_}) {
       all.push_back(
           Get(apis::k8s::kSecretKind, {"default", AccessSecretName(object.metadata().uid)}));
@@ -141,6 +175,8 @@ class StorageForgery : public testing::Test {
   TestHost b_{world_, "b"};
   meta::Object volume_;
   meta::Object bucket_;
+  meta::Object snapshot_;
+  meta::Object reservation_;
   std::vector<meta::Object> before_;
 };
 
@@ -149,12 +185,19 @@ TEST_F(StorageForgery, WhatIsForgedAboutIsThere) {
   EXPECT_TRUE(before_[0].as<Volume>().status.access->secret_ref.has_value());
   EXPECT_EQ(before_[1].as<Bucket>().status.state, "Available");
   EXPECT_TRUE(before_[1].as<Bucket>().status.access->secret_ref.has_value());
-  for (size_t i = 4; i < before_.size(); ++i) {
+  EXPECT_EQ(before_[2].as<VolumeSnapshot>().status.state, "Ready");
+  const auto& reserved = before_[3].as<Reservation>().status;
+  EXPECT_EQ(reserved.state, "Accepted");
+  const auto kept =
+      std::ranges::find(reserved.conditions, "Kept", &apis::core::ReservationCondition::type);
+  ASSERT_NE(kept, reserved.conditions.end());
+  EXPECT_EQ(kept->reason, "secret");
+  for (size_t i = 7; i < before_.size(); ++i) {
     EXPECT_TRUE(before_[i].as<apis::k8s::Secret>().data.at("key").bytes.starts_with(kOfA));
   }
 }
 
-TEST_F(StorageForgery, OfAnotherHostsVolumesAndBucketsChangesNothing) {
+TEST_F(StorageForgery, OfAnotherHostsObjectsChangesNothing) {
   using Fill = std::function<void(agent::HostBatch&, const meta::Object&, uint64_t, uint64_t)>;
   const std::vector<std::pair<std::string, Fill>> words = {
       {"status",
@@ -196,19 +239,20 @@ TEST_F(StorageForgery, OfAnotherHostsVolumesAndBucketsChangesNothing) {
        }},
   };
   for (const auto& [what, fill] : words) {
-    for (const meta::Object& about : {volume_, bucket_}) {
+    // A host that goes on like this loses its session: every word has one of its own.
+    ASSERT_TRUE(Join(b_, "b")) << what;
+    for (const meta::Object& about : {volume_, bucket_, snapshot_, reservation_}) {
       for (const uint64_t incarnation : {0, 1, 2}) {
         for (const uint64_t placement : {0, 1, 2, 99}) {
           b_.Say([&](agent::HostBatch& batch) { fill(batch, about, incarnation, placement); });
         }
       }
+      ExpectNothingHappened(what + " of " + about.metadata().name);
+      EXPECT_FALSE(b_.end().has_value()) << what << ": all of it was heard";
     }
-    ExpectNothingHappened(what);
-    // A host that goes on like this loses its session; the next word needs a new one.
-    if (b_.end().has_value()) ASSERT_TRUE(Join(b_, "b")) << what;
   }
-  for (const char* pool : {"disks-a", "buckets-a"}) {
-    EXPECT_TRUE(world_.gateway().StatisticsOf(a_.PoolUid(pool)).empty());
+  for (const auto& [kind, name] : kPools) {
+    EXPECT_TRUE(world_.gateway().StatisticsOf(a_.PoolUid(std::string(name) + "a")).empty()) << kind;
   }
   const auto events = world_.Run(world_.client().List(apis::k8s::kCoreEventKind, {}));
   ASSERT_TRUE(events.ok());
@@ -242,8 +286,10 @@ TEST_F(StorageForgery, AsWhatTheHostHasItselfGetsNoBodyAndNoSecret) {
 }
 
 TEST_F(StorageForgery, OfAnotherHostsStoragePoolsChangesNothing) {
+  std::vector<std::string> pools;
+  for (const auto& [kind, name] : kPools) pools.push_back(std::string(name) + "a");
   b_.Say([&](agent::HostBatch& batch) {
-    for (const char* pool : {"disks-a", "buckets-a"}) {
+    for (const std::string& pool : pools) {
       agent::PoolFacts& facts = *batch.add_facts();
       facts.set_pool_uid(a_.PoolUid(pool));
       facts.set_problem("forged");
@@ -257,15 +303,16 @@ TEST_F(StorageForgery, OfAnotherHostsStoragePoolsChangesNothing) {
     batch.set_orphans_changed(true);
   });
   ExpectNothingHappened("facts and orphans");
-  EXPECT_TRUE(world_.gateway().OrphansOf(a_.PoolUid("disks-a")).empty());
-  EXPECT_TRUE(world_.gateway().OrphansOf(a_.PoolUid("buckets-a")).empty());
+  for (const std::string& pool : pools) {
+    EXPECT_TRUE(world_.gateway().OrphansOf(a_.PoolUid(pool)).empty()) << pool;
+  }
   // Nor can it announce them as its own, whatever it knows of what is on them.
   b_.known = a_.known;
   ASSERT_TRUE(Join(b_, "a"));
-  EXPECT_EQ(b_.PoolUid("disks-a"), "");
-  EXPECT_NE(b_.PoolRefusal("disks-a"), "");
-  EXPECT_EQ(b_.PoolUid("buckets-a"), "");
-  EXPECT_NE(b_.PoolRefusal("buckets-a"), "");
+  for (const std::string& pool : pools) {
+    EXPECT_EQ(b_.PoolUid(pool), "");
+    EXPECT_NE(b_.PoolRefusal(pool), "");
+  }
   ExpectNothingHappened("announce");
 }
 

@@ -211,10 +211,13 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void TryConclude();
   rt::Task<Status> Conclude();
   rt::Task<Status> AdoptAll(std::vector<std::string> uids);
+  // Whether it can have used a reservation of that namespace: a machine there, or nobody knows it.
+  bool MayHaveUsed(const std::string& uid, const std::string& name_space);
   std::vector<client::Adoption> PlanAdoptions(const std::vector<std::string>& uids);
   void Adopted(const client::Adoption& adoption);
   // From here on the store's word on it is good: hosts are told.
   void CloseOpen(const std::string& uid);
+  void TellClosed(const std::string& uid, const std::vector<HeldCopy>& copies);
 
   // gateway_unread.cc: what of it cannot be read.
   void NoteUnread(const meta::KindInfo& kind, const client::Unread& unread);
@@ -263,6 +266,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   void MarkDirty(Session& session, const std::string& uid, const meta::Object* object);
   void StartPump(Session& session);
   rt::Task<Status> Pump(Session& session);
+  void SetAside(Session& session, const std::string& uid, const Status& why);
+  rt::Task<Status> LookAgain(Session& session);
   void Confirm(Session& session, Session::Item& item, const std::string& uid);
   void ConfirmAsItIs(Session& session, const DesiredEntry& entry);
   // False: it needs more than itself, or the host has enough to read.
@@ -292,7 +297,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   bool IsClaimed(const std::string& uid, uint64_t placement) const;
   // Of a host that wants to leave with a drain: now, or when it is known what it has.
   void BeginDrain(Session& session);
-  // Those that a settlement has kept waiting.
+  // What a settlement has kept waiting, if nothing does any more.
+  void BeginHeldDrain(Session& session);
   void BeginHeldDrains();
   void CheckDrained(Session& session);
   void BidFarewell(Session& session);
@@ -311,6 +317,8 @@ class Gateway final : public fleet::Fleet, private DesiredListener {
   // gateway_health.cc: timers and conditions.
   rt::Task<Status> Tick();
   void WriteReady(const HealthBook::Turn& turn);
+  // What was granted to the host before this session is over: its pools say so, once.
+  void ShortenLeases(Session& session);
   // A pool whose runtime is away is not asked, and says so.
   void SetProblem(Session::Pool& pool, const std::string& problem);
   void PublishFacts(Session& session);

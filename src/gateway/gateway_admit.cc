@@ -26,6 +26,11 @@ void KeepFirstOrphans(int known, agent::Announce& chunk) {
   chunk.mutable_orphans()->DeleteSubrange(room, chunk.orphans_size() - room);
 }
 
+// Two pools with one UID: somebody has copied one in the store.
+bool IsSamePool(const PoolFace& a, const PoolFace& b) {
+  return a.kind == b.kind && a.name == b.name;
+}
+
 // What the host has is not what tombstones speak of: it comes from a history that the store has
 // lost.
 bool IsStranger(ResyncStep step) {
@@ -106,6 +111,12 @@ rt::Task<Status> Gateway::AdmitPools(Session& session) {
     }
     Session::Pool known;
     known.face = FaceOf(*pool);
+    const PoolFace* same = pool_feed_.Find(known.face.uid);
+    if (same != nullptr && !IsSamePool(*same, known.face)) {
+      welcome.set_refused("its UID is that of pool " + same->name);
+      *session.Queue().add_pools() = std::move(welcome);
+      continue;
+    }
     known.said = announce.capacity();
     known.facts = FromProto(known.face.uid, known.said, known.face.limits);
     welcome.set_uid(known.face.uid);
@@ -270,7 +281,7 @@ void Gateway::FinishSync(Session& session, uint64_t revision) {
     SendPurges(session, pool.face);
   }
   WriteOrphans(session);
-  CheckDrained(session);
+  BeginHeldDrain(session);
   SettleApprovals(session);
 }
 

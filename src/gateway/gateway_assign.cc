@@ -18,6 +18,8 @@ namespace {
 constexpr int kBurst = 16;  // bodies assembled before others get their turn
 constexpr Duration kOutboxPause = Duration::Millis(20);
 constexpr Duration kRetryPause = Duration::Millis(200);
+constexpr Duration kUnreadPause = Duration::Seconds(5);
+constexpr Duration kUnreadPauseMax = Duration::Minutes(1);
 constexpr int kRoundsMax = 4;  // an object, its volumes, their secrets
 
 bool HasRequest(const meta::Object& object) {
@@ -200,7 +202,11 @@ void Gateway::StartPump(Session& session) {
     const std::string uid = node.key();
     const Status status = co_await AssignOne(session, uid, std::move(node.mapped()));
     if (status.Is(Reason::kCancelled)) co_return status;
-    if (!status.ok()) {
+    if (status.Is(Reason::kInternal)) {
+      SetAside(session, uid, status);
+    } else if (status.ok()) {
+      session.unread.erase(uid);
+    } else {
       LOG_WARNING("assigning {} to host {}: {}", uid, session.host(), status.ToString());
       session.MarkDirty(uid, nullptr);
       CO_TRY_STATUS(co_await rt::Sleep(kRetryPause));
@@ -208,6 +214,34 @@ void Gateway::StartPump(Session& session) {
     if (++assigned % kBurst == 0) CO_TRY_STATUS(co_await rt::Yield());
   }
   session.is_pumping = false;
+  co_return OkStatus();
+}
+
+// Something of it cannot be read, for nobody knows how long: its host keeps what it has of it, and
+// is told of all others.
+void Gateway::SetAside(Session& session, const std::string& uid, const Status& why) {
+  REACHED("gateway.unread_part");
+  const DesiredEntry* entry = index_.Find(uid);
+  if (entry == nullptr || session.ended()) return;
+  if (!entry->must_go()) ConfirmAsItIs(session, *entry);
+  if (!session.unread.insert(uid).second) return;  // that was said
+  LOG_WARNING("assigning {} to host {}: {}", uid, session.host(), why.ToString());
+  if (session.looks_again) return;
+  session.looks_again = true;
+  session.scope.Spawn("gateway.unread", LookAgain(session));
+}
+
+// Changes of what they name wake them too; this is for what is mended in the store by hand.
+rt::Task<Status> Gateway::LookAgain(Session& session) {
+  Duration pause = kUnreadPause;
+  while (!session.unread.empty()) {
+    CO_TRY_STATUS(co_await rt::Sleep(pause));
+    pause = std::min(pause * 2, kUnreadPauseMax);
+    // A copy: what is marked may be looked at meanwhile.
+    const std::set<std::string> unread = session.unread;
+    for (const std::string& uid : unread) MarkDirty(session, uid, nullptr);
+  }
+  session.looks_again = false;
   co_return OkStatus();
 }
 
@@ -418,11 +452,13 @@ void Gateway::BeginDrain(Session& session) {
   CheckDrained(session);
 }
 
+void Gateway::BeginHeldDrain(Session& session) {
+  const bool waits = session.is_draining && session.phase == Session::Phase::kSynced;
+  if (waits && !session.ended() && !session.said_goodbye) BeginDrain(session);
+}
+
 void Gateway::BeginHeldDrains() {
-  for (const auto& [host, session] : table_.hosts()) {
-    const bool waits = session->is_draining && session->phase == Session::Phase::kSynced;
-    if (waits && !session->ended() && !session->said_goodbye) BeginDrain(*session);
-  }
+  for (const auto& [host, session] : table_.hosts()) BeginHeldDrain(*session);
 }
 
 void Gateway::CheckDrained(Session& session) {

@@ -38,6 +38,31 @@ PoolCondition ConditionOf(HealthBook::Ready ready) {
           .message = "the host has not been heard of for the grace time"};
 }
 
+// Whether the host may have more orphans than those that are kept: nobody counts them.
+bool IsCut(const Session& session) { return session.orphans.size() >= kOrphansMax; }
+
+PoolCondition OrphansSaid(size_t count, const std::vector<std::string>& names, bool is_cut) {
+  if (count > 0) {
+    return {.type = core::kPoolOrphans,
+            .status = ConditionStatus::kTrue,
+            .reason = "Quarantined",
+            .message = std::to_string(count) + (is_cut ? " or more" : "") +
+                       " left alone: " + Join(names, ", ")};
+  }
+  if (is_cut) {
+    return {.type = core::kPoolOrphans,
+            .status = ConditionStatus::kUnknown,
+            .reason = "ListCut",
+            .message = "the host has " + std::to_string(kOrphansMax) +
+                       " orphans or more, of which the first are listed: none of them is of this "
+                       "pool"};
+  }
+  return {.type = core::kPoolOrphans,
+          .status = ConditionStatus::kFalse,
+          .reason = "None",
+          .message = "nothing on the host is unknown to the server"};
+}
+
 }  // namespace
 
 rt::Task<Status> Gateway::Tick() {
@@ -73,6 +98,20 @@ void Gateway::WriteReady(const HealthBook::Turn& turn) {
                 [condition = ConditionOf(turn.ready), now](meta::Object& pool) {
                   return SetPoolCondition(pool, condition, now);
                 });
+}
+
+void Gateway::ShortenLeases(Session& session) {
+  // Before, its pools are about to say what is in the announcer.
+  if (session.phase < Session::Phase::kSyncing) return;
+  const Duration lease = health_.LongestLeaseOf(session.host());
+  if (LeaseSeconds(lease) >= LeaseSeconds(session.announcer.lease)) return;
+  session.announcer.lease = lease;
+  for (const auto& [uid, pool] : session.pools) {
+    pools_.Change(pool.face, PoolWriter::Matter::kLease, [this, lease](meta::Object& object) {
+      // Another server may have told the host a longer one.
+      return Leads() && ShortenLease(object, lease);
+    });
+  }
 }
 
 void Gateway::SetProblem(Session::Pool& pool, const std::string& problem) {
@@ -123,15 +162,7 @@ void Gateway::WriteOrphans(Session& session) {
                       CleanText(orphan.name(), kWordMax) + " (" +
                       CleanText(orphan.uid(), kWordMax) + ")");
     }
-    const bool has_any = count > 0;
-    const bool has_more = session.orphans.size() >= kOrphansMax;  // or may have: nobody counts them
-    const PoolCondition condition{
-        .type = core::kPoolOrphans,
-        .status = has_any ? ConditionStatus::kTrue : ConditionStatus::kFalse,
-        .reason = has_any ? "Quarantined" : "None",
-        .message = has_any ? std::to_string(count) + (has_more ? " or more" : "") +
-                                 " left alone: " + Join(names, ", ")
-                           : "nothing on the host is unknown to the server"};
+    const PoolCondition condition = OrphansSaid(count, names, IsCut(session));
     pools_.Change(pool.face, PoolWriter::Matter::kOrphans, [condition, now](meta::Object& object) {
       return SetPoolCondition(object, condition, now);
     });
@@ -153,7 +184,7 @@ void Gateway::WriteFenceReady(const PoolFace& face, const agent::Facts& facts) {
 }
 
 // The operator has condemned orphans in an annotation: the host is told, and the annotation goes
-// when none of them is left.
+// when none of them is left. Of a list that was cut nobody knows that.
 void Gateway::SendPurges(Session& session, const PoolFace& face) {
   if (face.purge.empty() || session.phase != Session::Phase::kSynced) return;
   std::set<std::string_view> condemned;
@@ -168,7 +199,7 @@ void Gateway::SendPurges(Session& session, const PoolFace& face) {
     verdict.set_runtime_id(orphan.runtime_id());
     verdict.set_verdict(agent::OrphanVerdict::PURGE);
   }
-  if (any_left) return;
+  if (any_left || IsCut(session)) return;
   pools_.Change(face, PoolWriter::Matter::kPurge, [said = face.purge](meta::Object& pool) {
     const auto found = pool.metadata().annotations.find(std::string(kPurgeOrphansAnnotation));
     // Something else may have been condemned meanwhile.
@@ -180,9 +211,10 @@ void Gateway::SendPurges(Session& session, const PoolFace& face) {
 
 HealthBook::Past Gateway::PastOf(const PoolFace& face) const {
   HealthBook::Past past{.lease = face.lease, .planned_until = std::nullopt};
-  if (!face.away_since) return past;
+  const WallTime now = deps_.loop.WallNow();
+  if (!face.away_since || *face.away_since < now - kPlannedAbsence) return past;
   // The wall clock may have been set meanwhile: never longer than from now on.
-  const Duration gone = std::max(Duration(), deps_.loop.WallNow() - *face.away_since);
+  const Duration gone = now - std::min(*face.away_since, now);
   if (gone < kPlannedAbsence) past.planned_until = deps_.loop.Now() + (kPlannedAbsence - gone);
   return past;
 }

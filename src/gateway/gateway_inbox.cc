@@ -67,6 +67,7 @@ void Gateway::OnHeartbeat(Session& session, const agent::Heartbeat& heartbeat) {
     return session.End({.reason = std::string(kFenced),
                         .message = "this session gets no more grants: connect again"});
   }
+  ShortenLeases(session);
   agent::Grant grant;
   grant.set_number(heartbeat.number());
   grant.set_ttl_ms(static_cast<uint64_t>(health_.LeaseOf(session.host()).millis()));
@@ -140,12 +141,16 @@ void Gateway::KeepFacts(Session& session, const agent::PoolFacts& facts) {
     return session.Strike("words about pools that are not its own");
   }
   agent::PoolFacts& kept = session.late_facts[facts.pool_uid()];
-  // Classes that nobody has read yet are not forgotten for newer figures.
-  const bool keeps_classes = kept.classes_changed() && !facts.classes_changed();
+  // What nobody has read yet is not forgotten for newer figures.
   agent::PoolFacts older = std::exchange(kept, facts);
-  if (!keeps_classes) return;
-  kept.set_classes_changed(true);
-  kept.mutable_classes()->Swap(older.mutable_classes());
+  if (older.classes_changed() && !facts.classes_changed()) {
+    kept.set_classes_changed(true);
+    kept.mutable_classes()->Swap(older.mutable_classes());
+  }
+  if (older.runtime_facts_changed() && !facts.runtime_facts_changed()) {
+    kept.set_runtime_facts_changed(true);
+    kept.mutable_runtime_facts()->swap(*older.mutable_runtime_facts());
+  }
 }
 
 void Gateway::KeepOrphans(Session& session, const agent::HostBatch& batch) {
@@ -319,6 +324,11 @@ void Gateway::OnFacts(Session& session, const agent::PoolFacts& facts) {
   SetProblem(pool, CleanText(facts.problem(), kTextMax));
   if (pool.problem.empty()) TellPool(fleet::FleetEvent::Type::kFacts, pool, "");
   if (fence_changed) WriteFenceReady(pool.face, pool.said);
+  if (facts.runtime_facts_changed()) {
+    pools_.Change(pool.face, PoolWriter::Matter::kFacts, [facts](meta::Object& object) {
+      return ApplyRuntimeFacts(facts, object);
+    });
+  }
   if (!facts.classes_changed() && before == pool.facts.capacity) {
     pool.is_unpublished = true;  // written with the next round
     return;

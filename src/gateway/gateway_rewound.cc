@@ -30,6 +30,20 @@ constexpr size_t kPage = 500;
 constexpr size_t kAdoptionsPerCall = 64;
 constexpr size_t kProofBytes = 16;
 
+// What it takes there by the word of its host, which no proof is of: not more than its pool has of
+// what the pool is known to have.
+client::Amounts TakenBy(const agent::Known& known, const Session::Pool* pool) {
+  client::Amounts taken;
+  for (const auto& [name, amount] : FromProto(known.resources())) {
+    if (amount == 0) continue;
+    taken[name] = amount;
+    if (pool == nullptr) continue;
+    const auto has = pool->facts.capacity.find(name);
+    if (has != pool->facts.capacity.end()) taken[name] = std::min(amount, has->second);
+  }
+  return taken;
+}
+
 }  // namespace
 
 // A failure is tried again: hosts are let in when the list is whole, but for what cannot be read.
@@ -137,9 +151,8 @@ void Gateway::Claim(Session& session, const agent::Known& known) {
                 .placement = known.placement(),
                 .resources = {},
                 .consumers = {}};
-  for (const auto& [name, amount] : known.resources()) {
-    if (amount > 0) copy.resources[CleanText(name, kWordMax)] = amount;
-  }
+  const auto pool = session.pools.find(copy.pool_uid);
+  copy.resources = TakenBy(known, pool == session.pools.end() ? nullptr : &pool->second);
   const int consumers = std::min(known.consumers_size(), int{apis::core::kReservationCountMax});
   for (int i = 0; i < consumers; ++i) {
     copy.consumers.push_back(CleanText(known.consumers(i), kWordMax));
@@ -262,6 +275,20 @@ rt::Task<Status> Gateway::Conclude() {
   co_return OkStatus();
 }
 
+// A machine that has moved on since counts too: what it has used is used.
+bool Gateway::MayHaveUsed(const std::string& uid, const std::string& name_space) {
+  const auto is_machine_there = [&](const meta::KindInfo* kind, const client::ObjectKey& key) {
+    return kind == &apis::compute::kMachineKind && key.namespace_ == name_space;
+  };
+  if (const DesiredEntry* entry = index_.Find(uid))
+    return is_machine_there(entry->kind, entry->key);
+  const Settlement::Object* object = settlement_.Find(uid);
+  if (object != nullptr && object->kind != nullptr) {
+    return is_machine_there(object->kind, object->key);
+  }
+  return !uid.empty();
+}
+
 std::vector<client::Adoption> Gateway::PlanAdoptions(const std::vector<std::string>& uids) {
   std::vector<client::Adoption> adoptions;
   for (const std::string& uid : uids) {
@@ -284,7 +311,9 @@ std::vector<client::Adoption> Gateway::PlanAdoptions(const std::vector<std::stri
     adoption.pool = pool->name;
     adoption.pool_uid = pool->uid;
     adoption.resources = copy->resources;
-    adoption.consumers = copy->consumers;
+    for (const std::string& user : copy->consumers) {
+      if (MayHaveUsed(user, object->key.namespace_)) adoption.consumers.push_back(user);
+    }
     if (adoptions.size() == kAdoptionsPerCall) break;
   }
   return adoptions;
@@ -338,6 +367,15 @@ void Gateway::CloseOpen(const std::string& uid) {
   if (object == nullptr) return;
   const std::vector<HeldCopy> copies = std::move(object->copies);
   settlement_.Close(uid);
+  TellClosed(uid, copies);
+  // It may be the last that their drains have waited for.
+  for (const HeldCopy& copy : copies) {
+    Session* session = table_.OfHost(copy.host);
+    if (session != nullptr) BeginHeldDrain(*session);
+  }
+}
+
+void Gateway::TellClosed(const std::string& uid, const std::vector<HeldCopy>& copies) {
   const DesiredEntry* entry = index_.Find(uid);
   if (entry == nullptr) return;  // never placed, or gone: its host leaves it alone
   for (const HeldCopy& copy : copies) {

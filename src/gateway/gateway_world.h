@@ -33,7 +33,7 @@ class GatewayWorld : public apiserver::PlacementWorld {
   void StartGateway() {
     ++identity_.start;
     const Gateway::Deps deps{loop(),
-                             client(),
+                             between != nullptr ? *between : client(),
                              registry().binder(),
                              registry().tombstones(),
                              registry().rewound(),
@@ -106,7 +106,8 @@ class GatewayWorld : public apiserver::PlacementWorld {
   void Pass(Duration duration) { loop().RunFor(duration); }
 
   bool leads = true;
-  ProtocolVersions versions;  // from the next start of the gateway on
+  ProtocolVersions versions;          // from the next start of the gateway on
+  client::Client* between = nullptr;  // the same; in front of the store
   Gateway& gateway() { return *gateway_; }
   net::SimNetwork& network() { return network_; }
   const pki::CertificateAuthority& authority() const { return authority_.get(); }
@@ -157,8 +158,7 @@ class TestHost {
   }
   // Opens a stream and says hello; true once the welcome is there.
   bool Connect() {
-    const Status opened = Open();
-    if (!opened.ok()) return false;
+    if (!Open().ok()) return false;
     agent::HostMessage message;
     *message.mutable_hello() = hello;
     Send(message);

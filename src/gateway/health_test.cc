@@ -307,6 +307,19 @@ TEST_F(HealthTest, R3_3_6_ANewServerKnowsTheLeaseOfTheLastSession) {
   EXPECT_EQ(world_.Condition("pool", "Ready"), "Unknown Silent");
 }
 
+// Somebody has written it past the API: the host is lost some time all the same.
+TEST_F(HealthTest, R3_3_6_ALeaseThatNoServerCanHaveGrantedIsBounded) {
+  ASSERT_NE(host_.Join("pool"), "");
+  ASSERT_TRUE(world_
+                  .Patch(world_.Pool("pool"),
+                         R"({"status":{"agent":{"leaseSeconds":2147483647}}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  world_.RestartGateway();
+  world_.Pass(Duration::Seconds(1));
+  EXPECT_EQ(Health().lease, kLeaseMax);
+}
+
 TEST_F(HealthTest, R3_3_6_AShorterLeaseIsToldOnlyOnceTheLongerOneIsOver) {
   ASSERT_NE(host_.Join("pool"), "");
   const auto stored = [this] {
@@ -325,6 +338,32 @@ TEST_F(HealthTest, R3_3_6_AShorterLeaseIsToldOnlyOnceTheLongerOneIsOver) {
   world_.Pass(Duration::Seconds(45));
   ASSERT_NE(host_.Join("pool"), "");
   EXPECT_EQ(stored(), 8);
+}
+
+// It would be as long as it once was for ever: every server begins with what the store says.
+TEST_F(HealthTest, R3_3_6_ALongerLeaseThatIsOverIsForgottenDuringTheSessionAndOnce) {
+  ASSERT_NE(host_.Join("pool"), "");
+  ASSERT_TRUE(world_
+                  .Patch(world_.Pool("pool"),
+                         R"({"status":{"agent":{"leaseSeconds":40}}})",
+                         client::Subresource::kStatus)
+                  .ok());
+  host_.Leave();
+  world_.RestartGateway();
+  ASSERT_NE(host_.Join("pool"), "");
+  const auto stored = [this] {
+    return world_.Pool("pool").as<apis::compute::MachinePool>().status.agent->lease_seconds;
+  };
+  world_.Pass(Duration::Seconds(35));
+  EXPECT_EQ(stored(), 40);
+  world_.Pass(Duration::Seconds(10));
+  EXPECT_EQ(stored(), 8);
+  const std::string version = world_.Pool("pool").metadata().resource_version;
+  world_.Pass(Duration::Minutes(1));
+  EXPECT_EQ(world_.Pool("pool").metadata().resource_version, version) << "heartbeats cost none";
+  host_.Leave();
+  world_.RestartGateway();
+  EXPECT_EQ(Health().lease, Duration::Seconds(8));
 }
 
 TEST_F(HealthTest, R3_3_6_AServerThatDoesNotLeadGrantsNothingAndWelcomesNobody) {

@@ -99,6 +99,38 @@ TEST_F(OrphansTest, R5_8_AHostWithMoreOrphansThanAreKeptIsLetInAndTheFirstAreKep
   EXPECT_TRUE(said->message.starts_with("1024 or more left alone: ")) << said->message;
 }
 
+// Those of the pool may be beyond the cut.
+TEST_F(OrphansTest, R4_3_OfAListThatWasCutNobodySaysThatItHoldsNothingOfAPool) {
+  ASSERT_NE(host_.Join("pool"), "");
+  const auto say = [this](size_t count) {
+    host_.Say([count](agent::HostBatch& batch) {
+      batch.set_orphans_changed(true);
+      for (size_t i = 0; i < count; ++i) {
+        agent::Orphan& orphan = *batch.add_orphans();
+        orphan.set_pool("another");
+        orphan.set_uid("u-" + std::to_string(i));
+        orphan.set_kind("Machine");
+      }
+    });
+  };
+  const auto is_condemned = [this] {
+    return world_.Pool("pool").metadata().annotations.contains(
+        std::string(kPurgeOrphansAnnotation));
+  };
+  say(kOrphansMax + 1);
+  EXPECT_TRUE(
+      world_.Until([&] { return world_.Condition("pool", "Orphans") == "Unknown ListCut"; }));
+  ASSERT_TRUE(world_
+                  .Patch(world_.Pool("pool"),
+                         R"({"metadata":{"annotations":{"berth.dev/purge-orphans":"*"}}})")
+                  .ok());
+  world_.Pass(Duration::Seconds(5));
+  EXPECT_TRUE(is_condemned());
+  say(kOrphansMax - 1);
+  EXPECT_TRUE(world_.Until([&] { return !is_condemned(); }));
+  EXPECT_EQ(world_.Condition("pool", "Orphans"), "False None");
+}
+
 TEST_F(OrphansTest, R4_3_AnAdoptedObjectIsNeverToldToStop) {
   Remember(1, 7);
   const std::string pool = host_.Join("pool");

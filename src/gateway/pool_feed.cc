@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/pool_feed.h"
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -20,27 +21,30 @@ class PoolFeed::Kind final : public client::Sink {
   void OnListBegin() override {
     unseen_.clear();
     for (const auto& [uid, face] : feed_.pools_) {
-      if (face.kind == &kind_) unseen_.insert(uid);
+      if (face.kind == &kind_) unseen_.emplace(face.name, uid);
     }
+    feed_.twins_.ForEachOf(kind_, [this](const client::ObjectKey& key, const std::string& uid) {
+      unseen_.emplace(key.name, uid);
+    });
   }
   void OnListed(meta::Object object) override {
-    unseen_.erase(object.metadata().uid);
+    unseen_.erase({object.metadata().name, object.metadata().uid});
     feed_.Put(object);
   }
   void OnListEnd() override {
-    for (const std::string& uid : unseen_) feed_.Remove(uid);
-    unseen_.clear();
+    for (const auto& [name, uid] : std::exchange(unseen_, {})) feed_.Remove(kind_, name, uid);
   }
   void OnEvent(client::WatchEvent event) override {
     using Type = client::WatchEvent::Type;
     if (event.type == Type::kBookmark) return;
-    if (event.type == Type::kDeleted) return feed_.Remove(event.object.metadata().uid);
-    feed_.Put(event.object);
+    if (event.type != Type::kDeleted) return feed_.Put(event.object);
+    const meta::ObjectMeta& gone = event.object.metadata();
+    feed_.Remove(kind_, gone.name, gone.uid);
   }
 
   PoolFeed& feed_;
   const meta::KindInfo& kind_;
-  std::set<std::string> unseen_;
+  std::set<std::pair<std::string, std::string>> unseen_;  // name and UID
   client::Reflector reflector_;
 };
 
@@ -77,7 +81,17 @@ const PoolFace* PoolFeed::Find(std::string_view uid) const {
 
 void PoolFeed::Put(const meta::Object& object) {
   PoolFace now = FaceOf(object);
+  const client::ObjectKey key{.namespace_ = "", .name = now.name};
   const auto found = pools_.find(now.uid);
+  const bool is_twin =
+      found != pools_.end() && (found->second.kind != now.kind || found->second.name != now.name);
+  // What is placed by that UID is of the pool that had it first: with both, two hosts would get it.
+  if (is_twin || now.uid.empty()) {
+    const std::string uid = now.uid;
+    const std::string first = is_twin ? found->second.name : "";
+    return twins_.Put(object.kind(), key, uid, std::move(now), first);
+  }
+  twins_.Remove(object.kind(), key);  // it has a UID of its own by now
   if (found == pools_.end()) {
     const auto placed = pools_.emplace(now.uid, std::move(now)).first;
     return on_change_(nullptr, &placed->second);
@@ -86,9 +100,18 @@ void PoolFeed::Put(const meta::Object& object) {
   on_change_(&before, &found->second);
 }
 
-void PoolFeed::Remove(const std::string& uid) {
-  auto node = pools_.extract(uid);
-  if (!node.empty()) on_change_(&node.mapped(), nullptr);
+void PoolFeed::Remove(const meta::KindInfo& kind, const std::string& name, const std::string& uid) {
+  if (twins_.Remove(kind, {.namespace_ = "", .name = name})) return;
+  const auto found = pools_.find(uid);
+  if (found == pools_.end()) return;
+  // A copy that has gone, or got a UID of its own, unseen.
+  if (found->second.kind != &kind || found->second.name != name) return;
+  const auto node = pools_.extract(found);
+  on_change_(&node.mapped(), nullptr);
+  std::optional<PoolFace> twin = twins_.Take(uid);
+  if (!twin) return;
+  const auto placed = pools_.emplace(uid, *std::move(twin)).first;
+  on_change_(nullptr, &placed->second);
 }
 
 }  // namespace berth::gateway

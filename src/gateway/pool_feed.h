@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PoolFeed follows the pools of all three kinds and keeps a few words of each.
+// The PoolFeed follows the pools of all three kinds and keeps a few words of each. Of several with
+// one UID, which can only come about by hand in the store, it tells the first, then the next.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 
 #include "client/cache/health_report.h"
 #include "client/cache/reflector.h"
+#include "client/cache/twins.h"
 #include "client/client.h"
 #include "gateway/rules/pool_plan.h"
 #include "rt/loop.h"
@@ -38,10 +40,11 @@ class PoolFeed {
  private:
   class Kind;
   void Put(const meta::Object& object);
-  void Remove(const std::string& uid);
+  void Remove(const meta::KindInfo& kind, const std::string& name, const std::string& uid);
 
   const OnChange on_change_;
   std::map<std::string, PoolFace, std::less<>> pools_;  // by UID
+  client::Twins<PoolFace> twins_{"gateway"};
   std::vector<std::unique_ptr<Kind>> kinds_;
 };
 

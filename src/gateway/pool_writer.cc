@@ -31,7 +31,9 @@ bool IsAnnounced(Matter matter, const Announcer& announcer) {
   switch (matter) {
     case Matter::kReady:
     case Matter::kClasses:
-    case Matter::kFigures: return true;
+    case Matter::kFigures:
+    case Matter::kFacts:
+    case Matter::kLease: return true;
     case Matter::kDrain:
     case Matter::kDrainOver: return !announcer.is_leaving;
     case Matter::kOrphans:

@@ -33,7 +33,7 @@ class PoolWriter {
 
   PoolWriter(rt::Loop& loop, client::Client& client) : loop_(loop), client_(client), scope_(loop) {}
 
-  // What of a pool an edit is about: at most 9 of each pool wait.
+  // What of a pool an edit is about: at most 11 of each pool wait.
   enum class Matter : uint8_t {
     // Of the status.
     kReady,
@@ -41,6 +41,8 @@ class PoolWriter {
     kFenceReady,
     kClasses,  // with figures
     kFigures,  // alone
+    kFacts,
+    kLease,
     // Of the pool itself.
     kPurge,
     kApproval,

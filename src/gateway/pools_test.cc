@@ -114,6 +114,54 @@ TEST_F(PoolsTest, KindsAndNamesOutsideTheTokenAreRefused) {
   EXPECT_EQ(other.Join("Not A Name"), "");
 }
 
+TEST_F(PoolsTest, WhatARuntimeSaysLateOfItselfIsShownWithinTheSameLimits) {
+  world_.Enrol("a");
+  TestHost host(world_, "a");
+  ASSERT_TRUE(host.Connect());
+  agent::Announce announce;
+  agent::PoolAnnounce& pool = *announce.add_pools();
+  pool = TestHost::PoolNamed("pool", {{"cpu", 8000}});
+  (*pool.mutable_facts())["runtime"] = "";
+  (*pool.mutable_facts())["acceleration"] = "kvm";
+  announce.mutable_host()->set_kernel("6.1");
+  announce.set_last(true);
+  host.Announce(announce);
+  ASSERT_TRUE(host.WaitSynced());
+  const auto say = [&](const std::map<std::string, std::string>& words) {
+    host.Say([&](agent::HostBatch& batch) {
+      agent::PoolFacts& facts = *batch.add_facts();
+      facts.set_pool_uid(host.PoolUid("pool"));
+      facts.set_runtime_facts_changed(true);
+      for (const auto& [key, value] : words) (*facts.mutable_runtime_facts())[key] = value;
+    });
+    // Figures that come right behind it forget nothing.
+    host.Say(
+        [&](agent::HostBatch& batch) { batch.add_facts()->set_pool_uid(host.PoolUid("pool")); });
+    world_.Pass(Duration::Seconds(1));
+  };
+  say({{"hypervisor", "9.0\x1b[31m"},
+       {"runtime", "machines"},
+       {"kernel", "mine"},
+       {"not a name", ""}});
+  auto facts = Pool("pool").status.facts;
+  EXPECT_TRUE(facts.at("hypervisor").starts_with("9.0"));
+  EXPECT_EQ(facts.at("hypervisor").find('\x1b'), std::string::npos);
+  EXPECT_EQ(facts.at("runtime"), "machines");
+  EXPECT_EQ(facts.at("acceleration"), "kvm") << "as it was announced";
+  EXPECT_EQ(facts.at("kernel"), "6.1") << "the host's own word";
+  EXPECT_EQ(facts.size(), 4U);
+  for (int round = 0; round < 4; ++round) {
+    std::map<std::string, std::string> many;
+    for (int i = 0; i < 100; ++i) {
+      many["f" + std::to_string(round) + "-" + std::to_string(i)] = "x";
+    }
+    say(many);
+  }
+  facts = Pool("pool").status.facts;
+  EXPECT_EQ(facts.size(), kPoolFactsMax);
+  EXPECT_EQ(facts.at("kernel"), "6.1");
+}
+
 TEST_F(PoolsTest, D5_NewFactsReachTheSchedulerAtOnceAndTheStoreIfCapacityChanged) {
   world_.Enrol("a");
   TestHost host(world_, "a");

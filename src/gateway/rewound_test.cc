@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/gateway_world.h"
+#include "gateway/testing/late_client.h"
 #include "pki/digest.h"
 
 namespace berth::gateway {
@@ -69,6 +70,7 @@ class RewoundTest : public testing::Test {
     return reason;
   }
 
+  std::optional<LateClient> late_;  // machines are
   GatewayWorld world_;
   TestHost a_{world_, "a"};
   TestHost b_{world_, "b"};
@@ -129,6 +131,38 @@ TEST_F(RewoundTest, Seq20_C19_ADrainBeginsWhenItIsKnownWhatTheHostHas) {
   ASSERT_EQ(a_.Join("alpha"), pool_a_);
   EXPECT_TRUE(world_.Until(is_requested));
   EXPECT_EQ(PoolNow(), "beta");
+  world_.Pass(Duration::Seconds(2));
+  EXPECT_FALSE(has_farewell()) << "the machine is there still";
+}
+
+// It is adopted, and settled, before the gateway sees its own change: the pool looks empty still.
+TEST_F(RewoundTest, Seq20_C19_ADrainWaitsAlsoWhileTheGatewayIsBehindTheStore) {
+  ASSERT_TRUE(world_.Bind(machine_, "alpha", pool_a_).ok());
+  late_.emplace(world_.client(), apis::compute::kMachineKind);
+  world_.between = &*late_;
+  Restore();
+  b_.known[uid_] = Copy(3, pool_b_, Lease::kHeld);
+  ASSERT_EQ(b_.Join("beta"), pool_b_);
+  agent::HostMessage goodbye;
+  goodbye.mutable_goodbye()->set_mode(agent::Goodbye::DRAIN);
+  b_.Send(goodbye);
+  world_.Pass(Duration::Seconds(2));
+  late_->Hold();
+  ASSERT_EQ(a_.Join("alpha"), pool_a_);
+  ASSERT_TRUE(world_.Until([this] { return IsSettled(b_); }));
+  EXPECT_EQ(PoolNow(), "beta");
+  const auto has_farewell = [this] {
+    return b_.Any([](const auto& message) { return message.has_farewell(); });
+  };
+  const auto is_requested = [this] {
+    return world_.Pool("beta").metadata().annotations.contains(
+        std::string(apis::core::kDrainRequestedAnnotation));
+  };
+  world_.Pass(Duration::Seconds(5));
+  EXPECT_FALSE(has_farewell());
+  EXPECT_FALSE(is_requested());
+  late_->Release();
+  EXPECT_TRUE(world_.Until(is_requested));
   world_.Pass(Duration::Seconds(2));
   EXPECT_FALSE(has_farewell()) << "the machine is there still";
 }

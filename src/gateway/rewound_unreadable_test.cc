@@ -6,6 +6,7 @@
 #include "apis/registry.h"
 #include "apiserver/cache/keys.h"
 #include "gateway/gateway_world.h"
+#include "gateway/testing/late_client.h"
 #include "pki/digest.h"
 
 namespace berth::gateway {
@@ -34,19 +35,20 @@ class RewoundUnreadableTest : public testing::Test {
     world_.identity().is_rewound = true;
     world_.StartGateway();
   }
-  // As host b's record has the machine: it came there after the backup.
-  agent::Known CopyOnB() {
+  // As a host's record has a machine that came there after the backup.
+  agent::Known Copy(const std::string& uid, const std::string& pool_uid) {
     agent::Known known;
-    known.set_uid(uid_);
+    known.set_uid(uid);
     known.set_incarnation(1);
     known.set_placement(3);
     known.set_hash("an old body");
-    known.set_pool_uid(pool_b_);
+    known.set_pool_uid(pool_uid);
     (*known.mutable_resources())["cpu"] = 1000;
     const std::string key = world_.authority().DeriveSecret("berth placement proof");
-    known.set_proof(pki::HmacSha256(key, uid_ + "/1/3/" + pool_b_).substr(0, 16));
+    known.set_proof(pki::HmacSha256(key, uid + "/1/3/" + pool_uid).substr(0, 16));
     return known;
   }
+  agent::Known CopyOnB() { return Copy(uid_, pool_b_); }
   void Put(const std::string& key, Bytes value) {
     store::Txn txn;
     txn.ops.push_back(store::Op::Put(key, std::move(value)));
@@ -100,6 +102,7 @@ class RewoundUnreadableTest : public testing::Test {
     return other;
   }
 
+  std::optional<LateClient> late_;  // machines are
   GatewayWorld world_;
   TestHost a_{world_, "a"};
   TestHost b_{world_, "b"};
@@ -225,6 +228,35 @@ TEST_F(RewoundUnreadableTest, Seq20_C19_OnlyDrainsOfHostsWithSuchCopiesWait) {
   Put(KeyOfMachine(), whole);
   EXPECT_TRUE(world_.Until([&] { return is_requested("beta"); }, Duration::Seconds(20)));
   EXPECT_EQ(PoolNow(), "beta");
+}
+
+// The doubt, which goes on, is about another host: nobody comes back to this one but the change.
+TEST_F(RewoundUnreadableTest, Seq20_C19_ADrainBeginsWithTheChangeThatItHasWaitedFor) {
+  ASSERT_TRUE(world_.Bind(machine_, "alpha", pool_a_).ok());
+  const std::string other = MakeOther().metadata().uid;
+  SpoilHeader(apiserver::StoreKey(kMachineKind, {"default", "other"}));
+  late_.emplace(world_.client(), kMachineKind);
+  world_.between = &*late_;
+  Restore();
+  b_.known[uid_] = CopyOnB();
+  b_.known[uid_].set_leased(true);
+  ASSERT_EQ(b_.Join("beta"), pool_b_);
+  agent::HostMessage goodbye;
+  goodbye.mutable_goodbye()->set_mode(agent::Goodbye::DRAIN);
+  b_.Send(goodbye);
+  late_->Hold();
+  a_.known[other] = Copy(other, pool_a_);
+  ASSERT_EQ(a_.Join("alpha"), pool_a_);
+  EXPECT_TRUE(world_.Until([this] { return PoolNow() == "beta"; }));
+  const auto is_requested = [this] {
+    return world_.Pool("beta").metadata().annotations.contains(
+        std::string(apis::core::kDrainRequestedAnnotation));
+  };
+  world_.Pass(Duration::Seconds(5));
+  EXPECT_FALSE(is_requested());
+  late_->Release();
+  EXPECT_TRUE(world_.Until(is_requested));
+  EXPECT_FALSE(IsSettled(b_)) << "of the other one nobody knows more than before";
 }
 
 TEST_F(RewoundUnreadableTest, Seq20_WhatIsDamagedAfterTheListIsNotTakenForRemoved) {

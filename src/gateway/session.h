@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,6 +119,10 @@ class Session {
   bool is_draining = false;
   bool is_listed = false;   // in the table
   bool is_pumping = false;  // a task works off what is dirty
+  // UIDs of what cannot be assigned as long as something of it cannot be read (ADR 0038). A task
+  // looks at them again while there are any.
+  std::set<std::string> unread;
+  bool looks_again = false;
   bool said_goodbye = false;
   Time last_word;
   rt::Event* challenge = nullptr;  // somebody waits for a word

@@ -20,6 +20,7 @@
 #include "apis/storage/bucket.h"
 #include "base/strings.h"
 #include "gateway/rules/pull_secret.h"
+#include "iri/labels.h"
 #include "iri/local_disk.h"
 #include "pki/digest.h"
 
@@ -354,6 +355,7 @@ agent::MachineVolume VolumePart(const Machine& machine,
     return out;
   }
   out.set_volume_uid(volume->metadata.uid);
+  out.set_volume_name(name);
   std::string missing = FillAccess(*volume, machine, parts, out);
   if (missing.empty()) missing = FillEncryption(*volume, parts, *out.mutable_encryption());
   if (!missing.empty()) {
@@ -415,6 +417,8 @@ agent::MachineNic NicPart(const Machine& machine, const MachineNic& item, const 
                       nic->spec.machine_ref->name);
     return out;
   }
+  out.set_nic_uid(nic->metadata.uid);
+  out.set_nic_name(name);
   const Network* network = Find(parts.networks, nic->spec.network_ref.name);
   if (network == nullptr) {
     out.set_waits_for("network " + nic->spec.network_ref.name + " does not exist");
@@ -427,10 +431,18 @@ agent::MachineNic NicPart(const Machine& machine, const MachineNic& item, const 
                       (why.empty() ? " has no addresses yet" : " has no addresses: " + why));
     return out;
   }
+  // The id is what a network's provider calls it, and whoever may write networks chooses it: two
+  // may have the same, or one the UID of another. The UID tells them apart.
   out.set_network_id(network->spec.provider_id.empty() ? network->metadata.uid
                                                        : network->spec.provider_id);
+  out.set_network_uid(network->metadata.uid);
+  out.set_network_name(network->metadata.name);
   for (const std::string& ip : ips) out.add_ips(ip);
-  for (const auto& [key, value] : nic->spec.attributes) (*out.mutable_attributes())[key] = value;
+  for (const auto& [key, value] : nic->spec.attributes) {
+    const bool is_ours =
+        std::ranges::find(iri::kServersNicAttributes, key) != iri::kServersNicAttributes.end();
+    if (!is_ours) (*out.mutable_attributes())[key] = value;
+  }
   return out;
 }
 
@@ -607,6 +619,11 @@ bool CanReach(const VolumePool& volumes, const MachinePool& machines) {
   const auto name = [](const meta::ObjectMeta& metadata, std::string_view label) {
     return metadata.labels.contains(std::string(label));
   };
+  // A host is in its own zone and region, also when nobody has said which these are.
+  if (volumes.spec.host_ref && machines.spec.host_ref &&
+      volumes.spec.host_ref->name == machines.spec.host_ref->name) {
+    return true;
+  }
   const std::string_view reach = apis::storage::ReachOf(volumes.spec);
   if (reach == apis::storage::kReachAny) return true;
   if (reach == apis::storage::kReachRegion) return same(core::kRegionLabel);
@@ -615,8 +632,7 @@ bool CanReach(const VolumePool& volumes, const MachinePool& machines) {
         !name(volumes.metadata, core::kRegionLabel) && !name(machines.metadata, core::kRegionLabel);
     return same(core::kZoneLabel) && (no_regions || same(core::kRegionLabel));
   }
-  return volumes.spec.host_ref && machines.spec.host_ref &&
-         volumes.spec.host_ref->name == machines.spec.host_ref->name;
+  return false;
 }
 
 namespace {

@@ -274,6 +274,45 @@ TEST_F(BodiesTest, AnInterfaceNeedsANetworkAndAddresses) {
   EXPECT_EQ(part.ips(0), "10.0.0.1");
 }
 
+TEST_F(BodiesTest, AnInterfaceSaysWhichNetworkItIsInWhateverItsUserCallsThat) {
+  apis::compute::MachineNetworkInterface item;
+  item.name = "eth0";
+  item.network_interface_ref = apis::core::LocalObjectReference{.name = "nic"};
+  machine_.spec.network_interfaces.push_back(item);
+  apis::networking::NetworkInterface nic;
+  nic.metadata.name = "nic";
+  nic.metadata.uid = "nic-uid";
+  nic.spec.network_ref.name = "net";
+  nic.spec.machine_ref = {.name = "web", .uid = "m-uid"};
+  nic.spec.attributes = {{"berth.dev/network-uid", "victim"},
+                         {"rawNICLabels", "{}"},
+                         {"rawNetworkLabels", "{}"},
+                         {"prefix-length", "24"}};
+  Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
+  auto part = Assemble().machine().network_interfaces(0);
+  EXPECT_EQ(part.nic_uid(), "nic-uid") << "it may be attached since before";
+  EXPECT_EQ(part.network_uid(), "");
+  nic.status.ips.push_back(*meta::IpAddress::Parse("10.0.0.1"));
+  Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
+  apis::networking::Network network;
+  network.metadata.name = "net";
+  network.metadata.uid = "net-uid";
+  for (const std::string id : {"", "victim"}) {
+    network.spec.provider_id = id;
+    Have("net", meta::Object::Of(apis::networking::kNetworkKind, network));
+    part = Assemble().machine().network_interfaces(0);
+    EXPECT_EQ(part.network_id(), id.empty() ? "net-uid" : id);
+    EXPECT_EQ(part.network_uid(), "net-uid");
+    EXPECT_EQ(part.network_name(), "net");
+    EXPECT_EQ(part.nic_name(), "nic");
+    EXPECT_EQ(part.attributes_size(), 1) << "nobody but the server says it";
+    EXPECT_EQ(part.attributes().at("prefix-length"), "24");
+  }
+  nic.spec.machine_ref = {.name = "db", .uid = "other"};
+  Have("nic", meta::Object::Of(apis::networking::kNetworkInterfaceKind, nic));
+  EXPECT_EQ(Assemble().machine().network_interfaces(0).nic_uid(), "") << "it is another's";
+}
+
 TEST_F(BodiesTest, R4_6_AnInterfaceIsGivenOnlyToTheMachineThatHasClaimedIt) {
   apis::compute::MachineNetworkInterface item;
   item.name = "eth0";
@@ -373,10 +412,13 @@ TEST(CanReach, R6_1_TheHostTheZoneTheRegionOrAnything) {
       {"Host", {}, {}, "a", true},
       {"Host", {}, {}, "b", false},
       {"Region", {{region, "r"}}, {{region, "r"}}, "b", true},
-      {"Region", {{region, "r"}}, {{region, "s"}}, "a", false},
+      {"Region", {{region, "r"}}, {{region, "s"}}, "b", false},
       {"Region", {}, {}, "b", false},
+      {"Region", {}, {}, "a", true},
       {"Zone", {{zone, "z"}}, {{zone, "z"}}, "b", true},
       {"Zone", {{zone, "z"}}, {{zone, "y"}}, "b", false},
+      {"Zone", {}, {}, "b", false},
+      {"Zone", {}, {}, "a", true},
       {"Zone", {{zone, "z"}, {region, "r"}}, {{zone, "z"}, {region, "s"}}, "b", false},
       {"Zone", {{zone, "z"}, {region, "r"}}, {{zone, "z"}, {region, "r"}}, "b", true},
   };

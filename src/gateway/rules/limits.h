@@ -31,6 +31,8 @@ inline Duration LeaseFor(size_t pools, size_t cores) {
                     static_cast<int64_t>(std::max<size_t>(cores, 1));
   return std::max(kLeaseMin, work);
 }
+// The most that the status of a pool may say, whoever wrote that: LeaseFor of 900,000 pools.
+inline constexpr Duration kLeaseMax = Duration::Hours(2);
 // The grace stays below the lease as 6 s do below 8 s.
 inline Duration GraceFor(Duration lease) { return std::max(kGraceMin, lease * 3 / 4); }
 
@@ -60,6 +62,9 @@ inline constexpr size_t kConditionsMax = 16;    // of one status
 inline constexpr size_t kPartsMax = 64;         // volumes or interfaces of one status
 inline constexpr size_t kAttributesMax = 64;    // of one volume's access
 inline constexpr size_t kSecretBytesMax = 64 * 1024;
+// What an announcement can say of one pool: its runtime's, its host's labels, and 8 of the host's
+// own.
+inline constexpr size_t kPoolFactsMax = 2 * kFactsMax + 8;
 // Open or to be opened, of one host. With the session itself they are less than the 100 streams
 // that one connection may have.
 inline constexpr size_t kTunnelsMax = 64;

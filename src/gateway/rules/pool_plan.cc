@@ -154,21 +154,28 @@ void SetAllocatable(const fleet::Vector& capacity,
   }
 }
 
+// What a host says of itself, whatever its runtimes say.
+std::vector<std::pair<std::string_view, std::string>> OwnFacts(const agent::HostFacts& host) {
+  return {{"hostname", host.hostname()},
+          {"os", host.os()},
+          {"kernel", host.kernel()},
+          {"architecture", host.architecture()},
+          {"machineID", host.machine_id()},
+          {"cpus", host.cpus() > 0 ? std::to_string(host.cpus()) : ""},
+          {"memoryBytes", host.memory_bytes() > 0 ? std::to_string(host.memory_bytes()) : ""},
+          {"storageBytes", host.storage_bytes() > 0 ? std::to_string(host.storage_bytes()) : ""}};
+}
+
+bool IsOwnFact(std::string_view key) {
+  return std::ranges::any_of(OwnFacts({}), [key](const auto& own) { return own.first == key; });
+}
+
 std::map<std::string, std::string> FactsOf(const agent::PoolAnnounce& announce,
                                            const agent::HostFacts& host) {
   std::map<std::string, std::string> facts = CleanFacts(announce.facts());
   for (auto& [key, value] : CleanFacts(host.labels())) facts.emplace(key, value);
-  const std::pair<const char*, std::string> own[] = {
-      {"hostname", host.hostname()},
-      {"os", host.os()},
-      {"kernel", host.kernel()},
-      {"architecture", host.architecture()},
-      {"machineID", host.machine_id()},
-      {"cpus", host.cpus() > 0 ? std::to_string(host.cpus()) : ""},
-      {"memoryBytes", host.memory_bytes() > 0 ? std::to_string(host.memory_bytes()) : ""},
-      {"storageBytes", host.storage_bytes() > 0 ? std::to_string(host.storage_bytes()) : ""}};
-  for (const auto& [key, value] : own) {
-    if (!value.empty()) facts[key] = CleanText(value, kWordMax);
+  for (const auto& [key, value] : OwnFacts(host)) {
+    if (!value.empty()) facts[std::string(key)] = CleanText(value, kWordMax);
   }
   return facts;
 }
@@ -180,11 +187,6 @@ std::string_view NameOf(ConditionStatus status) {
     case ConditionStatus::kUnknown: return "Unknown";
   }
   return "Unknown";
-}
-
-// Rounded up: it stands for how long something may still run.
-int32_t WholeSeconds(Duration lease) {
-  return static_cast<int32_t>((lease + Duration::Seconds(1) - Duration::Nanos(1)).seconds());
 }
 
 // The one-word state that older clients look at.
@@ -277,7 +279,7 @@ void ApplyAnnounce(const agent::PoolAnnounce& announce,
     it.status.agent = core::PoolAgent{.mode = std::string(core::kPoolModeSession),
                                       .version = CleanText(announcer.poollet_version, kWordMax),
                                       .session_since = seconds,
-                                      .lease_seconds = WholeSeconds(announcer.lease)};
+                                      .lease_seconds = LeaseSeconds(announcer.lease)};
     it.status.facts = FactsOf(announce, host);
     if (announcer.is_leaving) return;
     std::erase_if(it.status.conditions,
@@ -312,6 +314,34 @@ void ApplyFacts(const agent::PoolFacts& facts, meta::Object& pool) {
     capacity = std::move(amounts);
   }
   SetAllocatable(figures.capacity, figures.allocated, pool);
+}
+
+bool ApplyRuntimeFacts(const agent::PoolFacts& facts, meta::Object& pool) {
+  return WithPool(pool, [&](auto& it) {
+    bool has_changed = false;
+    for (auto& [key, value] : CleanFacts(facts.runtime_facts())) {
+      const auto known = it.status.facts.find(key);
+      const bool is_known = known != it.status.facts.end();
+      const bool is_kept = is_known && (IsOwnFact(key) || known->second == value);
+      if (is_kept || (!is_known && it.status.facts.size() >= kPoolFactsMax)) continue;
+      it.status.facts[key] = std::move(value);
+      has_changed = true;
+    }
+    return has_changed;
+  });
+}
+
+int32_t LeaseSeconds(Duration lease) {
+  return static_cast<int32_t>((lease + Duration::Seconds(1) - Duration::Nanos(1)).seconds());
+}
+
+bool ShortenLease(meta::Object& pool, Duration lease) {
+  return WithPool(pool, [&](auto& it) {
+    auto& agent = it.status.agent;
+    if (!agent || agent->lease_seconds <= LeaseSeconds(lease)) return false;
+    agent->lease_seconds = LeaseSeconds(lease);
+    return true;
+  });
 }
 
 bool SetPoolCondition(meta::Object& pool, const PoolCondition& condition, WallTime now) {
@@ -361,7 +391,8 @@ PoolFace FaceOf(const meta::Object& pool) {
     if (it.spec.host_ref) face.host = it.spec.host_ref->name;
     if (it.status.agent) {
       face.mode = it.status.agent->mode;
-      face.lease = Duration::Seconds(it.status.agent->lease_seconds);
+      const Duration said = Duration::Seconds(it.status.agent->lease_seconds);
+      face.lease = std::clamp(said, Duration(), kLeaseMax);
     }
     for (const auto& condition : it.status.conditions) {
       if (condition.type != core::kPoolReady || condition.reason != kPlannedAbsenceReason) continue;

@@ -43,6 +43,15 @@ void ApplyAnnounce(const agent::PoolAnnounce& announce,
                    meta::Object& pool);
 // Classes and figures that changed during the session; allocatable is what the ledger has left.
 void ApplyFacts(const agent::PoolFacts& facts, meta::Object& pool);
+// What a runtime has said of itself during the session, beside what is known; what the host says of
+// itself counts more. False if it was so before.
+bool ApplyRuntimeFacts(const agent::PoolFacts& facts, meta::Object& pool);
+
+// A lease in the whole seconds that a pool says of it: rounded up, as it stands for how long
+// something may still run.
+int32_t LeaseSeconds(Duration lease);
+// What was granted before it is over. False unless the pool says a longer one.
+bool ShortenLease(meta::Object& pool, Duration lease);
 
 // The reason of Ready=False while a host that said goodbye is expected back.
 inline constexpr std::string_view kPlannedAbsenceReason = "PlannedAbsence";
@@ -70,7 +79,7 @@ struct PoolFace {
   bool approves_deletions = false;     // kApproveDeletionsAnnotation
   bool is_off = false;                 // kOffAnnotation
   bool is_drained = false;             // the drain that its host asked for is over
-  Duration lease;                      // that its host was told last
+  Duration lease;                      // the longest that its host may still have
   std::optional<WallTime> away_since;  // it said goodbye
 };
 PoolFace FaceOf(const meta::Object& pool);

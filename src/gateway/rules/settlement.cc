@@ -52,8 +52,7 @@ bool Settlement::HasDoubt() const {
 }
 
 bool Settlement::MayHide(std::string_view host) const {
-  if (!is_open()) return false;
-  if (!all_heard()) return true;
+  if (is_open() && !all_heard()) return true;
   return std::ranges::any_of(objects_, [host](const auto& entry) {
     return std::ranges::any_of(entry.second.copies,
                                [host](const HeldCopy& copy) { return copy.host == host; });

@@ -57,7 +57,8 @@ class Settlement {
   std::vector<Unread> AllUnread() const;
   // Whether a copy may be of something that cannot be read, so that the end has to wait.
   bool HasDoubt() const;
-  // Whether the host may have what the store does not know of yet: then it is not empty.
+  // Whether the host may have what the store does not know of yet: then it is not empty. Also when
+  // all is settled: a copy that was adopted is there until its own change has come.
   bool MayHide(std::string_view host) const;
   // The UID that is known to be that object's; "" for none.
   std::string UidAt(const meta::KindInfo& kind, const client::ObjectKey& key) const;

@@ -107,6 +107,21 @@ TEST(Settlement, Seq20_OnceAllWereHeardOnlyAHostWithAnOpenCopyMayHideSomething) 
   EXPECT_FALSE(settlement.MayHide("a"));
 }
 
+// The store has it there, and whoever follows the store does not know yet.
+TEST(Settlement, Seq20_C19_WhatIsBeingAdoptedIsHiddenUntilItsOwnChangeHasComeAlsoInTheEnd) {
+  Settlement settlement;
+  settlement.Begin();
+  settlement.Know("u", Machines(), {.namespace_ = "default", .name = "web"});
+  settlement.Listed();
+  settlement.Claim("u", {.host = "a", .pool_uid = "p", .incarnation = 1, .placement = 1});
+  settlement.Find("u")->adopted_from = 0;
+  settlement.Finish();
+  EXPECT_TRUE(settlement.MayHide("a"));
+  EXPECT_FALSE(settlement.MayHide("b"));
+  settlement.Close("u");
+  EXPECT_FALSE(settlement.MayHide("a"));
+}
+
 TEST(Settlement, Seq20_InTheEndNobodyIsOpenWhomTheStoreDoesNotKnow) {
   Settlement settlement;
   settlement.Begin();
