@@ -315,6 +315,7 @@ iri::HostCapacity FakeHostState::Capacity(const FakeClock& clock) {
   capacity.facts = {{"cpu-model", "Fake"}, {"hostname", options_.name}};
   int64_t cpu_load = 0;
   int64_t memory_load = 0;
+  int64_t disk_load = 0;
   for (const auto& [id, machine] : machines_) {
     if (!machine.guest.alive()) continue;
     iri::ResourceVector needs = Needs(machine.object);
@@ -324,6 +325,7 @@ iri::HostCapacity FakeHostState::Capacity(const FakeClock& clock) {
     const int64_t memory = needs[std::string(iri::kMemory)] / kMemoryPart;
     cpu_load += cpu;
     memory_load += memory;
+    disk_load += needs[std::string(iri::kStorage)];
     capacity.instances.push_back(
         {.kind = ObjectKind::kMachine,
          .id = id,
@@ -337,6 +339,7 @@ iri::HostCapacity FakeHostState::Capacity(const FakeClock& clock) {
          .network_sent_bytes = bytes / 2});
   }
   for (const auto& [id, volume] : volumes_) {
+    disk_load += volume.object.spec.storage_bytes;
     capacity.instances.push_back(
         {.kind = ObjectKind::kVolume,
          .id = id,
@@ -344,7 +347,9 @@ iri::HostCapacity FakeHostState::Capacity(const FakeClock& clock) {
          .cpu_time = {},
          .disk_bytes = volume.object.spec.storage_bytes});
   }
-  capacity.load = {{std::string(iri::kCpu), cpu_load}, {std::string(iri::kMemory), memory_load}};
+  capacity.load = {{std::string(iri::kCpu), cpu_load},
+                   {std::string(iri::kMemory), memory_load},
+                   {std::string(iri::kStorage), disk_load}};
   return capacity;
 }
 

@@ -151,7 +151,10 @@ class FakeHypervisor final : public Hypervisor {
     }
     co_return all;
   }
-  rt::Task<Result<std::string>> Version() override { co_return std::string("fake"); }
+  rt::Task<Result<std::string>> Version() override {
+    if (!version_failure.ok()) co_return version_failure;
+    co_return std::string("fake");
+  }
 
   // On the loop: the guest ends; nothing if it is off.
   void End(const std::string& name, OffReason reason) {
@@ -207,7 +210,8 @@ class FakeHypervisor final : public Hypervisor {
   Status attach_answer;              // to an attach that was done
   std::string trouble_after_attach;  // from then on
   Status devices_failure;            // of LiveDevices
-  std::string slow_guest;            // the last of a list; its devices are told when that is set:
+  Status version_failure;
+  std::string slow_guest;  // the last of a list; its devices are told when that is set:
   rt::Event slow_guest_goes_on;
   bool heeds_power_button = true;
   bool disk_is_full = false;        // a guest that is resumed pauses again

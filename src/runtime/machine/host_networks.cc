@@ -11,8 +11,8 @@ Result<DomainNic> NoNetworks::Describe(std::string_view /*machine_id*/,
                     ": no networks are configured on this host");
 }
 
-rt::Task<Status> NoNetworks::Plug(std::string machine_id, iri::MachineNic nic) {
-  co_return Describe(machine_id, nic).status();
+rt::Task<Status> NoNetworks::Plug(PluggedNic plugged) {
+  co_return Describe(plugged.machine_id, plugged.nic).status();
 }
 
 rt::Task<Status> NoNetworks::Unplug(std::string /*machine_id*/, iri::MachineNic /*nic*/) {

@@ -17,6 +17,7 @@ namespace berth::runtime {
 struct PluggedNic {
   std::string machine_id;
   iri::MachineNic nic;
+  std::string hostname = {};  // of the guest; as it was said, which may be anything
 };
 
 class HostNetworks {
@@ -28,7 +29,7 @@ class HostNetworks {
   virtual Result<DomainNic> Describe(std::string_view machine_id,
                                      const iri::MachineNic& nic) const = 0;
   // Before a guest is started with it or gets it. Idempotent.
-  virtual rt::Task<Status> Plug(std::string machine_id, iri::MachineNic nic) = 0;
+  virtual rt::Task<Status> Plug(PluggedNic plugged) = 0;
   // When no guest has it any more. Ok if it was not plugged in.
   virtual rt::Task<Status> Unplug(std::string machine_id, iri::MachineNic nic) = 0;
   // Once, at the start: what all machines have. Everything else that an earlier life of the runtime
@@ -41,7 +42,7 @@ class NoNetworks final : public HostNetworks {
  public:
   Result<DomainNic> Describe(std::string_view machine_id,
                              const iri::MachineNic& nic) const override;
-  rt::Task<Status> Plug(std::string machine_id, iri::MachineNic nic) override;
+  rt::Task<Status> Plug(PluggedNic plugged) override;
   rt::Task<Status> Unplug(std::string machine_id, iri::MachineNic nic) override;
   rt::Task<Status> Adopt(std::vector<PluggedNic> plugged) override;
 };

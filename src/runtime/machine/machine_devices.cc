@@ -257,7 +257,8 @@ rt::Task<Status> MachineHost::AttachNetworkInterface(std::string id, iri::Machin
   next.object.spec.nics.push_back(nic);
   CO_TRY_STATUS(CheckSpec(next.object.spec));
   CO_TRY(const DomainNic described, deps_.networks.Describe(id, nic));
-  CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
+  PluggedNic plugged = PluggedOf(entry->record.object, nic);
+  CO_TRY_STATUS(co_await deps_.networks.Plug(std::move(plugged)));
   const MachineRecord before = entry->record;
   ++next.object.metadata.generation;
   const Status saved = co_await SaveInside(entry, std::move(next));

@@ -56,12 +56,19 @@ rt::Task<Status> MachineHost::TakeInAll() {
   look_now_.Reset();
   CO_TRY_STATUS(co_await Resync());
   CO_TRY_STATUS(co_await AdoptNics());
-  const Result<std::string> version = co_await deps_.hypervisor.Version();
-  hypervisor_version_ = version.ok() ? *version : std::string(version.status().message());
+  CO_TRY_STATUS(co_await LearnVersion());
   is_taken_in_.Set();
   // The connection was lost meanwhile, and with it what happened.
   if (look_now_.is_set()) work_.Spawn("machines.resync", Resync());
   co_return co_await SettleBudget();
+}
+
+rt::Task<Status> MachineHost::LearnVersion() {
+  if (!hypervisor_version_.empty()) co_return OkStatus();
+  Result<std::string> version =
+      co_await rt::WithDeadline(deps_.hypervisor.Version(), kStatisticsLimit);
+  if (version.ok()) hypervisor_version_ = *std::move(version);
+  co_return version.status().Is(Reason::kCancelled) ? version.status() : OkStatus();
 }
 
 rt::Task<Status> MachineHost::TakeInLater() {
@@ -102,7 +109,7 @@ rt::Task<Status> MachineHost::AdoptNics() {
   std::vector<PluggedNic> plugged;
   for (const auto& [id, entry] : machines_) {
     for (const iri::MachineNic& nic : entry->record.object.spec.nics) {
-      plugged.push_back({.machine_id = id, .nic = nic});
+      plugged.push_back(PluggedOf(entry->record.object, nic));
     }
   }
   co_return co_await deps_.networks.Adopt(std::move(plugged));
@@ -315,6 +322,7 @@ rt::Task<Result<iri::HostCapacity>> MachineHost::Capacity() {
   capacity.total = options_.total;
   capacity.facts = options_.facts;
   capacity.facts["machine-acceleration"] = AccelerationName(options_.acceleration);
+  if (!hypervisor_version_.empty()) capacity.facts["machine-hypervisor"] = hypervisor_version_;
   capacity.boot_id = options_.boot_id;
   const Status known = Known();
   if (!known.ok()) {
@@ -322,7 +330,6 @@ rt::Task<Result<iri::HostCapacity>> MachineHost::Capacity() {
     co_return capacity;
   }
   CO_TRY_STATUS(co_await SettleBudget());
-  capacity.facts["machine-hypervisor"] = hypervisor_version_;
   for (const auto& [id, entry] : machines_) AddTo(capacity.used, entry->record.resources);
   const Result<std::vector<DomainStatistics>> all =
       co_await rt::WithDeadline(deps_.hypervisor.Statistics(), kStatisticsLimit);
@@ -331,6 +338,8 @@ rt::Task<Result<iri::HostCapacity>> MachineHost::Capacity() {
     capacity.trouble = all.status().Wrap("libvirt").message();
     co_return capacity;
   }
+  CO_TRY_STATUS(co_await LearnVersion());
+  if (!hypervisor_version_.empty()) capacity.facts["machine-hypervisor"] = hypervisor_version_;
   for (const DomainStatistics& one : *all) {
     const Pointer entry = OfDomain(one.name);
     if (entry == nullptr) continue;

@@ -200,6 +200,8 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   // Everything at the start; the same again until it is done.
   rt::Task<Status> TakeInAll();
   rt::Task<Status> TakeInLater();
+  // Of the hypervisor, unless it has said it. Fails only if it is cancelled.
+  rt::Task<Status> LearnVersion();
   // Unavailable, with the reason, before that.
   Status Known() const;
   // What libvirt has: at the start, and whenever it was away. New domains of ours are taken in.
@@ -374,6 +376,7 @@ class MachineHost final : public iri::MachineRuntime, public iri::HostRuntime {
   rt::Event is_taken_in_;    // all that libvirt had at the start is in the table
   std::string why_unknown_;  // before that: what became of the last attempt
   rt::Event look_now_;       // the connection is another one than for the last attempt
+  // "" until libvirt has said it.
   std::string hypervisor_version_;
   int64_t claimed_ = 0;         // of the host's disk, by whoever is admitted and not counted yet
   int64_t claimed_beside_ = 0;  // the same, beside disks

@@ -217,6 +217,11 @@ std::string HostnameOf(const iri::Machine& machine) {
   return std::string(LabelOf(machine.metadata, iri::kMachineNameLabel));
 }
 
+PluggedNic PluggedOf(const iri::Machine& machine, iri::MachineNic nic) {
+  return {
+      .machine_id = machine.metadata.id, .nic = std::move(nic), .hostname = HostnameOf(machine)};
+}
+
 Result<DomainPlan> PlanOf(const MachineRecord& record, const PlanContext& context) {
   constexpr int64_t kThousandths = 1000;
   const iri::Machine& machine = record.object;

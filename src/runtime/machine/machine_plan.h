@@ -93,6 +93,8 @@ Status ChooseBoot(image::ImageFiles& files,
 DomainDisk SeedOf(std::string_view machine_id, const GuestFolders& folders);
 // What the guest calls itself: as it was told, else the machine's name. "" if neither is known.
 std::string HostnameOf(const iri::Machine& machine);
+// An interface of it, as networks are told.
+PluggedNic PluggedOf(const iri::Machine& machine, iri::MachineNic nic);
 
 struct PlanContext {
   const GuestFolders& folders;

@@ -280,12 +280,20 @@ TEST(MachineHost, AfterARestartTheNetworksAreToldWhatMachinesHave) {
   iri::MachineNic nic;
   nic.name = "primary";
   wanted.spec.nics = {nic};
+  wanted.spec.hostname = "web";
   const std::string id = world.Await(world.host().CreateMachine(wanted))->metadata.id;
   ASSERT_TRUE(world.Becomes(id, MachineState::kRunning)) << world.Events();
+  nic.name = "later";
+  ASSERT_EQ(world.Await(world.host().AttachNetworkInterface(id, nic)), OkStatus());
+  const std::map<std::string, std::string> hostnames = {{"later", "web"}, {"primary", "web"}};
+  EXPECT_EQ(world.networks.hostnames, hostnames);
   world.Stop();
   world.networks.plugged = {"left/over"};
+  world.networks.hostnames.clear();
   world.Start();
-  EXPECT_EQ(world.networks.plugged, std::set<std::string>{id + "/primary"});
+  const std::set<std::string> plugged = {id + "/later", id + "/primary"};
+  EXPECT_EQ(world.networks.plugged, plugged);
+  EXPECT_EQ(world.networks.hostnames, hostnames);
 }
 
 TEST(MachineHost, ADeletionThatWasBegunIsFinishedAfterARestart) {
@@ -390,6 +398,21 @@ TEST(MachineHost, OneWithASilentHypervisorSaysWhatItIsAndWhatIsWrong) {
   EXPECT_EQ(capacity.used.at("cpu"), 1000);
   EXPECT_EQ(capacity.facts.at("machine-hypervisor"), "fake");
   EXPECT_EQ(world.Get(id).status.state, MachineState::kRunning);
+}
+
+TEST(MachineHost, AHypervisorThatSaysLateWhichOneItIsIsAskedAgain) {
+  MachineWorld world;
+  world.Stop();
+  world.hypervisor.version_failure = Timeout("it says nothing");
+  world.Start();
+  const auto facts = [&world] { return world.Await(world.host().Capacity())->facts; };
+  EXPECT_FALSE(facts().contains("machine-hypervisor"));
+  world.OnLoop([&] { world.hypervisor.version_failure = OkStatus(); });
+  EXPECT_EQ(facts().at("machine-hypervisor"), "fake");
+  // What is known once is known, whoever is away.
+  world.OnLoop([&] { world.hypervisor.trouble = "it says nothing"; });
+  EXPECT_EQ(facts().at("machine-hypervisor"), "fake");
+  GoesOn(world);
 }
 
 TEST(MachineHost, AHypervisorThatIsHeardAtLastIsAskedAtOnce) {

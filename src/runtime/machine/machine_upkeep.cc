@@ -106,7 +106,8 @@ rt::Task<Status> MachineHost::GiveMissing(Pointer entry, DeviceDrift drift) {
   for (const iri::MachineNic& nic : spec.nics) {
     CO_TRY(const DomainNic described, deps_.networks.Describe(metadata.id, nic));
     if (std::ranges::find(drift.nics, described) == drift.nics.end()) continue;
-    CO_TRY_STATUS(co_await deps_.networks.Plug(metadata.id, nic));
+    PluggedNic plugged = PluggedOf(entry->record.object, nic);
+    CO_TRY_STATUS(co_await deps_.networks.Plug(std::move(plugged)));
     const Status given = co_await PlugIn(entry, described.mac, NicXml(described));
     const std::string which = "network interface " + Quote(nic.name);
     if (!given.ok()) co_return given.Wrap(which);

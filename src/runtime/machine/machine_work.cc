@@ -220,7 +220,8 @@ rt::Task<Status> MachineHost::StartGuest(Pointer entry) {
   deps_.images.SetPullSecret(uid, std::string());
   CO_TRY(const int64_t media_bytes, co_await FindBootFiles(entry));
   for (const iri::MachineNic& nic : spec.nics) {
-    CO_TRY_STATUS(co_await deps_.networks.Plug(id, nic));
+    PluggedNic plugged = PluggedOf(entry->record.object, nic);
+    CO_TRY_STATUS(co_await deps_.networks.Plug(std::move(plugged)));
   }
   CO_TRY_STATUS(co_await CheckFirmware(spec.class_name));
   MachineRecord next = entry->record;

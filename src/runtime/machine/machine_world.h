@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -38,8 +39,9 @@ class FakeNetworks final : public HostNetworks {
     described.mac = MacOf(std::string(machine_id) + nic.name);
     return described;
   }
-  rt::Task<Status> Plug(std::string machine_id, iri::MachineNic nic) override {
-    plugged.insert(machine_id + "/" + nic.name);
+  rt::Task<Status> Plug(PluggedNic one) override {
+    plugged.insert(one.machine_id + "/" + one.nic.name);
+    hostnames[one.nic.name] = one.hostname;
     co_return OkStatus();
   }
   rt::Task<Status> Unplug(std::string machine_id, iri::MachineNic nic) override {
@@ -48,10 +50,14 @@ class FakeNetworks final : public HostNetworks {
   }
   rt::Task<Status> Adopt(std::vector<PluggedNic> all) override {
     plugged.clear();
-    for (const PluggedNic& one : all) plugged.insert(one.machine_id + "/" + one.nic.name);
+    for (const PluggedNic& one : all) {
+      plugged.insert(one.machine_id + "/" + one.nic.name);
+      hostnames[one.nic.name] = one.hostname;
+    }
     co_return OkStatus();
   }
   std::set<std::string> plugged;
+  std::map<std::string, std::string> hostnames;  // by interface, as they were told last
 };
 
 inline std::string FileText(const std::string& path) {

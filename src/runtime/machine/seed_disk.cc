@@ -198,7 +198,9 @@ std::vector<SeedFile> NoCloudFiles(std::string_view id,
 }
 
 std::optional<SeedFile> NetworkConfig(const std::vector<SeedNic>& nics) {
-  bool is_needed = false;
+  // Without a file cloud-init asks by DHCP on one interface, of its own choice. Where that is the
+  // only one it is left alone: what an image says about its network by itself stays as it is.
+  bool is_needed = nics.size() > 1;
   std::string text = "version: 2\nethernets:\n";
   for (size_t i = 0; i < nics.size(); ++i) {
     std::string addresses;

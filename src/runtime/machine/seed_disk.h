@@ -30,8 +30,8 @@ struct SeedNic {
   std::string mac;
   std::vector<std::string> ips;
 };
-// network-config, version 2: how interfaces learn their IPv6 addresses, which no DHCP tells.
-// Nullopt if there are none; DHCP does for the others.
+// network-config, version 2: which interfaces ask by DHCP, and the IPv6 addresses, which no DHCP
+// tells. Nullopt if cloud-init does the same without it: one interface, and no IPv6 address.
 std::optional<SeedFile> NetworkConfig(const std::vector<SeedNic>& nics);
 
 // Whether the data is for cloud-init; else it is for ignition.

@@ -65,9 +65,34 @@ TEST(SeedDisk, HasItsFilesUnderBothKindsOfNames) {
   EXPECT_EQ(short_names.at("FILEB.;1"), large);
 }
 
-TEST(NetworkConfig, TellsWhatNoDhcpTells) {
+TEST(NetworkConfig, IsMissingWhereCloudInitDoesTheSameWithoutIt) {
   EXPECT_FALSE(NetworkConfig({}).has_value());
   EXPECT_FALSE(NetworkConfig({{.mac = "52:54:00:00:00:01", .ips = {"10.0.0.1"}}}).has_value());
+}
+
+TEST(NetworkConfig, AsksByDhcpOnEachInterfaceThatIsAnswered) {
+  const auto file = NetworkConfig({{.mac = "52:54:00:00:00:01", .ips = {"10.0.0.1"}},
+                                   {.mac = "52:54:00:00:00:02", .ips = {"10.1.0.1", "10.1.0.2"}},
+                                   {.mac = "52:54:00:00:00:03", .ips = {}}});
+  ASSERT_TRUE(file.has_value());
+  EXPECT_EQ(file->content,
+            "version: 2\n"
+            "ethernets:\n"
+            "  nic0:\n"
+            "    match: {macaddress: \"52:54:00:00:00:01\"}\n"
+            "    dhcp4: true\n"
+            "  nic1:\n"
+            "    match: {macaddress: \"52:54:00:00:00:02\"}\n"
+            "    dhcp4: true\n"
+            "  nic2:\n"
+            "    match: {macaddress: \"52:54:00:00:00:03\"}\n"
+            "    dhcp4: false\n");
+}
+
+TEST(NetworkConfig, TellsWhatNoDhcpTells) {
+  const auto alone = NetworkConfig({{.mac = "52:54:00:00:00:01", .ips = {"fd00::1"}}});
+  ASSERT_TRUE(alone.has_value());
+  EXPECT_TRUE(alone->content.contains("addresses: [\"fd00::1/64\"]")) << alone->content;
   const auto file = NetworkConfig({{.mac = "52:54:00:00:00:01", .ips = {"10.0.0.1"}},
                                    {.mac = "52:54:00:00:00:02", .ips = {"fd00::2", "fd00:1::2"}}});
   ASSERT_TRUE(file.has_value());

@@ -165,15 +165,24 @@ rt::Task<Status> BridgeNetworks::Take(NetworkPort port) {
   co_return co_await deps_.links.Run("networks.unplug", take);
 }
 
-rt::Task<Status> BridgeNetworks::Plug(std::string machine_id, iri::MachineNic nic) {
-  CO_TRY(const NetworkPort port, PortOf(owner_, machine_id, nic));
+rt::Task<Status> BridgeNetworks::Plug(PluggedNic plugged) {
+  CO_TRY(const NetworkPort port, PortOf(owner_, plugged));
+  const std::string& name = plugged.nic.name;
   CO_TRY_STATUS(co_await adopted_.Wait());
   CO_TRY(const rt::Gate::Permit permit, co_await changing_.Enter());
   const auto known = ports_.find(port.tap);
   const bool is_known = known != ports_.end();
   if (is_known && known->second.owner != port.owner) {
-    co_return Conflict("network interface " + Quote(nic.name) + ": tap " + port.tap +
-                       " is that of " + Quote(known->second.owner));
+    co_return Conflict("network interface " + Quote(name) + ": tap " + port.tap + " is that of " +
+                       Quote(known->second.owner));
+  }
+  // Names are short hashes: whoever may choose an id could look for one that is another's.
+  const auto is_other = [&port](const auto& one) {
+    return one.second.bridge == port.bridge && one.second.network_key != port.network_key;
+  };
+  if (std::ranges::any_of(ports_, is_other)) {
+    co_return Conflict("network interface " + Quote(name) + ": bridge " + port.bridge +
+                       " is that of another network");
   }
   if (!is_known && ports_.size() >= kPortsMax) {
     co_return Status(Reason::kTooManyRequests,
@@ -206,7 +215,7 @@ rt::Task<Status> BridgeNetworks::Unplug(std::string machine_id, iri::MachineNic 
 rt::Task<Status> BridgeNetworks::Adopt(std::vector<PluggedNic> plugged) {
   CO_TRY(const rt::Gate::Permit permit, co_await changing_.Enter());
   for (const PluggedNic& one : plugged) {
-    Result<NetworkPort> port = PortOf(owner_, one.machine_id, one.nic);
+    Result<NetworkPort> port = PortOf(owner_, one);
     if (!port.ok() || ports_.size() >= kPortsMax) continue;  // its machine says so when it starts
     const std::string tap = port->tap;
     ports_.emplace(tap, *std::move(port));

@@ -55,7 +55,7 @@ class BridgeNetworks final : public HostNetworks {
   Result<DomainNic> Describe(std::string_view machine_id,
                              const iri::MachineNic& nic) const override;
   // Both wait for Adopt: who does not know all ports cannot write the rules of all.
-  rt::Task<Status> Plug(std::string machine_id, iri::MachineNic nic) override;
+  rt::Task<Status> Plug(PluggedNic plugged) override;
   rt::Task<Status> Unplug(std::string machine_id, iri::MachineNic nic) override;
   rt::Task<Status> Adopt(std::vector<PluggedNic> plugged) override;
 

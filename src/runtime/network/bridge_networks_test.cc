@@ -145,6 +145,18 @@ uint32_t OfferedAddress(const std::string& frame) {
   return PacketReader(std::string_view(frame).substr(kYourAddress)).U32();
 }
 
+// What is in the first frame that comes. A tap takes a moment, too, and what is sent to it until
+// then is lost: clients ask again.
+uint32_t AsksUntilTold(const Guest& guest) {
+  constexpr int kMomentMillis = 200;
+  for (int tries = 0; tries < kPatienceMillis / kMomentMillis; ++tries) {
+    guest.Send(Discover(guest.port()));
+    const std::string frame = guest.Receive(kMomentMillis);
+    if (!frame.empty()) return OfferedAddress(frame);
+  }
+  return 0;
+}
+
 iri::MachineNic Nic(std::string network, std::vector<std::string> ips) {
   iri::MachineNic nic;
   nic.name = "primary";
@@ -199,7 +211,7 @@ class BridgeNetworksTest : public testing::Test {
   }
 
   NetworkPort Plug(const std::string& machine, const iri::MachineNic& nic) {
-    EXPECT_EQ(loop_->Await(networks_->Plug(machine, nic)), OkStatus());
+    EXPECT_EQ(loop_->Await(networks_->Plug({.machine_id = machine, .nic = nic})), OkStatus());
     return *PortOf(NetworkOwner("/machines"), machine, nic);
   }
   void Unplug(const std::string& machine, const iri::MachineNic& nic) {
@@ -433,8 +445,7 @@ TEST_F(BridgeNetworksTest, GuestsAreToldTheirAddressesWhoeverShoutsBesideThem) {
     const Guest a(Plug("a", nic_a));
     const Guest b(Plug("b", nic_b));
     for (unsigned i = 0; i < 20 * AddressResponder::kFramesMax; ++i) a.Send(Discover(a.port()));
-    b.Send(Discover(b.port()));
-    EXPECT_EQ(OfferedAddress(b.Receive()), 0x0a000002U);  // and nothing of a's requests
+    EXPECT_EQ(AsksUntilTold(b), 0x0a000002U);  // and nothing of a's requests
     EXPECT_EQ(OfferedAddress(a.Receive()), 0x0a000001U);
   }
   Unplug("a", nic_a);

@@ -16,11 +16,13 @@ constexpr size_t kUnusedChaddrBytes = 10;
 constexpr size_t kNamesBytes = 64 + 128;  // server's name and boot file
 constexpr size_t kUdpHeaderBytes = 8;
 constexpr size_t kMessageBytesMin = 300;  // some clients take no less (RFC 1542)
+constexpr size_t kMessageBytesMax = 548;  // and no client has to take more (RFC 2131)
 constexpr uint32_t kForEver = 0xffffffff;
 
 enum class Option : uint8_t {
   kPad = 0,
   kMask = 1,
+  kHostname = 12,
   kRequestedAddress = 50,
   kLeaseTime = 51,
   kMessageType = 53,
@@ -140,6 +142,11 @@ std::string Message(const Dhcp4Query& query, const NetworkPort& port, Reply repl
     PutOption(out, Option::kMask, Word(~uint32_t{0} << (32 - port.prefix_length)));
   }
   if (!query.client_id.empty()) PutOption(out, Option::kClientId, query.client_id);
+  constexpr size_t kAroundText = 2 + 1;  // what it is and how long, and the end of all
+  const bool has_room = out.size() + kAroundText + port.hostname.size() <= kMessageBytesMax;
+  if (reply != Reply::kNak && !port.hostname.empty() && has_room) {
+    PutOption(out, Option::kHostname, port.hostname);
+  }
   PutU8(out, static_cast<unsigned>(Option::kEnd));
   if (out.size() < kMessageBytesMin) out.resize(kMessageBytesMin, '\0');
   return out;

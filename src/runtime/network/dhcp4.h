@@ -3,6 +3,8 @@
 // tap is told that one. Pure: a frame in, a frame out. There are no leases to remember: an address
 // is the interface's for as long as it is plugged in, so it is given for ever.
 //
+// A guest is told its hostname, too (option 12), as its port has it.
+//
 // Of what a guest sends only numbers are looked at. Names that it says are skipped; its client
 // identifier goes back to it (RFC 6842) and nowhere else.
 #pragma once

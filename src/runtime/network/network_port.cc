@@ -8,6 +8,8 @@
 
 #include "apis/networking/neighbours.h"
 #include "base/strings.h"
+#include "iri/labels.h"
+#include "meta/names.h"
 #include "pki/digest.h"
 #include "runtime/machine/domain_xml.h"
 
@@ -20,6 +22,9 @@ using meta::IpPrefix;
 
 constexpr std::string_view kBridgeMark = "bn";
 constexpr std::string_view kTapMark = "bt";
+// Neither begins with the other, so what follows cannot make the keys the same.
+constexpr std::string_view kByIdMark = "network/";
+constexpr std::string_view kByUidMark = "network-uid/";
 constexpr size_t kOwnerLetters = 3;
 constexpr size_t kNameLetters = 10;  // 50 bits; with the rest 15, the most that Linux takes
 
@@ -71,6 +76,32 @@ Status AddAddress(std::string_view text, NetworkPort& port) {
   return OkStatus();
 }
 
+// nullptr: nobody says which Network it is.
+const std::string* NetworkUidOf(const iri::MachineNic& nic) {
+  const auto said = nic.attributes.find(iri::kNetworkUidAttribute);
+  return said == nic.attributes.end() ? nullptr : &said->second;
+}
+
+Status CheckNetwork(const iri::MachineNic& nic, const std::string& where) {
+  if (nic.network_id.empty()) return BadRequest(where + " has no network");
+  if (nic.network_id.size() > kNetworkIdBytesMax) {
+    return BadRequest(fmt::format("{}: a network id of {} bytes, at most {}",
+                                  where,
+                                  nic.network_id.size(),
+                                  kNetworkIdBytesMax));
+  }
+  const std::string* const uid = NetworkUidOf(nic);
+  if (uid == nullptr) return OkStatus();
+  if (uid->empty() || uid->size() > kNetworkIdBytesMax) {
+    return BadRequest(fmt::format("{}: {} of {} bytes, from 1 to {}",
+                                  where,
+                                  iri::kNetworkUidAttribute,
+                                  uid->size(),
+                                  kNetworkIdBytesMax));
+  }
+  return OkStatus();
+}
+
 // As libvirt writes it.
 Result<MacAddress> ParseMac(std::string_view text) {
   MacAddress mac = {};
@@ -93,9 +124,8 @@ Result<MacAddress> ParseMac(std::string_view text) {
 NetworkOwner::NetworkOwner(std::string_view text)
     : mark_(Letters("owner/" + std::string(text), kOwnerLetters)) {}
 
-std::string NetworkOwner::BridgeOf(std::string_view network_id) const {
-  return std::string(kBridgeMark) + mark_ +
-         Letters("network/" + std::string(network_id), kNameLetters);
+std::string NetworkOwner::BridgeOf(std::string_view network_key) const {
+  return std::string(kBridgeMark) + mark_ + Letters(network_key, kNameLetters);
 }
 
 std::string NetworkOwner::TapOf(std::string_view machine_id, std::string_view nic) const {
@@ -110,17 +140,16 @@ bool NetworkOwner::Owns(std::string_view link) const {
          link.substr(marks, kOwnerLetters) == mark_;
 }
 
+std::string NetworkKeyOf(const iri::MachineNic& nic) {
+  const std::string* const uid = NetworkUidOf(nic);
+  return uid == nullptr ? std::string(kByIdMark) + nic.network_id : std::string(kByUidMark) + *uid;
+}
+
 Result<NetworkPort> PortOf(const NetworkOwner& owner,
                            std::string_view machine_id,
                            const iri::MachineNic& nic) {
   const std::string where = "network interface " + Quote(nic.name);
-  if (nic.network_id.empty()) return BadRequest(where + " has no network");
-  if (nic.network_id.size() > kNetworkIdBytesMax) {
-    return BadRequest(fmt::format("{}: a network id of {} bytes, at most {}",
-                                  where,
-                                  nic.network_id.size(),
-                                  kNetworkIdBytesMax));
-  }
+  TRY_STATUS(CheckNetwork(nic, where));
   if (nic.ips.size() > kPortAddressesMax) {
     return BadRequest(
         fmt::format("{}: {} addresses, at most {}", where, nic.ips.size(), kPortAddressesMax));
@@ -128,7 +157,8 @@ Result<NetworkPort> PortOf(const NetworkOwner& owner,
   NetworkPort port;
   port.owner = std::string(machine_id) + "/" + nic.name;
   port.tap = owner.TapOf(machine_id, nic.name);
-  port.bridge = owner.BridgeOf(nic.network_id);
+  port.network_key = NetworkKeyOf(nic);
+  port.bridge = owner.BridgeOf(port.network_key);
   TRY(port.mac, ParseMac(MacOf(port.owner)));
   for (const std::string& ip : nic.ips) {
     const Status added = AddAddress(ip, port);
@@ -139,7 +169,15 @@ Result<NetworkPort> PortOf(const NetworkOwner& owner,
     if (!length.ok()) return length.status().Wrap(where);
     port.prefix_length = *length;
   }
-  port.network = Printable(nic.network_id);
+  const std::string* const uid = NetworkUidOf(nic);
+  port.network = Printable(uid == nullptr ? nic.network_id : *uid);
+  return port;
+}
+
+Result<NetworkPort> PortOf(const NetworkOwner& owner, const PluggedNic& plugged) {
+  TRY(NetworkPort port, PortOf(owner, plugged.machine_id, plugged.nic));
+  // Guests put it into files and on command lines.
+  if (meta::IsDnsLabel(ToLower(plugged.hostname))) port.hostname = plugged.hostname;
   return port;
 }
 

@@ -8,6 +8,7 @@
 #include "apis/networking/neighbours.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "iri/labels.h"
 #include "runtime/network/dhcp4.h"
 #include "runtime/network/packet.h"
 #include "runtime/network/port_rules.h"
@@ -50,6 +51,39 @@ TEST(NetworkPort, IsTheSameWheneverItIsAskedForAndAnotherForEveryInterface) {
   EXPECT_EQ(taps.size(), 1000U);
   EXPECT_EQ(macs.size(), 1000U);
   EXPECT_NE(PortOf(owner, "m-1", Nic({}, "net-2"))->bridge, Port().bridge);
+}
+
+TEST(NetworkPort, NetworksAreToldApartByWhatTheServerSaysAndNotByTheirIds) {
+  const NetworkOwner owner("/machines");
+  const auto port = [&](const std::string& id, const char* uid) {
+    iri::MachineNic nic = Nic({}, id);
+    if (uid != nullptr) nic.attributes[std::string(iri::kNetworkUidAttribute)] = uid;
+    return PortOf(owner, "m-1", nic);
+  };
+  const auto bridge = [&](const std::string& id, const char* uid) { return port(id, uid)->bridge; };
+  EXPECT_NE(bridge("same", "u-1"), bridge("same", "u-2"));
+  EXPECT_NE(bridge("u-1", "u-1"), bridge("u-1", "u-2")) << "the UID of another as its id";
+  EXPECT_EQ(bridge("before", "u-1"), bridge("after", "u-1")) << "one network, whatever its id";
+  EXPECT_EQ(port("name", "u-1")->network, "u-1");
+  // Who says none is in a space of its own.
+  EXPECT_EQ(bridge("u-1", nullptr), bridge("u-1", nullptr));
+  EXPECT_NE(bridge("u-1", nullptr), bridge("u-1", "u-1"));
+  const auto key = [](const std::string& id, const char* uid) {
+    iri::MachineNic nic = Nic({}, id);
+    if (uid != nullptr) nic.attributes[std::string(iri::kNetworkUidAttribute)] = uid;
+    return NetworkKeyOf(nic);
+  };
+  for (const char* const id : {"u-1", "/u-1", "-uid/u-1", "network-uid/u-1"}) {
+    EXPECT_NE(key(id, nullptr), key("any", "u-1")) << id;
+  }
+  EXPECT_TRUE(port("id", "").status().Is(Reason::kBadRequest));
+  const std::string long_uid(kNetworkIdBytesMax + 1, 'x');
+  EXPECT_TRUE(port("id", long_uid.c_str()).status().Is(Reason::kBadRequest));
+}
+
+TEST(NetworkPort, AGuestFromBeforeServersSaidWhichStaysOnItsBridge) {
+  const NetworkOwner owner("/machines");
+  EXPECT_EQ(PortOf(owner, "m-1", Nic({}))->bridge, owner.BridgeOf("network/net-1"));
 }
 
 TEST(NetworkPort, BelongsToItsRuntimeAlone) {
@@ -235,6 +269,59 @@ TEST(Dhcp4, AGuestIsToldTheAddressOfItsInterface) {
   EXPECT_EQ(Answer(*taken).Option(53), "\x05");
   EXPECT_EQ(Answer(*taken).Option(61), "abc");
   EXPECT_FALSE(Has(*taken, "`id`"));
+}
+
+NetworkPort PortOfGuest(std::string hostname) {
+  const PluggedNic plugged = {
+      .machine_id = "m-1", .nic = Nic({"10.1.2.3"}), .hostname = std::move(hostname)};
+  return *PortOf(NetworkOwner("/machines"), plugged);
+}
+
+TEST(Dhcp4, AGuestIsToldItsHostname) {
+  const NetworkPort port = PortOfGuest("web-1");
+  EXPECT_EQ(Answer(*Ask(Request(), port)).Option(12), "web-1");
+  Request request;
+  request.type = 3;
+  request.options = "\x32\x04" + Address(0x0a010203) + "\x0c\x05other";
+  EXPECT_EQ(Answer(*Ask(request, port)).Option(12), "web-1");
+  Request inform;
+  inform.type = 8;
+  inform.client_address = 0x0a010203;
+  EXPECT_EQ(Answer(*Ask(inform, port)).Option(12), "web-1");
+  // Who is denied is told nothing else.
+  request.options = "\x32\x04" + Address(0x0a010204);
+  EXPECT_EQ(Answer(*Ask(request, port)).Option(53), "\x06");
+  EXPECT_FALSE(Answer(*Ask(request, port)).Option(12).has_value());
+}
+
+TEST(Dhcp4, WhatIsNoSingleLabelIsNotTold) {
+  const std::string longest(63, 'x');
+  for (const std::string& good :
+       {std::string("a"), std::string("7"), std::string("Web-1"), longest}) {
+    EXPECT_EQ(Answer(*Ask(Request(), PortOfGuest(good))).Option(12), good);
+  }
+  for (const std::string& bad : {std::string(),
+                                 longest + "x",
+                                 std::string("web.example"),
+                                 std::string("-web"),
+                                 std::string("web-"),
+                                 std::string("a b"),
+                                 std::string("a_b"),
+                                 std::string("$(id)"),
+                                 std::string("`id`\n"),
+                                 std::string("\xc3\xbc"),
+                                 std::string("web\0", 4)}) {
+    EXPECT_FALSE(Answer(*Ask(Request(), PortOfGuest(bad))).Option(12).has_value()) << Quote(bad);
+  }
+}
+
+TEST(Dhcp4, AnAnswerIsNeverLongerThanEveryClientTakes) {
+  Request request;
+  request.options = "\x3d\xff" + std::string(255, 'i');
+  const Answer answer(*Ask(request, PortOfGuest(std::string(63, 'x'))));
+  EXPECT_FALSE(answer.Option(12).has_value());
+  EXPECT_EQ(answer.Option(61), std::string(255, 'i'));
+  EXPECT_LE(answer.bytes.size(), Answer::kMessage + 548);
 }
 
 TEST(Dhcp4, AnotherAddressIsDeniedAndAnotherServerIsLeftAlone) {
