@@ -23,6 +23,9 @@ class FakeDisks final : public Disks {
     ++copies;
     if (!failure.ok()) co_return failure;
     if (in_use.contains(copy.source.path)) co_return Conflict("in use");
+    std::error_code failed;
+    const auto bytes = std::filesystem::file_size(copy.source.path, failed);
+    if (!failed && static_cast<int64_t>(bytes) > copy.bytes) co_return BadRequest("too large");
     if (copies_go_on != nullptr) {
       std::ofstream(copy.target.path) << "a part";
       CO_TRY_STATUS(co_await copies_go_on->Wait());

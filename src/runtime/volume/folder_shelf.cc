@@ -110,7 +110,22 @@ Result<std::vector<ShelfItem>> LoadKind(const std::string& folder, ShelfKind kin
   return items;
 }
 
+// libvirt gives a disk to QEMU's user while that writes it. It takes it back at the end, unless it
+// was killed meanwhile. Whose the folder is, not who we are: an export of NFS may know root by
+// another name.
+Status TakeBack(const std::string& part) {
+  const std::string folder = fs::path(part).parent_path().string();
+  struct stat ours = {};
+  struct stat seen = {};
+  if (lstat(folder.c_str(), &ours) != 0) return FileFailed("look at", folder);
+  if (lstat(part.c_str(), &seen) != 0) return FileFailed("look at", part);
+  if (seen.st_uid == ours.st_uid) return OkStatus();
+  if (lchown(part.c_str(), ours.st_uid, ours.st_gid) == 0) return OkStatus();
+  return FileFailed("take back", part);
+}
+
 Status SettleFile(const std::string& part, const std::string& disk) {
+  TRY_STATUS(TakeBack(part));
   TRY_STATUS(SyncFile(part));
   if (chmod(part.c_str(), S_IRUSR | S_IWUSR) != 0) return FileFailed("set the mode of", part);
   if (rename(part.c_str(), disk.c_str()) != 0) return FileFailed("put in place", disk);
@@ -149,7 +164,7 @@ Result<std::unique_ptr<FolderShelf>> FolderShelf::Open(std::string folder, rt::B
     return FileFailed("lock", path);
   }
   TRY_STATUS(MakeFolder(shelf->FolderOf(ShelfKind::kVolume), kPassThrough));
-  TRY_STATUS(MakeFolder(shelf->FolderOf(ShelfKind::kSnapshot), S_IRWXU));
+  TRY_STATUS(MakeFolder(shelf->FolderOf(ShelfKind::kSnapshot), kPassThrough));
   TRY_STATUS(SyncFolder(shelf->folder_));
   return shelf;
 }

@@ -5,10 +5,11 @@
 //   DIR/volumes/ID/record.json      mode 0600
 //   DIR/volumes/ID/disk.qcow2       mode 0600; disk.raw, disk.luks
 //   DIR/volumes/ID/part.qcow2       while it is made
-//   DIR/snapshots/ID/...            the same; nobody but us enters
+//   DIR/snapshots/ID/...            the same
 //
-// Folders of volumes may be passed through by others, so that an unprivileged QEMU reaches a disk
-// that was given to it.
+// Folders may be passed through by others, so that an unprivileged QEMU reaches a disk that was
+// given to it: one that it uses, or a part into which it copies one. A disk that is whole is ours
+// again.
 #pragma once
 
 #include <memory>

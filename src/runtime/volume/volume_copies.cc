@@ -38,12 +38,15 @@ rt::Task<Status> VolumeHost::CopyDisk(DiskCopy copy, Waits waits) {
   rt::Backoff backoff(options_.retry);
   for (int attempt = 1;; ++attempt) {
     const Status copied = co_await deps_.disks.Copy(copy);
-    if (!copied.Is(Reason::kConflict) || deps_.live == nullptr) co_return copied;
+    if (!copied.Is(Reason::kConflict)) co_return copied;
+    // Its guest would copy what it reads, in the clear.
     if (copy.source.format == DiskFormat::kLuks || copy.target.format == DiskFormat::kLuks) {
       co_return Conflict(
-          fmt::format("{}, and encrypted: only while its machine is off does a copy stay encrypted",
+          fmt::format("{}, and encrypted: only while its machine is off does a copy stay "
+                      "encrypted, so stop the machine",
                       copied.message()));
     }
+    if (deps_.live == nullptr) co_return copied;
     CO_TRY(const int64_t bytes, co_await deps_.disks.VirtualBytes(copy.source));
     if (bytes > copy.bytes) {
       co_return BadRequest(fmt::format(

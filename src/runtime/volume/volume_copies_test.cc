@@ -156,13 +156,67 @@ TEST_F(LiveSnapshotTest, OnlySoOften) {
   EXPECT_NE(world_.Events().find("libvirtd is away"), std::string::npos) << world_.Events();
 }
 
-TEST_F(LiveSnapshotTest, AnEncryptedDiskInUseIsNotCopiedInTheClear) {
-  iri::Volume secret = world_.Wanted("u-1");
-  secret.spec.encryption = {{"encryptionKey", "right"}};
-  const std::string id = Snapshot(InUse(secret));
-  ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kFailed));
-  EXPECT_NE(world_.Events().find("encrypted"), std::string::npos) << world_.Events();
-  EXPECT_EQ(live_.copies, 0);
+class EncryptedSnapshotTest : public LiveSnapshotTest {
+ protected:
+  EncryptedSnapshotTest() { world_.options.in_use_look = Duration::Millis(5); }
+  iri::Volume EncryptedInUse() {
+    iri::Volume secret = world_.Wanted("u-1");
+    secret.spec.encryption = {{"encryptionKey", "right"}};
+    return InUse(secret);
+  }
+  bool Waits(const std::string& id) {
+    return iri::Eventually(world_, [&] {
+      const auto snapshot = world_.GetSnapshot(id);
+      return iri::AnnotationOf(snapshot->metadata, iri::kProblemAnnotation)
+          .ends_with("so stop the machine; it is tried again");
+    });
+  }
+  void EndGuest() {
+    const auto end = [](VolumeWorld* world) -> rt::Task<Status> {
+      world->fake.in_use.clear();
+      co_return OkStatus();
+    };
+    EXPECT_EQ(world_.Await(end(&world_)), OkStatus());
+  }
+};
+
+TEST_F(EncryptedSnapshotTest, OneOfADiskInUseIsNotTakenInTheClearAndWaitsForTheEndOfItsGuest) {
+  for (LiveDisks* const live :
+       {static_cast<LiveDisks*>(&live_), static_cast<LiveDisks*>(nullptr)}) {
+    world_.live = live;
+    world_.Restart();
+    const iri::Volume source = EncryptedInUse();
+    const size_t files = world_.Files().size();
+    const std::string id = Snapshot(source);
+    ASSERT_TRUE(Waits(id)) << world_.Events();
+    EXPECT_EQ(world_.GetSnapshot(id)->state, iri::SnapshotState::kPending);
+    const std::string events = world_.Events();
+    EXPECT_EQ(events.find("Waiting"), events.rfind("Waiting")) << "once\n" << events;
+    // Also in its next life.
+    world_.Restart();
+    ASSERT_TRUE(Waits(id)) << world_.Events();
+    EXPECT_EQ(world_.Files().size(), files + 1) << "its record alone";
+    // Its guest grows the disk before it ends.
+    ASSERT_TRUE(world_.Await(world_.host().ExpandVolume(source.metadata.id, 2 * kMiB)).ok());
+    std::filesystem::resize_file(VolumeWorld::PathOf(source), 2 * kMiB);
+    EndGuest();
+    ASSERT_TRUE(world_.SnapshotBecomes(id, iri::SnapshotState::kReady)) << world_.Events();
+    EXPECT_EQ(world_.GetSnapshot(id)->size_bytes, 2 * kMiB);
+    EXPECT_EQ(iri::AnnotationOf(world_.GetSnapshot(id)->metadata, iri::kProblemAnnotation), "");
+    EXPECT_EQ(live_.copies, 0);
+    ASSERT_TRUE(world_.Await(world_.host().DeleteVolumeSnapshot(id)).ok());
+    ASSERT_TRUE(iri::Eventually(world_, [&] { return !world_.GetSnapshot(id).has_value(); }));
+    ASSERT_TRUE(world_.Await(world_.host().DeleteVolume(source.metadata.id)).ok());
+    ASSERT_TRUE(world_.IsGone(source.metadata.id));
+  }
+}
+
+TEST_F(EncryptedSnapshotTest, OneThatWaitsCanBeDeleted) {
+  world_.Restart();
+  const std::string id = Snapshot(EncryptedInUse());
+  ASSERT_TRUE(Waits(id)) << world_.Events();
+  ASSERT_TRUE(world_.Await(world_.host().DeleteVolumeSnapshot(id)).ok());
+  EXPECT_TRUE(iri::Eventually(world_, [&] { return !world_.GetSnapshot(id).has_value(); }));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "iri/annotations.h"
 #include "iri/labels.h"
 #include "rt/deadline.h"
+#include "rt/sleep.h"
 #include "runtime/volume/volume_host.h"
 
 namespace berth::runtime {
@@ -390,14 +391,20 @@ rt::Task<Result<VolumeHost::SnapshotCopy>> VolumeHost::CopyVolume(SnapshotRecord
     DiskCopy copy;
     copy.source = deps_.shelf.DiskOf(ShelfKind::kVolume, record.object.volume_id, format);
     copy.target = deps_.shelf.PartOf(ShelfKind::kSnapshot, id, format);
-    copy.bytes = std::max(record.object.size_bytes, volume->record.disk_bytes);
-    const Status copied = co_await CopyDisk(std::move(copy), std::move(waits));
-    if (!copied.ok()) {
+    for (;;) {
+      // Its guest may grow it meanwhile.
+      copy.bytes = std::max(record.object.size_bytes, ChargeOf(volume->record));
+      const Status copied = co_await CopyDisk(copy, waits);
+      if (copied.ok()) break;
       rt::Context& context = co_await rt::CurrentContext();
       if (!context.cancelled()) {
         CO_TRY_STATUS(co_await deps_.shelf.Prepare(ShelfKind::kSnapshot, id, format));
       }
-      co_return copied;
+      // A guest uses it and cannot copy it. That is over when its machine stops, and no moment of
+      // the disk was taken yet.
+      if (format != DiskFormat::kLuks || !copied.Is(Reason::kConflict)) co_return copied;
+      waits(copied);
+      CO_TRY_STATUS(co_await rt::Sleep(options_.in_use_look));
     }
     CO_TRY_STATUS(co_await deps_.shelf.Settle(ShelfKind::kSnapshot, id, format));
   }
