@@ -10,25 +10,29 @@
 namespace berth {
 namespace {
 
-// The number behind the name at the begin of a line; 0 if there is none.
-int NumberOf(std::string_view status, std::string_view name) {
+// The number behind the name at the begin of a line.
+std::optional<int> NumberOf(std::string_view status, std::string_view name) {
   for (const std::string_view line : Split(status, '\n')) {
     if (!line.starts_with(name)) continue;
-    return static_cast<int>(ParseUint(Trim(line.substr(name.size()))).value_or(0));
+    const auto number = ParseUint(Trim(line.substr(name.size())));
+    return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
   }
-  return 0;
+  return std::nullopt;
 }
 
 }  // namespace
 
-int SeccompFilters(std::string_view status) {
-  const int is_filtered = NumberOf(status, "Seccomp:") != 0 ? 1 : 0;
-  return std::max(NumberOf(status, "Seccomp_filters:"), is_filtered);
+std::optional<int> SeccompFilters(std::string_view status) {
+  const std::optional<int> mode = NumberOf(status, "Seccomp:");
+  if (!mode) return std::nullopt;
+  return std::max(NumberOf(status, "Seccomp_filters:").value_or(0), *mode != 0 ? 1 : 0);
 }
 
-bool IsMoreConfined(pid_t pid) {
-  const std::string theirs = ReadProcFile("/proc/" + std::to_string(pid) + "/status");
-  return SeccompFilters(theirs) > SeccompFilters(ReadProcFile("/proc/self/status"));
+Confinement ConfinementOf(pid_t pid) {
+  const auto theirs = SeccompFilters(ReadProcFile("/proc/" + std::to_string(pid) + "/status"));
+  const auto ours = SeccompFilters(ReadProcFile("/proc/self/status"));
+  if (!theirs || !ours) return Confinement::kUnknown;
+  return *theirs > *ours ? Confinement::kMore : Confinement::kNotMore;
 }
 
 }  // namespace berth

@@ -5,16 +5,25 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace berth {
 
 // How many filters the text of a /proc/PID/status says; at least one where a kernel before 5.9 says
-// no number.
-int SeccompFilters(std::string_view status);
+// no number. None if it does not speak of them: it could not be read.
+std::optional<int> SeccompFilters(std::string_view status);
 
-// Whether that process is under more of them than we are. Those of a container or of a unit of
-// systemd are on both. False for a process that cannot be seen. Blocks.
-bool IsMoreConfined(pid_t pid);
+enum class Confinement : uint8_t {
+  kNotMore,
+  kMore,
+  // It cannot be seen: it is gone, hidden from us (hidepid) or of another namespace, or there is no
+  // descriptor left to look with.
+  kUnknown,
+};
+// Whether that process is under more filters than we are. Those of a container or of a unit of
+// systemd are on both. Blocks.
+Confinement ConfinementOf(pid_t pid);
 
 }  // namespace berth

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defends: a process with filters of its own is told from one that has ours.
+// Defends: a process with filters of its own is told from one that has ours, and from one of which
+// nobody can tell.
 #include "base/seccomp.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +20,8 @@ TEST(Seccomp, CountsTheFiltersThatTheKernelSays) {
   EXPECT_EQ(SeccompFilters("Name:\tqemu\nSeccomp:\t2\nSeccomp_filters:\t3\nCpus:\t1\n"), 3);
   EXPECT_EQ(SeccompFilters("Seccomp:\t0\nSeccomp_filters:\t0\n"), 0);
   EXPECT_EQ(SeccompFilters("Seccomp:\t2\n"), 1) << "an older kernel";
-  EXPECT_EQ(SeccompFilters("Name:\tSeccomp:\n"), 0);
-  EXPECT_EQ(SeccompFilters(""), 0);
+  EXPECT_EQ(SeccompFilters("Name:\tSeccomp:\n"), std::nullopt);
+  EXPECT_EQ(SeccompFilters(""), std::nullopt) << "it could not be read";
 }
 
 bool AddFilter() {
@@ -45,15 +47,36 @@ TEST(Seccomp, AProcessWithAFilterOfItsOwnIsMoreConfined) {
     }
     char has = 0;
     EXPECT_EQ(read(ready[0], &has, 1), 1);
-    if (has == 'y') EXPECT_EQ(IsMoreConfined(child), is_filtered);
+    const Confinement wanted = is_filtered ? Confinement::kMore : Confinement::kNotMore;
+    if (has == 'y') EXPECT_EQ(ConfinementOf(child), wanted);
     for (const int fd : {told[0], told[1], ready[0], ready[1]}) close(fd);
     EXPECT_EQ(waitpid(child, nullptr, 0), child);
   }
 }
 
 TEST(Seccomp, NobodyIsMoreConfinedThanHimself) {
-  EXPECT_FALSE(IsMoreConfined(getpid()));
-  EXPECT_FALSE(IsMoreConfined(0)) << "of another namespace";
+  EXPECT_EQ(ConfinementOf(getpid()), Confinement::kNotMore);
+}
+
+TEST(Seccomp, OfWhomNobodySeesItIsNotSaidThatHeIsNot) {
+  EXPECT_EQ(ConfinementOf(0), Confinement::kUnknown) << "of another namespace";
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(ConfinementOf(child), Confinement::kUnknown) << "gone";
+}
+
+// The last one went to the connection that it is asked for.
+TEST(Seccomp, WithoutADescriptorToLookWithNothingIsKnown) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    if (setrlimit(RLIMIT_NOFILE, &none) != 0) _exit(2);
+    _exit(ConfinementOf(getppid()) == Confinement::kUnknown ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // other runtimes filter by them and store them. Those of berth.dev are ours.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace berth::iri {
@@ -34,6 +35,11 @@ inline constexpr std::string_view kNetworkUidLabel = "machinepoollet.ironcore.de
 inline constexpr std::string_view kNetworkNamespaceLabel =
     "machinepoollet.ironcore.dev/network-namespace";
 inline constexpr std::string_view kNetworkNameLabel = "machinepoollet.ironcore.dev/network-name";
+// Which Network it is: the server alone says it. Its id may be any name that a user chose.
+inline constexpr std::string_view kNetworkUidAttribute = "berth.dev/network-uid";
+// Never those of a user.
+inline constexpr std::array<std::string_view, 3> kServersNicAttributes = {
+    kNetworkUidAttribute, kRawNicLabelsAttribute, kRawNetworkLabelsAttribute};
 
 // Attribute of a machine's volume connection: a JSON object of volume-uid, -namespace, -name.
 inline constexpr std::string_view kRawVolumeLabelsAttribute = "rawVolumeLabels";

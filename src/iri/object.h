@@ -68,7 +68,7 @@ struct EventFilter {
   std::string id;
   StringMap labels;
   WallTime from;  // inclusive; zero: since ever
-  WallTime to;    // inclusive; zero: until now
+  WallTime to;    // the last second, all of it; zero: until now
 };
 bool Matches(const EventFilter& filter, const Event& event);
 

@@ -53,6 +53,16 @@ TEST(EventFilter, TakesBothEndsOfItsTime) {
   EXPECT_FALSE(between(0, 99));
 }
 
+TEST(EventFilter, AnEventBelongsToItsWholeSecond) {
+  Event event;
+  event.time = WallTime::FromSeconds(100) + Duration::Millis(900);
+  EventFilter filter;
+  filter.to = WallTime::FromSeconds(100);
+  EXPECT_TRUE(Matches(filter, event));
+  filter.to = WallTime::FromSeconds(99);
+  EXPECT_FALSE(Matches(filter, event));
+}
+
 TEST(MachineClass, CountsCoresInThousandthsOfTheHost) {
   MachineClass small;
   small.capabilities = {{"cpu", 2}, {"memory", 1024}, {"gpu", 1}};

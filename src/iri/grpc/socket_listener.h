@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SocketListener takes connections on a unix socket, and asks the kernel who is behind each: only
 // root, we and the users that were named get further. Of our own user's processes those do not that
-// are more confined than we are: a guest's QEMU.
+// are more confined than we are (a guest's QEMU), or may be: whoever is gone before it is asked,
+// and whom /proc hides.
 #pragma once
 
 #include <sys/types.h>

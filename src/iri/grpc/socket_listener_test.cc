@@ -5,14 +5,17 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <utility>
@@ -166,6 +169,71 @@ TEST_F(SocketListenerTest, R9_AGuestsQemuIsSentAwayAlthoughItIsOurUser) {
   const char said = static_cast<char>(WEXITSTATUS(status));
   if (said == 's') GTEST_SKIP() << "no filters of system calls here";
   EXPECT_EQ(said, 'r');
+}
+
+// The kernel says who made a connection, and whoever has it by now may be somebody else.
+TEST_F(SocketListenerTest, R9_WhoIsGoneBeforeItIsAskedIsSentAwayAlthoughItWasOurUser) {
+  if (geteuid() == 0) ASSERT_EQ(chown(folder_.c_str(), kOther, kOther), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && setresuid(kOther, kOther, kOther) != 0) _exit('u');
+    auto listener = SocketListener::Open(path(), {});
+    if (!listener.ok()) _exit('l');
+    const pid_t caller = fork();
+    if (caller == 0) _exit(ConnectSocket(path()).ok() ? 0 : 'c');
+    int connected = 0;
+    if (waitpid(caller, &connected, 0) != caller || WEXITSTATUS(connected) != 0) _exit('c');
+    int taken = 0;
+    std::thread serving([&] {
+      (*listener)->Run([&taken](int connection) {
+        ++taken;
+        (void)send(connection, "a", 1, MSG_NOSIGNAL);
+        close(connection);
+      });
+    });
+    const char next = AskAs(geteuid(), path());
+    (*listener)->Stop();
+    serving.join();
+    _exit(next != 'a' ? next : '0' + taken);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(static_cast<char>(WEXITSTATUS(status)), '1') << "the next one alone";
+}
+
+// As with a runtime in a container, which sees its own processes only.
+TEST_F(SocketListenerTest, R9_OurUserFromOutsideOfOurNamespaceOfProcessesIsLetIn) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a namespace of processes";
+  ASSERT_EQ(chown(folder_.c_str(), kOther, kOther), 0);
+  int told[2] = {-1, -1};
+  ASSERT_EQ(pipe(std::data(told)), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(told[0]);
+    if (unshare(CLONE_NEWPID) != 0) _exit('n');
+    const pid_t inner = fork();
+    if (inner != 0) _exit(inner > 0 ? 0 : 'n');
+    // If nobody ever calls. The first process of a namespace is killed by handlers alone.
+    (void)signal(SIGALRM, [](int) { _exit(1); });
+    alarm(30);
+    if (setresuid(kOther, kOther, kOther) != 0) _exit('u');
+    auto listener = SocketListener::Open(path(), {});
+    if (!listener.ok() || write(told[1], "r", 1) != 1) _exit('l');
+    (*listener)->Run([&](int connection) {
+      Greet(connection);
+      (*listener)->Stop();
+    });
+    _exit(0);
+  }
+  close(told[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  char is_ready = 0;
+  const bool is_there = read(told[0], &is_ready, 1) == 1;
+  const char heard = is_there ? AskAs(kOther, path()) : 'n';
+  close(told[0]);
+  if (WEXITSTATUS(status) == 'n') GTEST_SKIP() << "no namespaces of processes here";
+  EXPECT_EQ(heard, 'a');
 }
 
 TEST(UsersOf, KnowsNamesAndNumbers) {
