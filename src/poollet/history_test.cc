@@ -34,6 +34,29 @@ void DieAfterAYes(World& world, const FakeGateway::Wish& wish) {
   world.host.Kill();
 }
 
+// The store was rolled back, and nobody said so: it is of the same incarnation.
+TEST(Poollet, P6_WhatIsBelowTheRecordedPlacementIsReportedOnEverySession) {
+  World world;
+  world.StartAndSync();
+  world.server.Desire("m1", {.placement = 5});
+  ASSERT_TRUE(world.UntilState("m1", "Running"));
+  world.server.Down();
+  world.server.Desire("m1", {.placement = 3, .generation = 9, .power_on = false});
+  const auto hears = [&world](const std::string& event, ptrdiff_t times) {
+    return world.Until([&] { return std::ranges::count(world.server.events, event) == times; });
+  };
+  world.server.Up();
+  EXPECT_TRUE(hears("m1 StaleAssignment", 1));
+  world.server.CloseSession();
+  EXPECT_TRUE(hears("m1 StaleAssignment", 2)) << "the next one may have another server";
+  world.server.Down();
+  world.server.Forget("m1");
+  world.server.RemoveQuietly("m1", 3);
+  world.server.Up();
+  EXPECT_TRUE(hears("m1 StaleDelete", 1));
+  EXPECT_EQ(world.host.Running("m1"), 1);
+}
+
 TEST(Poollet, Seq9_AHoldThatDiedWithThePoolletIsAdmittedAgain) {
   World world;
   DieAfterAYes(world, {});

@@ -28,6 +28,18 @@ TEST(Poollet, AMachineIsMadeRunsAndIsReported) {
   EXPECT_EQ(world.server.facts.at("MachinePool").allocated.at("cpu"), 1000);
 }
 
+TEST(Poollet, WhatARuntimeSaysOfItselfIsToldAlsoIfItAnswersLate) {
+  World world;
+  world.host.fake().Crash();
+  world.StartAndSync();
+  iri::StringMap& told = world.server.runtime_facts["MachinePool"];
+  EXPECT_FALSE(told.contains("cpu-model"));
+  world.host.fake().Restart();
+  EXPECT_TRUE(world.Until([&] { return told.contains("cpu-model"); }, Duration::Seconds(5)));
+  EXPECT_FALSE(told.at("runtime").empty());
+  EXPECT_EQ(world.server.sessions, 1U);
+}
+
 TEST(Poollet, ItsStepsWithAMachineCanBeTraced) {
   World world;
   std::vector<std::string> traced;
@@ -445,15 +457,6 @@ TEST(Poollet, R6_5_WhatTheLedgerDoesNotReserveTheRuntimeGivesUp) {
   old.resources = {{"cpu", reserved.capacity}};
   world.host.fake().state().RestoreReservations({old});
   EXPECT_TRUE(world.Until([&] { return reserved.Kept() == 0; }));
-}
-
-TEST(Poollet, C13_C18_StatisticsAreSaidPeriodically) {
-  World world;
-  world.StartAndSync();
-  world.server.Desire("m1", {});
-  ASSERT_TRUE(world.UntilState("m1", "Running"));
-  EXPECT_TRUE(world.Until([&] { return world.server.statistics.contains("m1"); }));
-  EXPECT_TRUE(world.server.statistics.contains(""));
 }
 
 TEST(Poollet, C12_WhatTheRuntimeSaysHappenedReachesTheServer) {

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <list>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/proc_file.h"
 #include "base/strings.h"
 #include "iri/grpc/boot_clock.h"
 #include "pki/private_file.h"
@@ -34,12 +36,14 @@ namespace berth::poollet {
 namespace {
 
 constexpr size_t kClientsMax = 8;
-// A kill that failed, a state that could not be written, a handle or a connection for which there
-// was no descriptor, is tried again.
+// A kill that failed, a state or a line that could not be written, a handle or a connection for
+// which there was no descriptor, is tried again.
 constexpr int kRetryMillis = 200;
 // A poollet that left for good left nothing to do.
 constexpr int kIdleMillis = 60'000;
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
+// 8,192 lines of 115 bytes = 1 MiB while the log cannot be written; the oldest go first.
+constexpr size_t kUnwrittenMax = kFenceLeasesMax;
 
 Status Failed(std::string_view doing, const std::string& what) {
   return Internal(fmt::format("fencer: {} {}: {}", doing, what, std::strerror(errno)));
@@ -47,12 +51,7 @@ Status Failed(std::string_view doing, const std::string& what) {
 
 int64_t BootNow() { return iri::ToBootNanos(Time(), Time()); }
 
-std::string BootId() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
+std::string BootId() { return std::string(Trim(ReadProcFile("/proc/sys/kernel/random/boot_id"))); }
 
 class FencerProcess {
  public:
@@ -144,7 +143,10 @@ class FencerProcess {
     table_.Expire(BootNow());
     for (const auto& process : handles_.Hold(table_.Processes())) table_.Died(process);
     handles_.Kill(table_.Condemned());
-    for (const auto& uid : table_.TakeFenced()) WriteFenced(uid);
+    for (const auto& uid : table_.TakeFenced()) NoteFenced(uid);
+    const Status logged = WriteFenced();
+    if (!logged.ok() && !is_log_failing_) LOG_ERROR("{}", logged.message());
+    is_log_failing_ = !logged.ok();
     const Status saved = Save();
     ArmTimer();
     return saved;
@@ -156,18 +158,33 @@ class FencerProcess {
     is_save_failing_ = !saved.ok();
   }
 
-  void WriteFenced(const std::string& uid) {
-    const std::string path = Path(kFencedLog);
+  void NoteFenced(const std::string& uid) {
     const auto lease = table_.leases().find(uid);
     const int64_t deadline = lease == table_.leases().end() ? 0 : lease->second.deadline;
-    const std::string line = fmt::format("fenced {} {} {}\n", uid, deadline, BootNow());
-    const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    const bool written = fd >= 0 &&
-                         write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-                         fdatasync(fd) == 0;
-    if (!written) LOG_ERROR("{}: {}", path, std::strerror(errno));
-    if (fd >= 0) close(fd);
+    if (unwritten_.size() >= kUnwrittenMax) unwritten_.pop_front();
+    unwritten_.push_back(fmt::format("fenced {} {} {}\n", uid, deadline, BootNow()));
     LOG_WARNING("fencer: {} is fenced", uid);
+  }
+
+  // All that waits or nothing: what is not whole and durable is taken back, and comes once.
+  Status WriteFenced() {
+    if (unwritten_.empty()) return OkStatus();
+    std::string text;
+    for (const std::string& line : unwritten_) text += line;
+    const std::string path = Path(kFencedLog);
+    const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return Failed("open", path);
+    const off_t end = lseek(fd, 0, SEEK_END);
+    errno = ENOSPC;  // of a short write, which does not say it
+    const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                         fdatasync(fd) == 0;
+    const Status status = written ? OkStatus() : Failed("write", path);
+    if (!written && ftruncate(fd, end) != 0) {
+      LOG_DEBUG("{}: {}", path, std::strerror(errno));
+    }
+    close(fd);
+    if (written) unwritten_.clear();
+    return status;
   }
 
   Status Save() {
@@ -204,8 +221,8 @@ class FencerProcess {
 
   // Whether the next turn has to do what this one could not.
   bool Retries() const {
-    return is_deaf_ || !handles_.unheld().empty() || !table_.Condemned().empty() ||
-           EncodeFenceLeases(table_.leases()) != saved_;
+    return is_deaf_ || !unwritten_.empty() || !handles_.unheld().empty() ||
+           !table_.Condemned().empty() || EncodeFenceLeases(table_.leases()) != saved_;
   }
 
   // False: nothing has happened for long, and nothing will.
@@ -309,6 +326,8 @@ class FencerProcess {
   GuestHandles handles_;
   std::string saved_;  // what the state file says
   bool is_save_failing_ = false;
+  std::deque<std::string> unwritten_;  // lines of the log that are not there yet
+  bool is_log_failing_ = false;
   bool is_deaf_ = false;  // there was no descriptor for who wanted in
   int lock_ = -1;
   int listener_ = -1;

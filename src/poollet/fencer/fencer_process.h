@@ -5,7 +5,7 @@
 //   fencer.sock    where the poollet speaks to it; only the same user (or root) may
 //   fencer.lock    held while it lives: there is one per folder
 //   fencer.state   what it knows, for the one who is started after it was killed
-//   fenced.log     a durable line for every guest that it has killed
+//   fenced.log     a durable line for every guest that it has killed, as soon as it can be written
 #pragma once
 
 #include <string>

@@ -56,6 +56,9 @@ std::vector<FenceProcess> GuestHandles::Hold(const std::set<FenceProcess>& proce
   });
   std::erase_if(unheld_, is_over);
   std::erase_if(killed_, is_over);
+  std::erase_if(unseen_, is_over);
+  // Somebody else of this host was faster when it was given back.
+  if (reserve_ < 0) reserve_ = OpenReserve();
   std::vector<FenceProcess> gone;
   for (const FenceProcess& process : processes) {
     if (held_.contains(process)) continue;
@@ -103,7 +106,11 @@ int GuestHandles::Signal(const FenceProcess& process) {
   if (held != held_.end()) {
     return syscall(SYS_pidfd_send_signal, held->second, SIGKILL, nullptr, 0) == 0 ? 0 : errno;
   }
-  if (ReadStart(process.pid) != process.start_ticks) return EAGAIN;
+  const std::optional<uint64_t> start = ReadStart(process.pid);
+  if (!start.has_value() && unseen_.insert(process).second) {  // said once
+    LOG_ERROR("fencer: process {} is not killed yet: its start time cannot be read", process.pid);
+  }
+  if (start != process.start_ticks) return EAGAIN;
   return kill(static_cast<pid_t>(process.pid), SIGKILL) == 0 ? 0 : errno;
 }
 

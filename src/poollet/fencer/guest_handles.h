@@ -41,7 +41,8 @@ class GuestHandles {
   std::map<FenceProcess, int> held_;  // pidfds
   std::set<FenceProcess> unheld_;
   std::set<FenceProcess> killed_;
-  int reserve_ = -1;  // a descriptor for the moment when there is no other one
+  std::set<FenceProcess> unseen_;  // to be killed, and could not be looked at
+  int reserve_ = -1;  // a descriptor for the moment when there is no other one; -1: it was taken
 };
 
 }  // namespace berth::poollet

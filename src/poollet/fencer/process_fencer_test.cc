@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -75,6 +76,12 @@ class OneHost {
 
   // From the next one on, a fencer has so many descriptors and no more.
   void LimitFencers(rlim_t descriptors) { descriptors_ = descriptors; }
+  // The one that lives has as many as we have.
+  void LiftLimit() const {
+    rlimit limit = {};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    ASSERT_EQ(prlimit(pid_, RLIMIT_NOFILE, &limit, nullptr), 0);
+  }
 
   Result<std::vector<iri::LeaseState>> TryRenew(Duration lease, std::vector<std::string> uids) {
     iri::LeaseRenewal renewal;
@@ -136,7 +143,9 @@ class OneHost {
     setsid();
     if (descriptors_ > 0) {
       close_range(STDERR_FILENO + 1, ~0U, 0);
-      const rlimit limit = {.rlim_cur = descriptors_, .rlim_max = descriptors_};
+      rlimit limit = {};
+      getrlimit(RLIMIT_NOFILE, &limit);
+      limit.rlim_cur = descriptors_;  // to be lifted later, also without privileges
       setrlimit(RLIMIT_NOFILE, &limit);
     }
     const Status ended = RunFencer(folder_);
@@ -216,6 +225,35 @@ TEST(ProcessFencer, R3_3_AFencerWithoutDescriptorsKillsAtTheDeadlineAllTheSame) 
   ASSERT_TRUE(host.Until([&] { return !host.GuestOf("moves").alive(); }));
   EXPECT_GE(host.Now(), deadline) << "not before";
   EXPECT_EQ(host.GuestOf("moves").why, "Killed");
+  // What it could not write down then, it writes when it can.
+  const Time later = host.Now() + Duration::Seconds(1);
+  ASSERT_TRUE(host.Until([&] { return host.Now() > later; }));
+  EXPECT_EQ(host.FencedLog(), "");
+  host.LiftLimit();
+  ASSERT_TRUE(host.Until([&] { return host.FencedLog().ends_with('\n'); }));
+  EXPECT_TRUE(host.FencedLog().starts_with("fenced moves ")) << host.FencedLog();
+}
+
+TEST(ProcessFencer, R3_3_WhatItHasKilledIsWrittenOnceTheLogCanBe) {
+  OneHost host;
+  const std::string log = host.folder() + "/" + std::string(kFencedLog);
+  ASSERT_TRUE(std::filesystem::create_directory(log));  // not to be written, even by root
+  for (const std::string uid : {"a", "b"}) host.Create(uid, true);
+  host.Renew(Duration::Seconds(3), {"a", "b"});
+  ASSERT_TRUE(host.Until([&] { return host.Runs("a") && host.Runs("b"); }));
+  const auto fenced = [&host] {
+    const auto states = host.Renew(Duration(), {});
+    return std::ranges::count_if(states, &iri::LeaseState::fenced) == 2;
+  };
+  ASSERT_TRUE(host.Until([&] { return !host.GuestOf("a").alive() && !host.GuestOf("b").alive(); }));
+  const Time later = host.Now() + Duration::Millis(500);
+  ASSERT_TRUE(host.Until([&] { return host.Now() > later; }));
+  EXPECT_TRUE(fenced());
+  std::filesystem::remove(log);
+  const auto lines = [&] { return std::ranges::count(host.FencedLog(), '\n'); };
+  ASSERT_TRUE(host.Until([&] { return lines() == 2; }));
+  EXPECT_TRUE(fenced());
+  EXPECT_EQ(lines(), 2) << "each once";
 }
 
 TEST(ProcessFencer, R3_3_WhatTheFencerCannotWriteDownDoesNotRun) {

@@ -197,6 +197,7 @@ rt::Task<Status> Host::RefreshPort(ObjectKind kind) {
   if (port.runtime_name.empty()) {
     CO_TRY(auto version, co_await rt::WithDeadline(port.driver->Version(), limit));
     port.runtime_name = version.runtime_name;
+    port.facts_changed = true;
     Reconciler::Port out;
     out.driver = port.driver.get();
     out.host = port.host;
@@ -252,7 +253,11 @@ rt::Task<Status> Host::Refresh() {
     if (port.problem.empty() != status.ok()) facts_said_ = 0;
     port.problem = status.message();
     // A runtime in trouble knows what it is.
-    if (const auto told = facts.find(host); told != facts.end()) port.facts = told->second;
+    const auto told = facts.find(host);
+    if (told != facts.end() && port.facts != told->second) {
+      port.facts = told->second;
+      port.facts_changed = true;
+    }
     if (status.ok() && host != nullptr) port.total = totals.at(host);
     port.is_known = port.is_known || status.ok();
     if (!status.ok()) worst = status;
@@ -373,10 +378,11 @@ rt::Task<Status> Host::TellReservations() {
 }
 
 Host::FactsNews Host::NewsOfFacts() const {
-  const bool is_urgent =
-      facts_said_ == 0 || corrections_said_ != ledger_.corrections() ||
-      fence_said_ != leases_.problem() ||
-      std::ranges::any_of(ports_, [](const auto& port) { return port.second.classes_changed; });
+  const bool is_urgent = facts_said_ == 0 || corrections_said_ != ledger_.corrections() ||
+                         fence_said_ != leases_.problem() ||
+                         std::ranges::any_of(ports_, [](const auto& port) {
+                           return port.second.classes_changed || port.second.facts_changed;
+                         });
   if (is_urgent) return FactsNews::kUrgent;
   return facts_said_ != ledger_.version().counter ? FactsNews::kFigures : FactsNews::kNone;
 }
@@ -390,7 +396,9 @@ void Host::SayFacts() {
   std::vector<SpokenFacts> all;
   for (auto& [kind, port] : ports_) {
     const std::string uid = IsPoolPort(kind) ? PoolUidOf(kind) : "";
-    if (uid.empty()) continue;
+    const bool classes_changed = std::exchange(port.classes_changed, false);
+    const bool facts_changed = std::exchange(port.facts_changed, false);
+    if (uid.empty()) continue;  // the server knows of none
     SpokenFacts facts;
     facts.pool_uid = uid;
     facts.ledger = ledger_.version();
@@ -400,7 +408,8 @@ void Host::SayFacts() {
     facts.fence_ready = leases_.is_ready();
     facts.fence_problem = leases_.problem();
     facts.problem = port.problem;
-    if (std::exchange(port.classes_changed, false)) facts.classes = port.classes;
+    if (classes_changed) facts.classes = port.classes;
+    if (facts_changed) facts.runtime_facts = FactsOf(port);
     all.push_back(std::move(facts));
   }
   facts_said_ = ledger_.version().counter;

@@ -148,6 +148,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
     // The server has spoken of it on this session. What it has not spoken of is quarantined: it
     // runs on, and is shown as an orphan.
     bool is_confirmed = false;
+    // The server has named it on this session, at whatever placement: it takes words about it.
+    bool is_named = false;
     uint64_t version = 0;
     // What is said when it is durable.
     struct Refusal {
@@ -169,6 +171,7 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
     std::string problem = "its runtime has not answered yet";
     bool is_known = false;  // it has answered once: what it has is known
     bool classes_changed = false;
+    bool facts_changed = false;
   };
   struct PendingDelete {
     std::string uid;
@@ -268,6 +271,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   // host_announce.cc
   void FillKnown(const Item& item, agent::v1::Known& known) const;
   void FillPool(const PoolSetup& setup, agent::v1::PoolAnnounce& pool) const;
+  // What is said of its runtime.
+  static iri::StringMap FactsOf(const Port& port);
 
   rt::Loop& loop_;
   const Deps deps_;

@@ -65,7 +65,7 @@ Status Host::Welcomed(const pb::Welcome& welcome) {
   // Terms are counted in the store: one that was rewound counts them again.
   if (incarnation_ > host_.incarnation) host_.term = 0;
   pending_deletes_.clear();
-  for (auto& [_, item] : items_) item.is_confirmed = false;
+  for (auto& [_, item] : items_) item.is_confirmed = item.is_named = false;
   leases_.SessionBegan();
   const pb::Limits& limits = welcome.limits();
   limits_.message_bytes = limits.message_bytes() == 0
@@ -109,6 +109,12 @@ void Host::FillKnown(const Item& item, pb::Known& known) const {
   for (const std::string& uid : ConsumersOf(*item.desired)) known.add_consumers(uid);
 }
 
+iri::StringMap Host::FactsOf(const Port& port) {
+  iri::StringMap facts = port.facts;
+  facts["runtime"] = port.runtime_name;
+  return facts;
+}
+
 void Host::FillPool(const PoolSetup& setup, pb::PoolAnnounce& pool) const {
   const ObjectKind kind = KindOfPool(setup.kind);
   pool.set_kind(setup.kind);
@@ -116,8 +122,7 @@ void Host::FillPool(const PoolSetup& setup, pb::PoolAnnounce& pool) const {
   pool.set_provider_id(setup.provider_id);
   const auto port = ports_.find(kind);
   if (port == ports_.end()) return;
-  for (const auto& [key, value] : port->second.facts) (*pool.mutable_facts())[key] = value;
-  (*pool.mutable_facts())["runtime"] = port->second.runtime_name;
+  for (const auto& [key, value] : FactsOf(port->second)) (*pool.mutable_facts())[key] = value;
   for (const auto& offered : port->second.classes) {
     pb::ClassOffer& made = *pool.add_classes();
     made.set_name(offered.name);
@@ -179,7 +184,7 @@ std::vector<std::string> Host::Announce() {
   }
   announce->set_last(true);
   chunks.push_back(message.SerializeAsString());
-  for (auto& [_, port] : ports_) port.classes_changed = false;
+  for (auto& [_, port] : ports_) port.classes_changed = port.facts_changed = false;
   return chunks;
 }
 

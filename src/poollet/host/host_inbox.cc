@@ -218,6 +218,7 @@ void Host::OnAssign(const pb::Assign& assign) {
   }
   auto desired = std::make_shared<const Desired>(*std::move(parsed));
   Item* item = Find(desired->uid);
+  if (item != nullptr) item->is_named = true;
   if (item != nullptr && IsSettledBefore(assign, *item)) {
     if (item->entry.phase == Phase::kAssigned && item->entry.placement == placement) {
       if (Moves(*desired)) leases_.Confirm(desired->uid, placement);
@@ -356,7 +357,8 @@ void Host::OnDelete(const pb::Delete& message) {
   wanted.kind = KindFromName(message.kind()).value_or(ObjectKind::kMachine);
   wanted.is_approved = message.approved();
   // Those of a resynchronisation are looked at together when it ends.
-  const Item* item = Find(wanted.uid);
+  Item* item = Find(wanted.uid);
+  if (item != nullptr) item->is_named = true;
   const bool is_old = item != nullptr && item->entry.placement.incarnation < incarnation_;
   if (!synced_ || (history_ == HistoryState::kOpen && is_old)) {
     pending_deletes_.push_back(std::move(wanted));

@@ -310,7 +310,8 @@ EventFate Host::FateOf(const std::string& uid) const {
   const auto found = items_.find(uid);
   if (found == items_.end()) return EventFate::kDrop;
   const Item& item = found->second;
-  if (item.is_confirmed || item.entry.phase == Phase::kGone || held_deletes_.contains(uid)) {
+  // P6: what is ignored for its old placement is confirmed by nothing, and is reported.
+  if (item.is_confirmed || item.is_named || item.entry.phase == Phase::kGone) {
     return EventFate::kSay;
   }
   const bool is_open = !synced_ || history_ == HistoryState::kOpen;

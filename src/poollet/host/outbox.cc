@@ -15,9 +15,9 @@ namespace {
 
 namespace pb = ::berth::agent::v1;
 
-template <class Map>
-void Fill(const Amounts& amounts, Map* out) {
-  for (const auto& [name, amount] : amounts) (*out)[name] = amount;
+template <class Words, class Map>
+void Fill(const Words& words, Map* out) {
+  for (const auto& [name, value] : words) (*out)[name] = value;
 }
 
 void FillLedger(const fleet::LedgerVersion& version, pb::LedgerVersion& out) {
@@ -77,6 +77,8 @@ void FillFacts(const SpokenFacts& facts, pb::PoolFacts& out) {
   figures.set_fence_ready(facts.fence_ready);
   figures.set_fence_problem(facts.fence_problem);
   out.set_problem(facts.problem);
+  out.set_runtime_facts_changed(facts.runtime_facts.has_value());
+  if (facts.runtime_facts.has_value()) Fill(*facts.runtime_facts, out.mutable_runtime_facts());
   if (!facts.classes.has_value()) return;
   out.set_classes_changed(true);
   for (const auto& offered : *facts.classes) {
@@ -178,12 +180,12 @@ void Outbox::Statistics(std::vector<fleet::Statistics> statistics) {
 }
 
 void Outbox::Facts(std::vector<SpokenFacts> facts) {
-  // Classes that were not said yet are not forgotten by a newer figure.
+  // What was not said yet is not forgotten by a newer figure.
   for (auto& fact : facts) {
     for (auto& old : facts_) {
-      if (old.pool_uid == fact.pool_uid && !fact.classes.has_value()) {
-        fact.classes = std::move(old.classes);
-      }
+      if (old.pool_uid != fact.pool_uid) continue;
+      if (!fact.classes.has_value()) fact.classes = std::move(old.classes);
+      if (!fact.runtime_facts.has_value()) fact.runtime_facts = std::move(old.runtime_facts);
     }
   }
   facts_ = std::move(facts);

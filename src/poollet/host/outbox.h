@@ -53,6 +53,7 @@ struct SpokenFacts {
   bool fence_ready = false;
   std::string fence_problem;
   std::optional<std::vector<OfferedClass>> classes;  // if they changed
+  std::optional<iri::StringMap> runtime_facts;       // the same
   std::string problem;
 };
 

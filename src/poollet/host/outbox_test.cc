@@ -121,6 +121,27 @@ TEST_F(OutboxTest, EventsOfWhatTheServerDoesNotKnowAreNotSaid) {
   EXPECT_FALSE(outbox_.has_events());
 }
 
+TEST_F(OutboxTest, ClassesAndFactsAreNotForgottenForFiguresThatCameAfterThem) {
+  SpokenFacts changed;
+  changed.pool_uid = "pool";
+  changed.classes = {{.name = "small"}};
+  changed.runtime_facts = iri::StringMap{{"hypervisor", "late"}};
+  outbox_.Facts({changed});
+  SpokenFacts figures;
+  figures.pool_uid = "pool";
+  figures.capacity = {{"cpu", 8000}};
+  outbox_.Facts({figures});
+  const pb::HostBatch batch = Next();
+  ASSERT_EQ(batch.facts_size(), 1);
+  EXPECT_EQ(batch.facts(0).facts().capacity().at("cpu"), 8000);
+  EXPECT_TRUE(batch.facts(0).classes_changed());
+  EXPECT_EQ(batch.facts(0).classes_size(), 1);
+  EXPECT_TRUE(batch.facts(0).runtime_facts_changed());
+  EXPECT_EQ(batch.facts(0).runtime_facts().at("hypervisor"), "late");
+  outbox_.Facts({figures});
+  EXPECT_FALSE(Next().facts(0).runtime_facts_changed()) << "once";
+}
+
 TEST_F(OutboxTest, EventsOutliveTheSessionAndTheNextOneHearsThem) {
   Tell(25);
   EXPECT_EQ(Next().events_size(), 10);

@@ -26,6 +26,15 @@ std::string Describe(const Allocation& item) {
   return fmt::format("{} {}", fleet::NameOf(item.kind), item.uid);
 }
 
+// Parts of a whole are the ledger's own: nobody knows what so many of them are.
+std::string DescribeMissing(const Allocation& item, const Amounts& missing) {
+  if (!missing.contains(kShare)) return Format(missing) + " missing";
+  if (item.class_name.empty()) return "this pool has no room left for it";
+  return (item.kind == ObjectKind::kVolume ? "no room for that much more of class "
+                                           : "no room for one more of class ") +
+         item.class_name;
+}
+
 int64_t WholeCores(int64_t millis) {
   constexpr int64_t kMillisPerCore = 1000;
   return millis / kMillisPerCore + (millis % kMillisPerCore > 0 ? 1 : 0);
@@ -202,8 +211,8 @@ Verdict Ledger::Check(const Entry& entry) const {
   }
   Amounts missing = Beyond(need, free);
   if (missing.empty()) return Yes();
-  const std::string text =
-      fmt::format("{} does not fit: {} missing", Describe(entry.item), Format(missing));
+  const std::string text = fmt::format(
+      "{} does not fit: {}", Describe(entry.item), DescribeMissing(entry.item, missing));
   return No("Insufficient", text, std::move(missing));
 }
 
@@ -219,10 +228,10 @@ Verdict Ledger::TryHold(const fleet::OfferItem& item, const fleet::Offer& offer,
                 fmt::format("no reservation {} on this host", offer.reservation_uid));
     }
     if (Amounts beyond = Beyond(entry.counted, LeftOf(reservation->second)); !beyond.empty()) {
-      const std::string text = fmt::format("{} is larger than what is left of reservation {} by {}",
+      const std::string text = fmt::format("{} is larger than what is left of reservation {}{}",
                                            Describe(entry.item),
                                            offer.reservation_uid,
-                                           Format(beyond));
+                                           beyond.contains(kShare) ? "" : " by " + Format(beyond));
       return No("ReservationTooSmall", text, std::move(beyond));
     }
   }

@@ -200,6 +200,7 @@ TEST_F(LedgerTest, D2_ClassesOfARuntimeThatOnlyCountsShareOneWhole) {
   const auto answer = Ask(OfferOf(4, Item("c", {})));
   EXPECT_EQ(answer.verdict, Answered::kRejected);
   EXPECT_EQ(answer.missing, (Amounts{{"share", fleet::kShareWhole / 4}}));
+  EXPECT_EQ(answer.message, "Machine c does not fit: no room for one more of class small");
   EXPECT_EQ(ledger_.CapacityOf("machines"), (Amounts{{"share", fleet::kShareWhole}}));
 }
 

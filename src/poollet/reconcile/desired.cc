@@ -7,6 +7,7 @@
 #include "berth/agent/v1/agent.pb.h"
 #include "iri/efi_variables.h"
 #include "iri/labels.h"
+#include "poollet/reconcile/desired_labels.h"
 
 namespace berth::poollet {
 namespace {
@@ -52,6 +53,14 @@ iri::MachineVolume ToVolume(const pb::MachineVolume& volume, const pb::Assign& a
   connection.driver = volume.access().driver();
   connection.handle = volume.access().handle();
   connection.attributes = ToMap(volume.access().attributes());
+  // The assignment of an earlier server does not say which it is.
+  connection.attributes.erase(std::string(iri::kRawVolumeLabelsAttribute));
+  if (!volume.volume_name().empty()) {
+    connection.attributes[std::string(iri::kRawVolumeLabelsAttribute)] =
+        RawVolumeLabels({.uid = volume.volume_uid(),
+                         .namespace_ = assign.namespace_(),
+                         .name = volume.volume_name()});
+  }
   // A storage that can fence by placement, will.
   connection.attributes[std::string(iri::kIncarnationLabel)] = std::to_string(assign.incarnation());
   connection.attributes[std::string(iri::kPlacementLabel)] = std::to_string(assign.placement());
@@ -62,12 +71,28 @@ iri::MachineVolume ToVolume(const pb::MachineVolume& volume, const pb::Assign& a
   return out;
 }
 
-iri::MachineNic ToNic(const pb::MachineNic& nic) {
+// Nobody but the server says which Network and which NetworkInterface it is, whatever attributes a
+// user gave the interface; an earlier server does not say it.
+void SayWhich(const pb::MachineNic& nic, const std::string& where, iri::StringMap& attributes) {
+  for (const std::string_view key : iri::kServersNicAttributes) attributes.erase(std::string(key));
+  if (!nic.nic_uid().empty()) {
+    attributes[std::string(iri::kRawNicLabelsAttribute)] =
+        RawNicLabels({.uid = nic.nic_uid(), .namespace_ = where, .name = nic.nic_name()});
+  }
+  if (!nic.network_uid().empty()) {
+    attributes[std::string(iri::kNetworkUidAttribute)] = nic.network_uid();
+    attributes[std::string(iri::kRawNetworkLabelsAttribute)] = RawNetworkLabels(
+        {.uid = nic.network_uid(), .namespace_ = where, .name = nic.network_name()});
+  }
+}
+
+iri::MachineNic ToNic(const pb::MachineNic& nic, const pb::Assign& assign) {
   iri::MachineNic out;
   out.name = nic.name();
   out.network_id = nic.network_id();
   out.ips.assign(nic.ips().begin(), nic.ips().end());
   out.attributes = ToMap(nic.attributes());
+  SayWhich(nic, assign.namespace_(), out.attributes);
   return out;
 }
 
@@ -92,9 +117,19 @@ void AddParts(const pb::MachineBody& body, const pb::Assign& assign, DesiredMach
     if (!nic.waits_for().empty()) {
       machine.nic_waits[nic.name()] = nic.waits_for();
     } else {
-      machine.object.spec.nics.push_back(ToNic(nic));
+      machine.object.spec.nics.push_back(ToNic(nic, assign));
     }
   }
+}
+
+// Those that wait are in it: they may be attached since before.
+void AnnotateNics(const pb::MachineBody& body, iri::StringMap& annotations) {
+  std::map<std::string, ObjectName, std::less<>> nics;
+  for (const pb::MachineNic& nic : body.network_interfaces()) {
+    if (nic.nic_uid().empty()) continue;
+    nics[nic.name()] = {.uid = nic.nic_uid(), .namespace_ = {}, .name = nic.nic_name()};
+  }
+  annotations[std::string(iri::kNicMappingAnnotation)] = NicMapping(nics);
 }
 
 // Nobody but the spec says which variables there are.
@@ -106,6 +141,12 @@ void AnnotateEfiVariables(const pb::MachineBody& body, iri::StringMap& annotatio
     variables.push_back({.name = one.name(), .uuid = one.uuid(), .value = one.value()});
   }
   annotations[std::string(iri::kEfiVariablesAnnotation)] = iri::EfiVariablesText(variables);
+}
+
+// Nor says anybody else that it may be moved: such a guest starts held, and nobody would resume it.
+void AnnotateOnPoolLoss(bool moves, iri::StringMap& annotations) {
+  annotations.erase(std::string(iri::kOnPoolLossAnnotation));
+  if (moves) annotations[std::string(iri::kOnPoolLossAnnotation)] = iri::kOnPoolLossMove;
 }
 
 void ReadMachine(const pb::Assign& assign, std::string_view cluster_id, Desired& desired) {
@@ -125,10 +166,10 @@ void ReadMachine(const pb::Assign& assign, std::string_view cluster_id, Desired&
   object.metadata.annotations = ToMap(body.annotations());
   object.metadata.annotations[std::string(iri::kMachineGenerationAnnotation)] =
       std::to_string(body.generation());
+  object.metadata.annotations.erase(std::string(iri::kIriMachineGenerationAnnotation));
+  AnnotateNics(body, object.metadata.annotations);
   AnnotateEfiVariables(body, object.metadata.annotations);
-  if (machine.moves) {
-    object.metadata.annotations[std::string(iri::kOnPoolLossAnnotation)] = iri::kOnPoolLossMove;
-  }
+  AnnotateOnPoolLoss(machine.moves, object.metadata.annotations);
   object.spec.power = body.power_on() ? iri::Power::kOn : iri::Power::kOff;
   object.spec.class_name = body.class_name();
   object.spec.ignition_data = body.ignition();

@@ -179,12 +179,42 @@ std::optional<Step> VolumeStep(const DesiredMachine& desired,
   return std::nullopt;
 }
 
-std::optional<Step> NicStep(const DesiredMachine& desired, const iri::Machine& machine) {
+bool HasEnded(const iri::Machine& machine) {
+  return machine.status.state == iri::MachineState::kStopped ||
+         machine.status.state == iri::MachineState::kTerminated;
+}
+
+// Of another Network. An interface that was attached when no server said which it is stays as it is
+// while its guest runs; one of our runtimes learns it before the next start.
+bool IsOfOtherNetwork(const iri::MachineNic& wanted,
+                      const iri::MachineNic& there,
+                      const iri::Machine& machine,
+                      const Situation& situation) {
+  const auto now = wanted.attributes.find(iri::kNetworkUidAttribute);
+  const auto before = there.attributes.find(iri::kNetworkUidAttribute);
+  if (now == wanted.attributes.end()) return false;
+  if (before != there.attributes.end()) return now->second != before->second;
+  return situation.create_is_idempotent && HasEnded(machine);
+}
+
+// What the server says beside it came later than some guests, and nothing else depends on it.
+iri::MachineNic AsUsersWroteIt(iri::MachineNic nic) {
+  for (const std::string_view key : iri::kServersNicAttributes) {
+    nic.attributes.erase(std::string(key));
+  }
+  return nic;
+}
+
+std::optional<Step> NicStep(const DesiredMachine& desired,
+                            const iri::Machine& machine,
+                            const Situation& situation) {
   const std::string& id = machine.metadata.id;
   for (const auto& nic : machine.spec.nics) {
     if (desired.nic_waits.contains(nic.name)) continue;
     const auto* wanted = Named(desired.object.spec.nics, nic.name);
-    if (wanted == nullptr || *wanted != nic) return Do(Kind::kDetachNic, id, nic.name);
+    const bool stays = wanted != nullptr && AsUsersWroteIt(*wanted) == AsUsersWroteIt(nic) &&
+                       !IsOfOtherNetwork(*wanted, nic, machine, situation);
+    if (!stays) return Do(Kind::kDetachNic, id, nic.name);
   }
   for (const auto& nic : desired.object.spec.nics) {
     if (Named(machine.spec.nics, nic.name) == nullptr) return Do(Kind::kAttachNic, id, nic.name);
@@ -240,6 +270,7 @@ iri::Machine MachineToCreate(const DesiredMachine& desired, const Situation& sit
   if (!situation.create_is_idempotent || situation.create_repeated) {
     machine.spec.power = iri::Power::kOff;
   }
+  machine.metadata.annotations[std::string(iri::kIriMachineGenerationAnnotation)] = "0";
   return machine;
 }
 
@@ -250,8 +281,28 @@ iri::StringMap AnnotationsFor(const DesiredMachine& desired, const iri::Machine&
            entry.first == iri::kOnPoolLossAnnotation || entry.first == iri::kEfiVariablesAnnotation;
   });
   for (const auto& [key, value] : desired.object.metadata.annotations) annotations[key] = value;
+  // What the runtime has to have acted on before its status is of this generation of the machine.
+  if (observed.metadata.generation > 0) {
+    annotations[std::string(iri::kIriMachineGenerationAnnotation)] =
+        std::to_string(observed.metadata.generation);
+  }
   return annotations;
 }
+
+namespace {
+
+// The runtime's own generation goes along, and is no reason by itself: every change would be
+// followed by another call, and never by the last one if a runtime counts that, too.
+bool NeedsAnnotations(const DesiredMachine& desired, const iri::Machine& observed) {
+  iri::StringMap wanted = AnnotationsFor(desired, observed);
+  iri::StringMap there = observed.metadata.annotations;
+  for (iri::StringMap* const annotations : {&wanted, &there}) {
+    annotations->erase(std::string(iri::kIriMachineGenerationAnnotation));
+  }
+  return wanted != there;
+}
+
+}  // namespace
 
 Step NextMachineStep(const Desired& desired,
                      std::span<const iri::Machine> observed,
@@ -267,10 +318,8 @@ Step NextMachineStep(const Desired& desired,
   // to run on because of that.
   if (IsToBeSwitchedOff(machine, there)) return Do(Kind::kPowerOff, there.metadata.id);
   if (auto step = VolumeStep(machine, there, situation)) return *std::move(step);
-  if (auto step = NicStep(machine, there)) return *std::move(step);
-  if (AnnotationsFor(machine, there) != there.metadata.annotations) {
-    return Do(Kind::kAnnotate, there.metadata.id);
-  }
+  if (auto step = NicStep(machine, there, situation)) return *std::move(step);
+  if (NeedsAnnotations(machine, there)) return Do(Kind::kAnnotate, there.metadata.id);
   Step power = PowerStep(machine, there, situation);
   const bool lacks = LacksSecrets(there) && situation.create_is_idempotent;
   if (!lacks) return power;

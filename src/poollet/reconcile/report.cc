@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/strings.h"
 #include "iri/annotations.h"
+#include "iri/labels.h"
 
 namespace berth::poollet {
 namespace {
@@ -159,6 +161,22 @@ std::optional<ReportCondition> ImageReady(const iri::Volume& volume) {
   return Condition(type, true, type);
 }
 
+// What it shows is older than what it was last told. A runtime that says 0 does not count.
+bool IsBehind(const iri::Machine& machine) {
+  const auto told = ParseInt(AnnotationOf(machine.metadata, iri::kIriMachineGenerationAnnotation));
+  const int64_t seen = machine.status.observed_generation;
+  return told.has_value() && seen > 0 && seen < *told;
+}
+
+// Whoever reads only the reason must not take it for one that has ended: what else is in the way is
+// said behind that.
+ReportCondition Paused(const iri::Machine& machine, const Progress& progress) {
+  std::string text = WhyNotRunning(machine);
+  const std::string more = HeldUp(progress, {}, {}).message;
+  if (!more.empty()) text += (text.empty() ? "" : "; ") + more;
+  return Condition("Ready", false, "Paused", std::move(text));
+}
+
 ReportCondition MachineReady(const iri::Machine& machine, const Progress& progress) {
   switch (machine.status.state) {
     case iri::MachineState::kRunning:
@@ -177,7 +195,7 @@ ReportCondition MachineReady(const iri::Machine& machine, const Progress& progre
       return HeldUp(progress, why.empty() ? "Pending" : "RuntimeError", why);
     }
     case iri::MachineState::kStopped: return HeldUp(progress, "Shutdown", {});
-    case iri::MachineState::kSuspended: return HeldUp(progress, "Paused", WhyNotRunning(machine));
+    case iri::MachineState::kSuspended: return Paused(machine, progress);
     case iri::MachineState::kUnknown: break;
   }
   return HeldUp(progress, "StateUnknown", "the runtime reports a state that we do not know");
@@ -213,7 +231,8 @@ ObjectReport ReportMachine(const Desired& desired,
     report.runtime_id = RuntimeId(progress, there.metadata.id);
     // A guest that ended by itself looks as one that was switched off: until the runtime knows of
     // the switch, this generation has not been acted on.
-    if (there.spec.power != machine.object.spec.power) --report.observed_generation;
+    const bool is_acted_on = there.spec.power == machine.object.spec.power && !IsBehind(there);
+    if (!is_acted_on) --report.observed_generation;
     if (progress.phase == Progress::Phase::kAssigned) {
       report.state = MachineStateWord(there.status.state);
       ready = MachineReady(there, progress);

@@ -318,6 +318,67 @@ TEST(MachineStep, NetworkInterfacesAreAttachedAndDetached) {
   EXPECT_EQ(Next(assign, {attached}).kind, Kind::kSettled);
 }
 
+pb::Assign WithNic(std::string network_uid) {
+  auto assign = MachineAssign();
+  pb::MachineNic& nic = *assign.mutable_machine()->add_network_interfaces();
+  nic.set_name("eth0");
+  nic.set_network_id("example://1");
+  nic.add_ips("10.0.0.1");
+  nic.set_network_uid(std::move(network_uid));
+  if (!nic.network_uid().empty()) nic.set_nic_uid("nic-uid");
+  return assign;
+}
+
+TEST(MachineStep, WhatTheServerCameToSayOfAnInterfaceDoesNotTakeItFromARunningGuest) {
+  // Attached by an earlier poollet.
+  const auto there = Made(WithNic(""));
+  const auto assign = WithNic("net-uid");
+  EXPECT_NE(Next(assign, {there}).kind, Kind::kDetachNic);
+  auto annotated = Made(assign);
+  annotated.spec.nics = there.spec.nics;
+  EXPECT_EQ(Next(assign, {annotated}).kind, Kind::kSettled);
+  // Nor does an earlier server that is back.
+  EXPECT_NE(Next(WithNic(""), {Made(assign)}).kind, Kind::kDetachNic);
+}
+
+TEST(MachineStep, AnInterfaceLearnsItsNetworkBeforeTheGuestStartsAgain) {
+  const auto assign = WithNic("net-uid");
+  Situation foreign;
+  foreign.create_is_idempotent = false;
+  for (const MachineState state : {MachineState::kTerminated, MachineState::kStopped}) {
+    auto ended = Made(assign, state);
+    ended.spec.nics = Made(WithNic("")).spec.nics;
+    EXPECT_EQ(Next(assign, {ended}).kind, Kind::kDetachNic);
+    EXPECT_NE(Next(assign, {ended}, foreign).kind, Kind::kDetachNic) << "it may never show it";
+    ended.spec.nics.clear();
+    EXPECT_EQ(Next(assign, {ended}).kind, Kind::kAttachNic);
+    EXPECT_NE(Next(assign, {Made(assign, state)}).kind, Kind::kDetachNic);
+  }
+}
+
+TEST(MachineStep, AnInterfaceOfAnotherNetworkWithTheSameIdIsTakenOut) {
+  const auto there = Made(WithNic("net-uid"));
+  EXPECT_EQ(Next(WithNic("other-uid"), {there}).kind, Kind::kDetachNic);
+  EXPECT_EQ(Next(WithNic("net-uid"), {there}).kind, Kind::kSettled);
+}
+
+TEST(MachineStep, TheRuntimesGenerationGoesAlongAndIsNoReasonToAnnotate) {
+  const std::string key(iri::kIriMachineGenerationAnnotation);
+  auto there = Made(MachineAssign());
+  there.metadata.generation = 7;
+  EXPECT_EQ(Next(MachineAssign(), {there}).kind, Kind::kSettled);
+  auto changed = MachineAssign();
+  changed.mutable_machine()->set_generation(4);
+  EXPECT_EQ(Next(changed, {there}).kind, Kind::kAnnotate);
+  const auto desired = Parse(changed);
+  const auto& machine = std::get<DesiredMachine>(desired.body);
+  there.metadata.annotations = AnnotationsFor(machine, there);
+  EXPECT_EQ(there.metadata.annotations.at(key), "7");
+  // Of an object whose generation is not known it stays.
+  there.metadata.generation = 0;
+  EXPECT_EQ(AnnotationsFor(machine, there).at(key), "7");
+}
+
 TEST(MachineStep, AnnotationsOfTheRuntimeStay) {
   auto there = Made(MachineAssign());
   there.metadata.annotations["runtime/own"] = "x";
@@ -331,7 +392,7 @@ TEST(MachineStep, AnnotationsOfTheRuntimeStay) {
   EXPECT_EQ(annotations.at(std::string(iri::kMachineGenerationAnnotation)), "4");
 }
 
-TEST(MachineStep, EfiVariablesAreAnAnnotationOfTheSpecAlone) {
+TEST(MachineStep, D7_EfiVariablesAreAnAnnotationOfTheSpecAlone) {
   auto assign = MachineAssign();
   pb::EfiVariable& variable = *assign.mutable_machine()->add_efi_variables();
   variable.set_name("Boot Order");
@@ -439,6 +500,19 @@ TEST(Report, AGenerationIsObservedOnceTheRuntimeKnowsOfThePower) {
   EXPECT_EQ(ReportMachine(Parse(assign), there, {}).observed_generation, 3);
 }
 
+TEST(Report, AGenerationIsObservedOnceTheRuntimeHasActedOnIt) {
+  std::vector<iri::Machine> there = {Made(MachineAssign())};
+  there[0].metadata.annotations[std::string(iri::kIriMachineGenerationAnnotation)] = "7";
+  const auto observed = [&there](int64_t seen) {
+    there[0].status.observed_generation = seen;
+    return ReportMachine(Parse(MachineAssign()), there, {}).observed_generation;
+  };
+  EXPECT_EQ(observed(6), 2);
+  EXPECT_EQ(observed(7), 3);
+  EXPECT_EQ(observed(8), 3);
+  EXPECT_EQ(observed(0), 3) << "it does not count";
+}
+
 TEST(Report, R3_2_AMachineIsLeasedIfItMovesAndTheLeaseIsThere) {
   for (const bool moves : {false, true}) {
     for (const bool is_armed : {false, true}) {
@@ -470,6 +544,31 @@ TEST(Report, C12_AGuestThatIsPausedSaysWhy) {
   EXPECT_FALSE(report.conditions.back().is_true);
   EXPECT_EQ(report.conditions.back().reason, "Paused");
   EXPECT_EQ(report.conditions.back().message, "its disk is full");
+}
+
+TEST(Report, C12_AGuestThatIsPausedIsSaidToBeWhateverElseIsInTheWay) {
+  std::vector<iri::Machine> machines = {Made(MachineAssign(), iri::MachineState::kSuspended)};
+  Progress progress;
+  progress.error = "cannot attach";
+  auto report = ReportMachine(Parse(MachineAssign()), machines, progress);
+  EXPECT_EQ(report.conditions.back().reason, "Paused");
+  EXPECT_EQ(report.conditions.back().message, "cannot attach");
+  machines[0].status.conditions = {
+      {.type = "Running", .status = "False", .reason = "Paused", .message = "its disk is full"}};
+  report = ReportMachine(Parse(MachineAssign()), machines, progress);
+  EXPECT_EQ(report.conditions.back().reason, "Paused");
+  EXPECT_EQ(report.conditions.back().message, "its disk is full; cannot attach");
+}
+
+TEST(MachineStep, R3_3_NobodyButItsPolicySaysThatAMachineMayBeMoved) {
+  auto assign = MachineAssign();
+  const std::string key(iri::kOnPoolLossAnnotation);
+  (*assign.mutable_machine()->mutable_annotations())[key] = "Move";
+  const auto machine = [&assign] { return std::get<DesiredMachine>(Parse(assign).body); };
+  EXPECT_FALSE(machine().object.metadata.annotations.contains(key)) << "it would start held";
+  (*assign.mutable_machine()->mutable_annotations())[key] = "Keep";
+  assign.mutable_machine()->set_on_pool_loss("Move");
+  EXPECT_EQ(machine().object.metadata.annotations.at(key), "Move");
 }
 
 TEST(Report, APrerequisiteOfAPartIsOneOfTheWhole) {

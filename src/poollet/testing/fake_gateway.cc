@@ -24,6 +24,15 @@ void FillResources(const fleet::Vector& resources, Message& out) {
   for (const auto& [name, amount] : resources) (*out.mutable_resources())[name] = amount;
 }
 
+std::map<std::string, fleet::Vector> ClassesOf(
+    const google::protobuf::RepeatedPtrField<pb::ClassOffer>& offers) {
+  std::map<std::string, fleet::Vector> classes;
+  for (const auto& offer : offers) {
+    classes[offer.name()] = fleet::Vector(offer.capabilities().begin(), offer.capabilities().end());
+  }
+  return classes;
+}
+
 }  // namespace
 
 FakeGateway::FakeGateway(rt::SimLoop& loop, net::SimNetwork& network, std::string node)
@@ -181,6 +190,8 @@ void FakeGateway::HearAnnounce(const pb::Announce& announce) {
   ++announce_chunks;
   for (const auto& pool : announce.pools()) {
     pools_.push_back(pool.kind());
+    runtime_facts[pool.kind()] = iri::StringMap(pool.facts().begin(), pool.facts().end());
+    classes[pool.kind()] = ClassesOf(pool.classes());
     fleet::PoolFacts& out = facts[pool.kind()];
     out.capacity =
         fleet::Vector(pool.capacity().capacity().begin(), pool.capacity().capacity().end());
@@ -343,7 +354,16 @@ void FakeGateway::HearBatch(const pb::HostBatch& batch) {
     if (AdmitEvent()) events.push_back(event.uid() + " " + event.reason());
   }
   for (const auto& facts_of : batch.facts()) {
-    fleet::PoolFacts& out = facts[facts_of.pool_uid().substr(std::string("uid-of-").size())];
+    const std::string kind = facts_of.pool_uid().substr(std::string("uid-of-").size());
+    if (facts_of.runtime_facts_changed()) {
+      runtime_facts[kind] =
+          iri::StringMap(facts_of.runtime_facts().begin(), facts_of.runtime_facts().end());
+    }
+    if (facts_of.classes_changed()) {
+      ++classes_told;
+      classes[kind] = ClassesOf(facts_of.classes());
+    }
+    fleet::PoolFacts& out = facts[kind];
     const auto& figures = facts_of.facts();
     out.capacity = fleet::Vector(figures.capacity().begin(), figures.capacity().end());
     out.allocated = fleet::Vector(figures.allocated().begin(), figures.allocated().end());
@@ -355,10 +375,16 @@ void FakeGateway::HearBatch(const pb::HostBatch& batch) {
     orphans.clear();
     for (const auto& orphan : batch.orphans()) orphans[orphan.runtime_id()] = orphan.uid();
   }
+  if (batch.statistics_size() > 0) ++statistics_told;
   for (const auto& one : batch.statistics()) {
-    fleet::Statistics& out = statistics[one.uid()];
-    out.memory_bytes = one.memory_bytes();
-    out.cpu_cores = one.cpu_cores();
+    statistics[one.uid()] = {.uid = one.uid(),
+                             .cpu_cores = one.cpu_cores(),
+                             .memory_bytes = one.memory_bytes(),
+                             .disk_bytes = one.disk_bytes(),
+                             .network_receive_bytes = one.network_receive_bytes(),
+                             .network_send_bytes = one.network_send_bytes(),
+                             .load = one.load(),
+                             .time = loop_.WallNow()};
   }
 }
 

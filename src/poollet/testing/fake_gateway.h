@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fleet/fleet.h"
+#include "iri/object.h"
 #include "net/rpc.h"
 #include "net/sim/sim_network.h"
 #include "poollet/session/session.h"
@@ -118,7 +119,11 @@ class FakeGateway {
   size_t events_left_out = 0;
   std::map<std::string, std::string> orphans;  // runtime id to uid
   std::map<std::string, fleet::PoolFacts> facts;
+  std::map<std::string, iri::StringMap> runtime_facts;  // by kind of pool, as they were said last
+  std::map<std::string, std::map<std::string, fleet::Vector>> classes;  // the same: capabilities
+  size_t classes_told = 0;  // how often a pool's were said to have changed
   std::map<std::string, fleet::Statistics> statistics;
+  size_t statistics_told = 0;
   std::map<std::string, std::string> tunnels;                    // ticket to what came through
   std::map<std::string, std::vector<std::string>> tunnel_input;  // what is said to it at once
   bool reads_tunnels = true;                                     // beyond the first frame
