@@ -4,8 +4,11 @@
 #include "image/image_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+#include <csignal>
 
 #include "image/file_writer.h"
 #include "image/layout_writer.h"
@@ -201,6 +204,24 @@ TEST_F(ImageFolderTest, ASweepTakesOldPartsAndLeavesYoungOnes) {
   constexpr WallTime kFarFuture = WallTime::FromSeconds(100'000'000'000);
   EXPECT_EQ(*Sweep(layout, kFarFuture), 17);
   EXPECT_TRUE(Find("demo").ok());
+}
+
+TEST_F(ImageFolderTest, OfWhatCannotBeWrittenNothingStays) {
+  folder_.Write("disk", std::string(100'000, 'x'));
+  auto writer = LayoutWriter::Open(folder_.Sub("os/debian"));
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto text = writer->AddText(kConfigType, std::string(2000, 'x'));
+  const auto disk = writer->AddFile(MediaTypeOf(Part::kRootDisk), folder_.Sub("disk"), nullptr);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_FALSE(text.ok());
+  EXPECT_FALSE(disk.ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.Sub("os/debian/parts")));
 }
 
 TEST_F(ImageFolderTest, BrokenImagesAreListedWithTheReason) {

@@ -87,6 +87,17 @@ void Reach(const Layout& layout,
   for (const Descriptor& part : manifest->parts()) reached.insert(part.digest);
 }
 
+// The digest of what `fill` has written into the part; of what was not written to its end nothing
+// stays, because it may be what fills the disk.
+Result<std::string> FillPart(const std::string& part,
+                             FileWriter& writer,
+                             const std::function<Status()>& fill) {
+  const Status filled = fill();
+  Result<std::string> digest = filled.ok() ? writer.Finish() : Result<std::string>(filled);
+  if (!digest.ok()) unlink(part.c_str());
+  return digest;
+}
+
 using IsKept = std::function<bool(const std::string& name, const struct stat& status)>;
 Result<int64_t> RemoveFiles(const std::string& folder, const IsKept& is_kept) {
   int64_t removed = 0;
@@ -135,8 +146,8 @@ Result<Descriptor> LayoutWriter::AddText(std::string_view media_type, std::strin
                         .size = static_cast<int64_t>(text.size())};
   const std::string part = PartFile(layout_, fmt::format("{}.{}", descriptor.digest, getpid()));
   TRY(const auto writer, FileWriter::Open(part, FileWriter::Begin::kEmpty));
-  TRY_STATUS(writer->Append(text));
-  TRY_STATUS(writer->Finish());
+  const auto fill = [&writer, text] { return writer->Append(text); };
+  TRY_STATUS(FillPart(part, *writer, fill).status());
   TRY_STATUS(SettlePart(layout_, part, descriptor.digest));
   return descriptor;
 }
@@ -153,18 +164,15 @@ Result<Descriptor> LayoutWriter::AddFile(std::string_view media_type,
                                          const std::function<void(int64_t bytes)>& copied) {
   const std::string part = PartFile(layout_, fmt::format("file.{}", getpid()));
   TRY(const auto writer, FileWriter::Open(part, FileWriter::Begin::kEmpty));
-  const Status done = file.ReadAll([&writer, &copied](std::string_view bytes) -> Status {
+  const auto copy = [&writer, &copied](std::string_view bytes) -> Status {
     TRY_STATUS(writer->Append(bytes));
     if (copied != nullptr) copied(static_cast<int64_t>(bytes.size()));
     return OkStatus();
-  });
-  if (!done.ok()) {
-    unlink(part.c_str());  // it may be what fills the disk
-    return done;
-  }
+  };
+  const auto fill = [&file, &copy] { return file.ReadAll(copy); };
+  TRY(std::string digest, FillPart(part, *writer, fill));
   Descriptor descriptor{
-      .media_type = std::string(media_type), .digest = {}, .size = writer->bytes()};
-  TRY(descriptor.digest, writer->Finish());
+      .media_type = std::string(media_type), .digest = std::move(digest), .size = writer->bytes()};
   TRY_STATUS(SettlePart(layout_, part, descriptor.digest));
   return descriptor;
 }

@@ -69,12 +69,13 @@ Result<std::string> Unpack(const Layout& layout,
       PartFile(layout, fmt::format("{}.unpacked.{}.{}", part.digest, getpid(), gettid()));
   TRY(const auto writer, FileWriter::Open(temporary, FileWriter::Begin::kEmpty));
   const Status unpacked = UnpackFile(blob, part.packing(), bytes_max, *writer, progress);
-  if (!unpacked.ok()) {
+  const Result<std::string> digest =
+      unpacked.ok() ? writer->Finish() : Result<std::string>(unpacked);
+  if (!digest.ok()) {
     unlink(temporary.c_str());  // it may be what fills the disk
-    return unpacked;
+    return digest.status();
   }
-  TRY(const std::string digest, writer->Finish());
-  std::string path = fmt::format("{}/{}.{}", UnpackedFolder(layout), part.digest, digest);
+  std::string path = fmt::format("{}/{}.{}", UnpackedFolder(layout), part.digest, *digest);
   if (rename(temporary.c_str(), path.c_str()) != 0) return FileFailed("put in place", path);
   TRY_STATUS(SyncFolder(UnpackedFolder(layout)));
   return path;
