@@ -46,6 +46,10 @@ enum class AssumeVerdict : uint8_t {
   kNoRoom,         // somebody was faster (or the pool is gone); nothing changed
 };
 
+// Of a pool by counts nothing is missing that has an amount, only room for one more of the class:
+// "class small", 1. No resource has a blank in its name.
+inline constexpr std::string_view kClassPrefix = "class ";
+
 // How far one pool is from taking the request.
 struct NearMiss {
   PoolIndex pool{};
@@ -61,6 +65,9 @@ struct Explanation {
       scarce;                       // pools failing kRoom or kHostRoom, by resource that lacks
   std::optional<NearMiss> nearest;  // none if every pool passed, or there is none
   std::vector<Candidate> ranked;    // the best, as Decide gives them
+  // If a pool fails kJointVolume: each joint volume as if it were placed alone, in the order of the
+  // request. Reach, and what they take from each other, is not in it.
+  std::vector<Explanation> joint;
 };
 
 // "0/5 pools: 3 Room (2 cpu, 1 memory), 2 Taint; nearest pool-a lacks cpu 1500m ..." is made of an

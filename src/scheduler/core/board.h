@@ -18,7 +18,8 @@
 //   1. Assume never takes the effective free capacity of a pool below zero in any dimension.
 //   2. Only Settle (the store says so) and a shrinking pool can: such a pool gets nothing new.
 //   3. Explanation: failed and passed sum to the number of pools of that kind.
-//   4. Fit, Explain, ExplainAnew and Preempt leave no trace; PlaceGroup assumes all or nothing.
+//   4. Fit, Explain, ExplainAnew, MissOf and Preempt leave no trace; PlaceGroup assumes all or
+//   nothing.
 //
 // Cost: a placement and a release take 1 to 3 us with 1,000 to 10,000 pools, about twice that with
 // 100,000, 16 shapes in use (`berth bench scheduler`, README.md); requests with preferences or
@@ -129,6 +130,8 @@ class Board {
   Explanation Explain(const Request& request, size_t count);
   // The same as if the request (and its joint volumes) had no place and nobody held room for it.
   Explanation ExplainAnew(const Request& request, size_t count);
+  // How far this one pool is from taking the request; absent: it would.
+  std::optional<NearMiss> MissOf(const Request& request, PoolIndex pool);
   // How many copies of the request could be placed one after the other from here, up to `limit`.
   // Copies that care about each other (company, joint volumes) are tried one by one, and therefore
   // counted up to kCarefulCopiesMax only.

@@ -30,6 +30,17 @@ TEST(BoardProperty, DecidesLikeTheReferenceWhenShapesComeAgain) {
   }
 }
 
+TEST(BoardProperty, R6_2_PlacesVolumesWithTheirMachinesLikeTheReference) {
+  int together = 0;
+  for (uint64_t seed = 1; seed <= 100 && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed, {.pools = 12, .steps = 250, .shapes = seed % 2 * 9, .volumes = true});
+    world.Run();
+    together += world.together();
+  }
+  EXPECT_GT(together, 200);
+}
+
 TEST(BoardProperty, C02_DecidesTheSameForTheSameSeedAndInput) {
   const Scale scale = {.pools = 30, .steps = 300};
   World first(5, scale);

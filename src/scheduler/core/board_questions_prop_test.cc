@@ -30,6 +30,8 @@ class PlanningWorld : public BoardWorld {
     for (; expected < limit; ++expected) {
       Request copy = request;
       copy.key = {.high = ~uint64_t{0}, .low = static_cast<uint64_t>(expected)};
+      for (size_t i = 0; i < copy.joint.size(); ++i)
+        copy.joint[i].key = {.high = ~uint64_t{0} - 1 - i, .low = copy.key.low};
       const auto ranked = copies.Decide(copy, r);
       if (ranked.empty()) break;
       copies.Assume(copy, r, ranked[0]);
@@ -84,6 +86,7 @@ class PlanningWorld : public BoardWorld {
         ASSERT_EQ((*placed)[i].pool, expected[i].pool) << "member " << i;
         ASSERT_EQ((*placed)[i].level, expected[i].level) << "member " << i;
         ASSERT_EQ((*placed)[i].reservation, expected[i].reservation) << "member " << i;
+        ASSERT_EQ((*placed)[i].joint, expected[i].joint) << "member " << i;
       }
     } else {
       ++groups_refused_;

@@ -125,12 +125,101 @@ TEST(CoreVolumes, AMachineAndItsNewVolumesArePlacedTogether) {
   ASSERT_EQ(decision.ranked.size(), 1u);
   EXPECT_EQ(board.pool(decision.ranked[0].pool).name, "a");
   EXPECT_EQ(decision.ranked[0].joint, (std::vector<PoolIndex>{va, va}));
-  EXPECT_EQ(Failed(board.Explain(request, 1), Rule::kJointVolume), 1);
+  const Explanation explanation = board.Explain(request, 1);
+  EXPECT_EQ(Failed(explanation, Rule::kJointVolume), 1);
+  ASSERT_EQ(explanation.joint.size(), 2U) << "each by itself";
+  EXPECT_EQ(explanation.joint[1].passed, 2);
   ASSERT_EQ(board.Assume(request, decision.ranked[0]), AssumeVerdict::kAssumed);
   EXPECT_EQ(board.RoomOf(va).free.at("storage"), 20);
   board.ForgetAll(request);
   EXPECT_EQ(board.RoomOf(va).free.at("storage"), 100);
   EXPECT_EQ(board.object_count(), 1u);
+}
+
+TEST(CoreVolumes, R6_2_AVolumeMakesWayForOneThatFitsNowhereElse) {
+  Board board({});
+  board.SetPool(Pool("m"));
+  PoolSpec larger = VolumePool("larger", Reach::kAny);
+  larger.capacity = {{"storage", 60}};
+  PoolSpec smaller = VolumePool("smaller", Reach::kAny);
+  smaller.capacity = {{"storage", 40}};
+  const PoolIndex large = board.SetPool(larger);
+  const PoolIndex small = board.SetPool(smaller);
+  Requirements first = Volume(30);
+  first.policy = Policy::kSpread;  // by itself it would go where there is more room
+  Request request = Ask(board, Small());
+  request.joint = {Ask(board, first), Ask(board, Volume(60))};
+  const Decision decision = board.Decide(request, 1);
+  ASSERT_EQ(decision.ranked.size(), 1u);
+  EXPECT_EQ(decision.ranked[0].joint, (std::vector<PoolIndex>{small, large}));
+  EXPECT_EQ(board.Assume(request, decision.ranked[0]), AssumeVerdict::kAssumed);
+}
+
+// Hosts from which seven volumes find no pools together, though each finds one alone, and behind
+// them one more, with a disk to which the sixth volume can make way. A first volume, small, goes to
+// a disk that each host has if `own_disks` says so.
+enum class OwnDisks : uint8_t { kNo, kYes };
+Decision PlaceBehind(Board& board, int hosts, OwnDisks own_disks) {
+  const auto add_disk = [&board](const std::string& host, const char* name, int64_t capacity) {
+    PoolSpec disk = VolumePool(name + host, Reach::kHost);
+    disk.host = "host-of-" + host;
+    disk.capacity = {{"storage", capacity}};
+    board.SetPool(disk);
+  };
+  for (const char* name : {"a", "b", "c"}) board.SetPool(VolumePool(name, Reach::kAny));
+  for (int i = 0; i <= hosts; ++i) {
+    const std::string host = i == hosts ? "last" : "m" + std::to_string(i);
+    board.SetPool(Pool(host));
+    if (own_disks == OwnDisks::kYes) add_disk(host, "own-", 10);
+  }
+  add_disk("last", "more-", 30);
+  Request request = Ask(board, Small());
+  if (own_disks == OwnDisks::kYes) request.joint.push_back(Ask(board, Volume(10)));
+  for (int i = 0; i < 5; ++i) request.joint.push_back(Ask(board, Volume(40)));
+  Requirements sixth = Volume(30);
+  sixth.policy = Policy::kSpread;  // by itself it would go where there is more room
+  request.joint.push_back(Ask(board, sixth));
+  request.joint.push_back(Ask(board, Volume(40)));
+  Decision decision = board.Decide(request, 1);
+  const auto found = static_cast<int64_t>(decision.ranked.size());
+  const Explanation explanation = board.Explain(request, 1);
+  EXPECT_EQ(explanation.passed, found);
+  EXPECT_EQ(Failed(explanation, Rule::kJointVolume), hosts + 1 - found);
+  for (const Candidate& candidate : decision.ranked) {
+    EXPECT_EQ(board.Assume(request, candidate), AssumeVerdict::kAssumed);
+  }
+  return decision;
+}
+
+// A thousand searches of their own would use up the trials of the question.
+TEST(CoreVolumes, R6_2_HostsWithTheSameVolumePoolsAreSearchedOnce) {
+  Board board({});
+  const Decision decision = PlaceBehind(board, 1'000, OwnDisks::kNo);
+  ASSERT_EQ(decision.ranked.size(), 1u);
+  EXPECT_EQ(board.pool(decision.ranked[0].pool).name, "last");
+}
+
+TEST(CoreVolumes, R6_2_OneQuestionSearchesAFewHostsAndNotAll) {
+  Board few({});
+  EXPECT_EQ(PlaceBehind(few, 50, OwnDisks::kYes).ranked.size(), 1u);
+  Board many({});
+  EXPECT_TRUE(PlaceBehind(many, 100, OwnDisks::kYes).ranked.empty()) << "the search has no end";
+}
+
+TEST(CoreVolumes, R6_1_AHostIsInItsOwnZoneWhateverThatIs) {
+  for (const Reach reach : {Reach::kHost, Reach::kZone, Reach::kRegion, Reach::kAny}) {
+    Board board({});
+    board.SetPool(Pool("a"));
+    PoolSpec volumes = VolumePool("v", reach);
+    volumes.host = "host-of-a";
+    const PoolIndex pool = board.SetPool(volumes);
+    Request bound = Ask(board, Small());
+    bound.bound_volumes = {pool};
+    EXPECT_EQ(board.Decide(bound, 1).ranked.size(), 1u);
+    Request together = Ask(board, Small());
+    together.joint = {Ask(board, Volume(10))};
+    EXPECT_EQ(board.Decide(together, 1).ranked.size(), 1u);
+  }
 }
 
 TEST(CoreVolumes, S2_AssumingTogetherIsAllOrNothing) {

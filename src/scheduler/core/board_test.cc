@@ -246,7 +246,11 @@ TEST(CoreRoom, D02_ClassesShareTheHost) {
   PlaceOne(board, Small());
   PlaceOne(board, Small());
   EXPECT_TRUE(board.Decide(Ask(board, Small()), 1).ranked.empty());
-  EXPECT_EQ(board.Explain(Ask(board, Small()), 1).failed[static_cast<size_t>(Rule::kRoom)], 1);
+  const Explanation full = board.Explain(Ask(board, Small()), 1);
+  EXPECT_EQ(full.failed[static_cast<size_t>(Rule::kRoom)], 1);
+  // What is missing is no part of a whole that only the board knows.
+  EXPECT_EQ(full.scarce, (std::map<std::string, int64_t>{{"class small", 1}}));
+  EXPECT_EQ(full.nearest->missing, (Resources{{"class small", 1}}));
   EXPECT_EQ(board.RoomOf(pool).objects, 4);
 }
 

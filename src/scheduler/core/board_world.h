@@ -4,23 +4,19 @@
 
 #include <algorithm>
 
-#include "base/random.h"
 #include "scheduler/core/board.h"
+#include "scheduler/core/board_draws.h"
 #include "scheduler/core/reference_board.h"
 
 namespace berth::scheduler {
 
 // Draws random events, tells both boards, compares.
-class BoardWorld {
+class BoardWorld : protected BoardDraws {
  public:
-  struct Scale {
-    int pools = 12;
-    int steps = 300;
-    size_t shapes = 0;  // how many different requirements there are; 0: new ones for every request
-  };
+  using BoardDraws::Scale;
 
   BoardWorld(uint64_t seed, Scale scale)
-      : random_(seed), scale_(scale), board_({.seed = seed}), reference_(seed) {}
+      : BoardDraws(seed, scale), board_({.seed = seed}), reference_(seed) {}
 
   virtual ~BoardWorld() = default;
   BoardWorld(const BoardWorld&) = delete;
@@ -32,18 +28,12 @@ class BoardWorld {
   }
   // What happened, in numbers: equal for equal seeds.
   const std::vector<uint64_t>& trace() const { return trace_; }
+  // Machines that were placed with more than one volume.
+  int together() const { return together_; }
 
  protected:
   // Something more that a kind of world asks now and then.
   virtual void Ask() {}
-
-  template <class T>
-  const T& Pick(const std::vector<T>& from) {
-    return from[random_.Below(from.size())];
-  }
-  std::string Word(const char* prefix, uint64_t kinds) {
-    return prefix + std::to_string(random_.Below(kinds));
-  }
 
   void Step() {
     Ask();
@@ -58,41 +48,9 @@ class BoardWorld {
       case 7:
       case 8: return Forget();
       case 9: return Acknowledge();
-      case 10: return Settle();
+      case 10: return random_.Chance(0.8) ? Settle() : Keep();
       default: return Place();
     }
-  }
-
-  PoolSpec DrawPool() {
-    PoolSpec spec;
-    spec.kind = random_.Chance(0.9) ? PoolKind::kMachine : PoolKind::kVolume;
-    spec.name = Word("pool-", static_cast<uint64_t>(scale_.pools));
-    spec.host = random_.Chance(0.5) ? Word("host-", 6) : "";
-    if (random_.Chance(0.9)) spec.labels["zone"] = Word("z", 3);
-    if (random_.Chance(0.5)) spec.labels["disk"] = random_.Chance(0.5) ? "ssd" : "hdd";
-    if (random_.Chance(0.3)) spec.labels["cores"] = std::to_string(random_.Below(64));
-    const TaintEffect effects[] = {
-        TaintEffect::kNoSchedule, TaintEffect::kPreferNoSchedule, TaintEffect::kNoExecute};
-    if (random_.Chance(0.25))
-      spec.taints.push_back({Word("t", 2), Word("v", 2), effects[random_.Below(3)]});
-    spec.state = DrawState();
-    if (random_.Chance(0.8)) {
-      spec.capacity = {{"cpu", random_.Between(0, 16)}, {"memory", random_.Between(4, 64)}};
-      if (random_.Chance(0.5)) spec.capacity["storage"] = random_.Between(10, 100);
-      if (random_.Chance(0.1)) spec.capacity["gpu"] = random_.Between(1, 4);
-      for (const char* name : {"small", "large"})
-        if (random_.Chance(0.8)) spec.classes.emplace_back(name);
-    } else {
-      spec.class_counts = {{"small", random_.Between(0, 7)}, {"large", random_.Between(1, 3)}};
-    }
-    return spec;
-  }
-  PoolState DrawState() {
-    return {.is_ready = random_.Chance(0.95),
-            .has_session = random_.Chance(0.95),
-            .is_cordoned = random_.Chance(0.05),
-            .is_deleting = random_.Chance(0.03),
-            .is_fence_ready = random_.Chance(0.5)};
   }
 
   void SetPool() {
@@ -173,50 +131,25 @@ class BoardWorld {
     }
   }
 
-  Company DrawCompany() {
-    const std::vector<std::string> keys = {
-        "zone", "disk", std::string(kPoolTopology), std::string(kHostTopology)};
-    Company company{.selector = Selector::Equals({{"app", Word("a", 2)}}),
-                    .topology_key = Pick(keys)};
-    if (random_.Chance(0.2)) company.namespaces = {"n0", "n1"};
-    return company;
-  }
-  Requirements DrawRequirements() {
-    Requirements r;
-    r.kind = random_.Chance(0.9) ? PoolKind::kMachine : PoolKind::kVolume;
-    r.class_name = random_.Chance(0.5) ? "small" : random_.Chance(0.8) ? "large" : "";
-    r.resources = {{"cpu", random_.Between(0, 4)}, {"memory", random_.Between(0, 16)}};
-    if (random_.Chance(0.05)) r.resources["gpu"] = 1;
-    if (random_.Chance(0.02)) r.resources["unicorn"] = 1;
-    if (random_.Chance(0.2)) r.pools = Selector::Equals({{"zone", Word("z", 4)}});
-    if (random_.Chance(0.1)) r.pools.terms.push_back({"disk", SelectorTerm::Op::kNotIn, {"hdd"}});
-    if (random_.Chance(0.05))
-      r.pools.terms.push_back({"cores", SelectorTerm::Op::kGreater, {"20"}});
-    if (random_.Chance(0.05)) r.pools.terms.push_back({"disk", SelectorTerm::Op::kExists, {}});
-    if (random_.Chance(0.3))
-      r.tolerations.push_back({.key = Word("t", 2), .op = Toleration::Op::kExists});
-    r.policy = static_cast<Policy>(random_.Below(3));
-    r.needs_fence = random_.Chance(0.1);
-    r.namespace_name = Word("n", 2);
-    r.labels = {{"app", Word("a", 2)}};
-    if (random_.Chance(0.15)) r.affinity.push_back(DrawCompany());
-    if (random_.Chance(0.15)) r.anti_affinity.push_back(DrawCompany());
-    if (random_.Chance(0.2))
-      r.spread.push_back({.company = DrawCompany(),
-                          .max_skew = static_cast<int32_t>(random_.Between(1, 3)),
-                          .otherwise = static_cast<SpreadRule::Otherwise>(random_.Below(2))});
-    if (random_.Chance(0.15))
-      r.preferred_company.push_back(
-          {.company = DrawCompany(), .weight = static_cast<int32_t>(random_.Between(-5, 5))});
-    if (random_.Chance(0.15))
-      r.preferred_pools.push_back({.selector = Selector::Equals({{"disk", "ssd"}}), .weight = 2});
-    return r;
-  }
   // Indexes are brought up to date together, four at a time: that shows only if shapes come again.
   Requirements NextRequirements() {
     if (scale_.shapes == 0) return DrawRequirements();
     while (drawn_.size() < scale_.shapes) drawn_.push_back(DrawRequirements());
     return Pick(drawn_);
+  }
+  // Volumes that are to be placed with the machine, and the pools of some that have a place.
+  void AddVolumes(Request& request) {
+    for (uint64_t i = random_.Below(kVolumesMax + 1); i > 0; --i) {
+      Requirements volume = {.kind = PoolKind::kVolume,
+                             .class_name = random_.Chance(0.8) ? "small" : ""};
+      volume.resources = {{"cpu", random_.Between(0, 8)}, {"memory", random_.Between(0, 24)}};
+      volume.policy = static_cast<Policy>(random_.Below(3));
+      request.joint.push_back(
+          {.key = {.high = 8, .low = ++last_key_}, .shape = board_.Intern(volume)});
+    }
+    const auto pool = DrawPoolIndex();
+    const bool is_of_volumes = pool && reference_.pools[*pool].spec.kind == PoolKind::kVolume;
+    if (is_of_volumes) request.bound_volumes.push_back(Index(*pool));
   }
   void DrawTraits(Request& request) {
     request.priority = static_cast<int32_t>(random_.Below(4));
@@ -237,6 +170,7 @@ class BoardWorld {
     if (random_.Chance(0.1))
       for (const auto& [key, object] : reference_.objects)
         if (random_.Chance(0.2)) request.reservation.push_back(key);
+    if (scale_.volumes && requirements.kind == PoolKind::kMachine) AddVolumes(request);
     return request;
   }
 
@@ -274,6 +208,7 @@ class BoardWorld {
       ASSERT_EQ(decision.ranked[i].points, expected[i].points);
       ASSERT_EQ(decision.ranked[i].tier, expected[i].tier);
       ASSERT_EQ(decision.ranked[i].reservation, expected[i].reservation);
+      ASSERT_EQ(decision.ranked[i].joint, expected[i].joint) << "rank " << i;
       trace_.push_back(ToSize(decision.ranked[i].pool) * 256 + decision.ranked[i].level);
     }
     if (random_.Chance(0.3)) CompareExplanation(request, r);
@@ -283,6 +218,8 @@ class BoardWorld {
     ASSERT_EQ(board_.Assume(request, chosen), AssumeVerdict::kAlreadyPlaced);
     const ReferenceObject& object = reference_.Assume(request, r, chosen);
     CompareRoom(object.pool);
+    for (const PoolIndex pool : chosen.joint) CompareRoom(ToSize(pool));
+    together_ += chosen.joint.size() > 1 ? 1 : 0;
     if (request.reservation.empty())
       for (const auto& [name, free] : board_.RoomOf(chosen.pool).free) {
         const auto demand = ReferenceBoard::Demand(r, reference_.pools[object.pool].spec);
@@ -366,13 +303,26 @@ class BoardWorld {
     CompareRoom(*pool);
   }
 
-  Random random_;
-  Scale scale_;
+  // Room for somebody who is to come, whoever is there.
+  void Keep() {
+    const auto pool = DrawPoolIndex();
+    if (!pool) return;
+    const Requirements r = NextRequirements();
+    if (r.kind != reference_.pools[*pool].spec.kind) return;
+    Request request{.key = {.high = 7, .low = ++last_key_}, .shape = board_.Intern(r)};
+    DrawTraits(request);
+    board_.Keep(request, Index(*pool));
+    board_.Keep(request, Index(*pool));
+    reference_.objects[request.key] = {.requirements = r, .request = request, .pool = *pool};
+    CompareRoom(*pool);
+  }
+
   Board board_;
   ReferenceBoard reference_;
   std::vector<Requirements> drawn_;
   uint64_t last_key_ = 0;
   std::vector<uint64_t> trace_;
+  int together_ = 0;
 };
 
 }  // namespace berth::scheduler

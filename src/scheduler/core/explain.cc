@@ -41,6 +41,10 @@ Events HelpOf(Rule rule) {
   return 0;
 }
 
+// Of pools that would take a joint volume, which only the machine's pool keeps from it: a few names
+// are enough to see whose they are.
+constexpr size_t kJointRanked = 2;
+
 bool NamesPools(const Request& request) {
   return request.pinned || !request.among.empty() || !request.bound_volumes.empty();
 }
@@ -65,39 +69,41 @@ bool MayOpenOthers(const CompiledShape& shape, Events events) {
 
 }  // namespace
 
-// The nearest miss lacks the smallest share of its own capacity; if none lacks only room, it is the
-// first pool that came furthest in the order of rules.
-void BoardState::Miss(const Inquiry& inquiry, size_t pool, Rule rule, Nearness& nearness) {
-  NearMiss miss{.pool = PoolIndex{static_cast<uint32_t>(pool)}, .rule = rule};
-  double distance = std::numeric_limits<double>::infinity();
-  if (rule == Rule::kRoom || rule == Rule::kHostRoom) {
-    distance = 0;
-    const auto lacks = [&](const std::string& name, int64_t missing, int64_t capacity) {
-      miss.missing[name] = missing;
-      distance +=
-          static_cast<double>(missing) / static_cast<double>(std::max<int64_t>(1, capacity));
-    };
-    pools.ForEachDemand(inquiry.shape, pool, [&](size_t d, int64_t amount) {
-      const int64_t missing = amount - pools.free(pool, d);
-      if (missing > 0) lacks(pools.dimension_name(d), missing, pools.capacity(pool, d));
-    });
-    if (!pools.is_counted(pool))
-      for (const auto& name : inquiry.shape.unknown)
-        lacks(name, inquiry.shape.requirements.resources.at(name), 0);
-    for (const auto& [name, missing] : miss.missing) ++nearness.explanation.scarce[name];
+Miss BoardState::MissOf(const Inquiry& inquiry, size_t pool, Rule rule) const {
+  Miss miss{.near = {.pool = PoolIndex{static_cast<uint32_t>(pool)}, .rule = rule}};
+  if (rule != Rule::kRoom && rule != Rule::kHostRoom) {
+    miss.distance = std::numeric_limits<double>::infinity();
+    return miss;
   }
-  auto& nearest = nearness.explanation.nearest;
-  const bool is_nearer = !nearest || distance < nearness.distance ||
-                         (distance == nearness.distance && nearest->rule < rule);
-  if (!is_nearer) return;
-  nearest = std::move(miss);
-  nearness.distance = distance;
+  const auto add = [&miss](int64_t missing, int64_t capacity) {
+    miss.distance +=
+        static_cast<double>(missing) / static_cast<double>(std::max<int64_t>(1, capacity));
+  };
+  pools.ForEachDemand(inquiry.shape, pool, [&](size_t d, int64_t amount) {
+    const int64_t missing = amount - pools.free(pool, d);
+    if (missing <= 0) return;
+    add(missing, pools.capacity(pool, d));
+    if (d != kShareDimension) {
+      miss.near.missing[pools.dimension_name(d)] = missing;
+    } else {
+      // Parts of a whole are the board's own: nobody knows what 3 of 12 are.
+      miss.near.missing[std::string(kClassPrefix) + inquiry.shape.requirements.class_name] = 1;
+    }
+  });
+  if (pools.is_counted(pool)) return miss;
+  for (const auto& name : inquiry.shape.unknown) {
+    miss.near.missing[name] = inquiry.shape.requirements.resources.at(name);
+    add(miss.near.missing[name], 0);
+  }
+  return miss;
 }
 
 Explanation BoardState::Explain(const Request& request, size_t count) {
   Explanation explanation;
   const Inquiry inquiry = Inquire(request);
-  Nearness nearness{.explanation = explanation};
+  // The nearest lacks the smallest share of its own capacity; if none lacks only room, it is the
+  // first pool that came furthest in the order of rules.
+  double distance = 0;
   pools.of_kind(inquiry.shape.requirements.kind).ForEach([&](size_t pool) {
     ++explanation.pools;
     const auto rule = FirstFailure(inquiry, pool, RoomCheck::kAsked);
@@ -106,7 +112,14 @@ Explanation BoardState::Explain(const Request& request, size_t count) {
       return;
     }
     ++explanation.failed[static_cast<size_t>(*rule)];
-    Miss(inquiry, pool, *rule, nearness);
+    Miss miss = MissOf(inquiry, pool, *rule);
+    for (const auto& [name, missing] : miss.near.missing) ++explanation.scarce[name];
+    auto& nearest = explanation.nearest;
+    const bool is_nearer = !nearest || miss.distance < distance ||
+                           (miss.distance == distance && nearest->rule < *rule);
+    if (!is_nearer) return;
+    nearest = std::move(miss.near);
+    distance = miss.distance;
   });
   Decision decision;
   Decide(request, count, decision);
@@ -114,8 +127,24 @@ Explanation BoardState::Explain(const Request& request, size_t count) {
   return explanation;
 }
 
+void BoardState::ExplainJoint(const Request& request, Explanation& explanation) {
+  if (explanation.failed[static_cast<size_t>(Rule::kJointVolume)] == 0) return;
+  for (const Request& volume : request.joint)
+    explanation.joint.push_back(Explain(volume, kJointRanked));
+}
+
 Explanation Board::Explain(const Request& request, size_t count) {
-  return state_->Explain(request, count);
+  Explanation explanation = state_->Explain(request, count);
+  state_->ExplainJoint(request, explanation);
+  return explanation;
+}
+
+std::optional<NearMiss> Board::MissOf(const Request& request, PoolIndex pool) {
+  BoardState& s = *state_;
+  const Inquiry inquiry = s.Inquire(request);
+  const auto rule = s.FirstFailure(inquiry, ToSize(pool), RoomCheck::kAsked);
+  if (!rule) return std::nullopt;
+  return s.MissOf(inquiry, ToSize(pool), *rule).near;
 }
 
 // Takes the object out of every sum (-1) or puts it back (1); it stays where it is.
@@ -142,6 +171,7 @@ Explanation Board::ExplainAnew(const Request& request, size_t count) {
   const auto changes = s.pools.TakeChanges();
   for (const Placed* object : placed) s.Count(*object, -1);
   Explanation explanation = s.Explain(request, count);
+  s.ExplainJoint(request, explanation);
   for (const Placed* object : placed) s.Count(*object, 1);
   s.pools.TakeChanges();
   for (const Change& change : changes) s.pools.Note(ToSize(change.pool), change.events);

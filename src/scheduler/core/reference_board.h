@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "scheduler/core/answers.h"
 #include "scheduler/core/pool.h"
+#include "scheduler/core/reference_room.h"
 #include "scheduler/core/request.h"
 
 namespace berth::scheduler {
@@ -37,7 +38,7 @@ struct ReferenceObject {
   std::optional<ObjectKey> inside;  // the reservation that pays for it
 };
 
-class ReferenceBoard {
+class ReferenceBoard : public ReferenceRoom {
  public:
   explicit ReferenceBoard(uint64_t seed) : seed_(seed) {}
 
@@ -85,6 +86,10 @@ class ReferenceBoard {
   std::optional<Rule> FailureAfterRoom(const Request& request,
                                        const Requirements& r,
                                        size_t pool) const {
+    for (const PoolIndex volume_pool : request.bound_volumes)
+      if (!pools.contains(ToSize(volume_pool)) || !Reaches(ToSize(volume_pool), pool))
+        return Rule::kVolumeReach;
+    if (!request.joint.empty() && !VolumesAt(request, pool)) return Rule::kJointVolume;
     for (const auto& company : r.affinity) {
       int64_t everywhere = 0;
       for (const auto& [other, unused] : pools)
@@ -118,6 +123,7 @@ class ReferenceBoard {
       candidate.points = PointsOf(r, pool);
       candidate.level = LevelOf(r, pool);
       if (!request.reservation.empty()) candidate.reservation = *ReservedAt(request, r, pool);
+      if (!request.joint.empty()) candidate.joint = *VolumesAt(request, pool);
       ranked.push_back(candidate);
     }
     const bool is_few = request.pinned || !request.among.empty() || !request.reservation.empty();
@@ -139,27 +145,30 @@ class ReferenceBoard {
   ReferenceObject& Assume(const Request& request, const Requirements& r, const Candidate& chosen) {
     ReferenceObject object{.requirements = r, .request = request, .pool = ToSize(chosen.pool)};
     if (!request.reservation.empty()) object.inside = chosen.reservation;
+    for (size_t i = 0; i < request.joint.size(); ++i)
+      objects[request.joint[i].key] = {.requirements = RequirementsOf(request.joint[i].shape),
+                                       .request = request.joint[i],
+                                       .pool = ToSize(chosen.joint[i])};
     return objects[request.key] = object;
   }
 
+  // ---- Volumes that are placed with a machine.
+  // A pool for each of them, if the machine is on this one: of all ways that leave no pool without
+  // room, the first one.
+  std::optional<std::vector<PoolIndex>> VolumesAt(const Request& machine, size_t pool) const {
+    std::vector<std::vector<Candidate>> options;
+    std::map<size_t, Resources> room;
+    for (const Request& volume : machine.joint) {
+      options.push_back(PoolsOf(volume, pool));
+      for (const Candidate& option : options.back())
+        room[ToSize(option.pool)] = Free(ToSize(option.pool));
+    }
+    std::vector<PoolIndex> chosen;
+    if (!FillIn(machine, options, room, chosen)) return std::nullopt;
+    return chosen;
+  }
+
   // ---- Room.
-  static bool Fits(const Resources& demand, const Resources& room) {
-    return std::ranges::all_of(demand, [&](const auto& one) {
-      const auto found = room.find(one.first);
-      return found != room.end() && found->second >= one.second;
-    });
-  }
-  static Resources Demand(const Requirements& r, const PoolSpec& spec) {
-    if (!spec.class_counts.empty()) return {{"share", ShareOf(spec, r.class_name)}};
-    Resources demand;
-    for (const auto& [name, amount] : r.resources)
-      if (amount > 0) demand[name] = amount;
-    return demand;
-  }
-  static Resources Capacity(const PoolSpec& spec) {
-    if (!spec.class_counts.empty()) return {{"share", Whole(spec)}};
-    return spec.capacity;
-  }
   Resources Unpromised(size_t pool) const {
     Resources free = Capacity(pools.at(pool).spec);
     for (const auto& [key, object] : objects)
@@ -205,23 +214,61 @@ class ReferenceBoard {
   }
 
  private:
-  static bool Offers(const PoolSpec& spec, const std::string& name) {
-    if (!spec.class_counts.empty()) {
-      const auto found = spec.class_counts.find(name);
-      return found != spec.class_counts.end() && found->second > 0;
+  bool Reaches(size_t volume_pool, size_t machine_pool) const {
+    const PoolSpec& spec = pools.at(volume_pool).spec;
+    const auto same = [&](const std::string& label) {
+      const auto domain = DomainOf(label, volume_pool);
+      return domain && domain == DomainOf(label, machine_pool);
+    };
+    const auto has_region = [&](size_t pool) { return DomainOf(kRegion, pool).has_value(); };
+    if (SameDomain(std::string(kHostTopology), volume_pool, machine_pool)) return true;
+    const bool may_be_one_region = !has_region(volume_pool) && !has_region(machine_pool);
+    switch (spec.reach) {
+      case Reach::kHost: return false;
+      case Reach::kZone: return same(kZone) && (same(kRegion) || may_be_one_region);
+      case Reach::kRegion: return same(kRegion);
+      case Reach::kAny: return true;
     }
-    return name.empty() || std::ranges::find(spec.classes, name) != spec.classes.end();
+    return false;
   }
-  static int64_t Whole(const PoolSpec& spec) {
-    int64_t whole = 1;
-    for (const auto& [name, count] : spec.class_counts)
-      if (count > 0) whole = std::lcm(whole, count);
-    return whole;
+  // Where the volume could go by itself, best first.
+  std::vector<Candidate> PoolsOf(const Request& volume, size_t machine_pool) const {
+    const Requirements& r = RequirementsOf(volume.shape);
+    std::vector<Candidate> found;
+    for (const auto& [pool, entry] : pools) {
+      if (entry.spec.kind != r.kind || FirstFailure(volume, r, pool)) continue;
+      if (!Reaches(pool, machine_pool)) continue;
+      found.push_back({.pool = PoolIndex{static_cast<uint32_t>(pool)},
+                       .tier = TierOf(r, pool),
+                       .level = LevelOf(r, pool),
+                       .points = PointsOf(r, pool)});
+    }
+    std::ranges::sort(found, [](const Candidate& a, const Candidate& b) {
+      if (a.tier != b.tier) return a.tier < b.tier;
+      if (a.points != b.points) return a.points > b.points;
+      if (a.level != b.level) return a.level > b.level;
+      return a.pool < b.pool;
+    });
+    return found;
   }
-  static int64_t ShareOf(const PoolSpec& spec, const std::string& name) {
-    const auto found = spec.class_counts.find(name);
-    const bool offers = found != spec.class_counts.end() && found->second > 0;
-    return offers ? Whole(spec) / found->second : Whole(spec);
+  bool FillIn(const Request& machine,
+              const std::vector<std::vector<Candidate>>& options,
+              std::map<size_t, Resources> room,
+              std::vector<PoolIndex>& chosen) const {
+    const size_t next = chosen.size();
+    if (next == options.size()) return true;
+    const Requirements& r = RequirementsOf(machine.joint[next].shape);
+    for (const Candidate& option : options[next]) {
+      const size_t pool = ToSize(option.pool);
+      const Resources demand = Demand(r, pools.at(pool).spec);
+      if (!Fits(demand, room.at(pool))) continue;
+      std::map<size_t, Resources> left = room;
+      for (const auto& [name, amount] : demand) left[pool][name] -= amount;
+      chosen.push_back(option.pool);
+      if (FillIn(machine, options, left, chosen)) return true;
+      chosen.pop_back();
+    }
+    return false;
   }
   void Subtract(Resources& from, const ReferenceObject& object, size_t pool) const {
     for (const auto& [name, amount] : Demand(object.requirements, pools.at(pool).spec))
@@ -343,6 +390,8 @@ class ReferenceBoard {
     return Mix(seed_ ^ Mix(request.key.high ^ request.key.low)) % slots;
   }
 
+  inline static const std::string kZone = BoardOptions().zone_label;
+  inline static const std::string kRegion = BoardOptions().region_label;
   uint64_t seed_;
 };
 

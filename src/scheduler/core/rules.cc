@@ -41,6 +41,16 @@ bool HasAffinity(const CompanyTerm& term, const Requirements& requirements, size
   return term.total_matches == 0 && term.topology->present.Test(pool) && term.Counts(requirements);
 }
 
+// Whether a copy of `held` keeps what `wanted` asks for of resources that no pool has ever had: it
+// may have been told to keep them all the same.
+bool HoldsUnknown(const CompiledShape& held, const CompiledShape& wanted) {
+  return std::ranges::all_of(wanted.unknown, [&](const std::string& name) {
+    const Resources& kept = held.requirements.resources;
+    const auto found = kept.find(name);
+    return found != kept.end() && found->second >= wanted.requirements.resources.at(name);
+  });
+}
+
 }  // namespace
 
 Inquiry BoardState::Inquire(const Request& request) {
@@ -76,7 +86,10 @@ Inquiry BoardState::Inquire(const Request& request) {
           {.term = &term, .limit = LimitOf(rule, term, requirements, eligible)});
     }
   }
-  if (!request.joint.empty()) inquiry.joint = RankJoint(request);
+  if (!request.joint.empty()) {
+    inquiry.joint = RankJoint(request);
+    inquiry.joint_answers = NoAnswersYet(inquiry.joint);
+  }
   return inquiry;
 }
 
@@ -97,9 +110,11 @@ bool BoardState::Reaches(size_t volume_pool, size_t machine_pool) const {
   const auto has = [&](const PoolSpec& spec, const std::string& label) {
     return spec.labels.contains(label);
   };
+  // A host is in its own zone and region, also when nobody has said which these are.
+  if (pools.host_of(volume_pool) == pools.host_of(machine_pool)) return true;
   switch (from.reach) {
     case Reach::kAny: return true;
-    case Reach::kHost: return pools.host_of(volume_pool) == pools.host_of(machine_pool);
+    case Reach::kHost: return false;
     case Reach::kRegion: return same(options.region_label);
     case Reach::kZone:
       // Zones of different regions may have the same name.
@@ -119,7 +134,7 @@ const Placed* BoardState::ReservedAt(const Inquiry& inquiry, size_t pool) const 
     // It must fit inside: in every dimension at most what the copy holds.
     std::array<int64_t, kDimensionsMax> held{};
     pools.ForEachDemand(*copy->shape, pool, [&](size_t d, int64_t amount) { held[d] = amount; });
-    bool fits = inquiry.shape.unknown.empty() || pools.is_counted(pool);
+    bool fits = pools.is_counted(pool) || HoldsUnknown(*copy->shape, inquiry.shape);
     pools.ForEachDemand(
         inquiry.shape, pool, [&](size_t d, int64_t amount) { fits = fits && amount <= held[d]; });
     if (fits) return copy;

@@ -64,33 +64,18 @@ class WaitingWorld : public BoardWorld {
     Waiter waiter{.request = DrawRequest(requirements)};
     // Of any object, also of one that asks for what no pool has: nothing that there could be.
     waiter.request.reservation.clear();
-    if (requirements.kind == PoolKind::kMachine) AddVolumes(waiter.request);
     if (!board_.Decide(waiter.request, 1).ranked.empty()) return;
     waiter.waking = board_.WakingEvents(waiter.request);
     waiters_.push_back(std::move(waiter));
   }
 
-  // At most one to be placed with it: which pool the second gets is a matter of luck (joint.cc).
-  void AddVolumes(Request& request) {
-    if (random_.Chance(0.3)) {
-      Requirements volume{.kind = PoolKind::kVolume, .class_name = "small"};
-      volume.resources = {{"cpu", random_.Between(0, 8)}};
-      request.joint.push_back(
-          {.key = {.high = 8, .low = ++last_key_}, .shape = board_.Intern(volume)});
-    }
-    const auto pool = DrawPoolIndex();
-    if (pool && IsOfVolumes(*pool)) request.bound_volumes.push_back(Index(*pool));
-  }
-
-  // The reference knows nothing of that.
   void ChangeReach() {
     const auto pool = DrawPoolIndex();
-    if (!pool || !IsOfVolumes(*pool)) return;
-    PoolSpec spec = board_.pool(Index(*pool));
+    if (!pool || board_.pool(Index(*pool)).kind != PoolKind::kVolume) return;
+    PoolSpec& spec = reference_.pools[*pool].spec;
     spec.reach = random_.Chance(0.5) ? Reach::kHost : Reach::kAny;
     board_.SetPool(spec);
   }
-  bool IsOfVolumes(size_t pool) const { return board_.pool(Index(pool)).kind == PoolKind::kVolume; }
 
   std::vector<Waiter> waiters_;
   int helped_ = 0;
@@ -102,7 +87,9 @@ TEST(WakingProperty, NobodySleepsThroughWhatGivesItAPlace) {
   int slept = 0;
   for (uint64_t seed = 1; seed <= 40 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    WaitingWorld world(seed, {.pools = 14, .steps = 250, .shapes = seed % 3 == 0 ? 9U : 0U});
+    WaitingWorld world(
+        seed,
+        {.pools = 14, .steps = 250, .shapes = seed % 3 == 0 ? 9U : 0U, .volumes = seed % 2 == 0});
     world.Run();
     helped += world.helped();
     slept += world.slept();

@@ -14,8 +14,9 @@ namespace berth::scheduler {
 struct CompanyTerm;
 using CompanyRef = std::shared_ptr<CompanyTerm>;
 
-// More than any pool may have, and far from overflow: 4 times 9 PB of memory.
-inline constexpr int64_t kDemandMax = int64_t{1} << 55;
+// More than any pool may have, by one: 1,000 objects of a class that somebody wrote past its
+// validation, say, are no overflow yet on one pool (kUnreported less 1,000 * 2^53 > -2^63).
+inline constexpr int64_t kDemandMax = (int64_t{1} << 53) + 1;
 
 struct Demand {
   size_t dimension = 0;

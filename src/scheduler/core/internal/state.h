@@ -41,6 +41,16 @@ struct JointRanking {
 };
 inline constexpr uint32_t kNoRank = UINT32_MAX;
 
+// What was found by trying (joint.cc). Machine pools within reach of the same volume pools have the
+// same answer: it is looked for once.
+struct JointAnswers {
+  using Answer = std::optional<std::vector<PoolIndex>>;  // by volume; nullopt: none was found
+  std::vector<uint32_t>
+      beyond_host;  // ranked for any of the volumes, with a reach beyond their host
+  std::map<std::vector<uint32_t>, Answer> by_reach;  // by ranked volume pools within reach
+  int trials_left = 0;
+};
+
 // A request as the rules see it. Lives for one question.
 struct Inquiry {
   const Request& request;
@@ -50,12 +60,13 @@ struct Inquiry {
   std::vector<const Bitmap*> preferred_views;
   std::vector<SpreadLimit> spread;
   std::vector<JointRanking> joint;
+  std::unique_ptr<JointAnswers> joint_answers;  // null: no joint volumes
 };
 
-// An explanation in the making.
-struct Nearness {
-  Explanation& explanation;
-  double distance = 0;  // of explanation.nearest
+// A pool that fails a rule, and how far it is from passing.
+struct Miss {
+  NearMiss near;
+  double distance = 0;  // infinite unless it is only room that it lacks
 };
 
 enum class RoomCheck : uint8_t { kAsked, kSkipped };
@@ -106,11 +117,21 @@ class BoardState {
   std::vector<JointRanking> RankJoint(const Request& request);
   // A volume pool for every joint volume of a machine on this pool; false: there is none for one.
   bool AssignJoint(const Inquiry& inquiry, size_t machine_pool, std::vector<PoolIndex>* chosen);
+  // Where volumes that come first have to make way.
+  bool SearchJoint(const Inquiry& inquiry,
+                   size_t machine_pool,
+                   std::vector<PoolIndex>* chosen) const;
+  // The pools that could take the volume of a machine there, best first.
+  std::vector<uint32_t> OptionsOf(const JointRanking& ranking, size_t machine_pool) const;
+  // The ranked volume pools that machines there can use, by index.
+  std::vector<uint32_t> RankedWithinReach(const Inquiry& inquiry, size_t machine_pool) const;
+  static std::unique_ptr<JointAnswers> NoAnswersYet(const std::vector<JointRanking>& rankings);
 
   // ---- explain.cc
   Explanation Explain(const Request& request, size_t count);
   void Count(const Placed& object, int32_t sign);
-  void Miss(const Inquiry& inquiry, size_t pool, Rule rule, Nearness& nearness);
+  void ExplainJoint(const Request& request, Explanation& explanation);
+  Miss MissOf(const Inquiry& inquiry, size_t pool, Rule rule) const;
   Fitting CountCopies(const Inquiry& inquiry, int64_t limit);
 
   BoardOptions options;
