@@ -37,7 +37,6 @@ std::string_view ReluctanceOf(Tier tier) {
 
 // Why a reservation needs no pool; "" if it does.
 std::string_view WhyNoPlace(const ReservationFacts& facts) {
-  if (facts.is_for_all) return "is for all pools: each has a reservation of its own";
   if (facts.is_over) return "is over: its time has passed";
   return facts.left == 0 ? "was used: machines have all of its room" : "";
 }
@@ -102,15 +101,14 @@ Adviser::Answer Adviser::ReviewOne(const meta::Object& object, Case& one) {
     if (const std::string_view why = WhyNoPlace(*record.reserves); !why.empty()) {
       return Settled(dev::kVerdictNotNeeded, std::string(why));
     }
+    if (record.reserves->is_for_all) return ReviewParts(record);
   } else if (record.kind != &kMachineKind && record.class_name.empty()) {
     return Settled(dev::kVerdictNotNeeded, "has no class: it was made elsewhere and needs no pool");
   }
   const bool is_placed = !record.placed_uid.empty() || objects_.PlaceOf(record) != nullptr;
   if (!is_placed && record.kind == &kVolumeKind) {
     if (const ObjectRecord* machine = objects_.WaitsWith(record)) {
-      return Settled(
-          dev::kVerdictWaits,
-          "is placed together with machine " + machine->key.name + ", which has no place yet");
+      return ReviewJoint(record, *machine, one.copies);
     }
     if (const meta::Object* machine = UserOf(record, one)) {
       const Answer whole = ReviewOne(*machine, one);
@@ -120,22 +118,45 @@ Adviser::Answer Adviser::ReviewOne(const meta::Object& object, Case& one) {
     }
   }
   SupposeReservation(record, one);
-  std::vector<Request> unmade = TakeUnmadeVolumes(object, record);
+  Unmade unmade = TakeUnmadeVolumes(object, record);
   std::variant<Ask, NotYet> prepared = objects_.Prepare(record);
   Answer answer;
   if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
     answer = Settled(dev::kVerdictWaits, not_yet->message);
   } else {
     Ask& ask = std::get<Ask>(prepared);
-    for (Request& volume : unmade) ask.request.joint.push_back(std::move(volume));
+    unmade.AddTo(ask);
     Explain(ask, record, one.copies, answer);
     if (!is_placed) TellHold(ask, record, answer);
+    if (answer.verdict == dev::kVerdictNoPool) TellPreemption(object, record, ask, answer);
   }
   if (is_placed) {
     answer.verdict = dev::kVerdictPlaced;
     answer.message = DescribePlaced(record.pool_ref, answer);
     answer.pool = record.pool_ref;
   }
+  return answer;
+}
+
+// The machine may be what waits, or the volume what holds it up: its own rules tell which.
+Adviser::Answer Adviser::ReviewJoint(const ObjectRecord& volume,
+                                     const ObjectRecord& machine,
+                                     int64_t copies) {
+  Answer answer;
+  std::string why;
+  const std::variant<Ask, NotYet> prepared = objects_.Prepare(volume);
+  if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
+    why = not_yet->message;
+  } else {
+    const Ask& ask = std::get<Ask>(prepared);
+    Explain(ask, volume, copies, answer);
+    if (answer.ranked.empty()) why = DescribeVolume(board_.ExplainAnew(ask.request, 1), pools_);
+  }
+  answer.verdict = dev::kVerdictWaits;
+  answer.pool.clear();
+  answer.message =
+      "is placed together with machine " + machine.key.name + ", which has no place yet";
+  if (!why.empty()) answer.message += "; by itself, " + why;
   return answer;
 }
 
@@ -163,29 +184,11 @@ void Adviser::Explain(const Ask& ask, const ObjectRecord& record, int64_t copies
   answer.policy = PolicyName(RequirementsOf(ask.request.shape).policy);
   answer.pools = explanation.pools;
   answer.fitting = explanation.passed;
-  const std::string ties = DescribeTies(ask, pools_);
-  for (size_t i = 0; i < kRules; ++i) {
-    const Rule rule = static_cast<Rule>(i);
-    if (explanation.failed[i] == 0) continue;
-    dev::RuleCount& failed = answer.failed.emplace_back();
-    failed.rule = RuleName(rule);
-    failed.pools = explanation.failed[i];
-    failed.message = RuleText(rule);
-    if (rule == Rule::kVolumeReach && !ties.empty()) failed.message += ": " + ties;
-  }
+  const Ties ties = DescribeTies(ask, pools_);
+  TellFailed(explanation.failed, ties.text, answer);
   answer.scarce = explanation.scarce;
-  if (explanation.nearest) {
-    dev::NearestPool& nearest = answer.nearest.emplace();
-    nearest.pool = NameOf(explanation.nearest->pool);
-    nearest.rule = RuleName(explanation.nearest->rule);
-    for (const auto& [name, amount] : explanation.nearest->missing) {
-      nearest.missing[name] = QuantityOf(name, amount);
-    }
-  }
-  for (const Refusal& refusal : refusals) {
-    answer.refusals.push_back(
-        {.pool = refusal.pool, .reason = refusal.reason, .message = refusal.message});
-  }
+  if (explanation.nearest) TellNearest(*explanation.nearest, answer);
+  TellRefusals(refusals, answer);
   Rank(explanation, ask, answer);
   const Fitting fitting = board_.Fit(ask.request, copies);
   answer.room = fitting.copies;
@@ -203,6 +206,34 @@ void Adviser::Explain(const Ask& ask, const ObjectRecord& record, int64_t copies
   }
 }
 
+void Adviser::TellFailed(const std::array<int64_t, kRules>& counts,
+                         const std::string& ties,
+                         Answer& answer) {
+  for (size_t i = 0; i < kRules; ++i) {
+    const Rule rule = static_cast<Rule>(i);
+    if (counts[i] == 0) continue;
+    dev::RuleCount& failed = answer.failed.emplace_back();
+    failed.rule = RuleName(rule);
+    failed.pools = counts[i];
+    failed.message = RuleText(rule);
+    if (rule == Rule::kVolumeReach && !ties.empty()) failed.message += ": " + ties;
+  }
+}
+
+void Adviser::TellNearest(const NearMiss& miss, Answer& answer) const {
+  dev::NearestPool& nearest = answer.nearest.emplace();
+  nearest.pool = NameOf(miss.pool);
+  nearest.rule = RuleName(miss.rule);
+  for (const auto& [name, amount] : miss.missing) nearest.missing[name] = QuantityOf(name, amount);
+}
+
+void Adviser::TellRefusals(const std::vector<Refusal>& refusals, Answer& answer) {
+  for (const Refusal& refusal : refusals) {
+    answer.refusals.push_back(
+        {.pool = refusal.pool, .reason = refusal.reason, .message = refusal.message});
+  }
+}
+
 // The condition of the object says the same, and that where it could go is not all that it needs.
 void Adviser::TellHold(const Ask& ask, const ObjectRecord& record, Answer& answer) const {
   if (record.uid.empty()) return;  // a draft: nothing of it is under way
@@ -211,6 +242,27 @@ void Adviser::TellHold(const Ask& ask, const ObjectRecord& record, Answer& answe
   answer.verdict = dev::kVerdictWaits;
   answer.message = hold->message;
   answer.pool.clear();
+}
+
+// An object that exists is told by its condition, once somebody is stopped for it.
+void Adviser::TellPreemption(const meta::Object& draft,
+                             const ObjectRecord& record,
+                             const Ask& ask,
+                             Answer& answer) {
+  if (!record.uid.empty() || record.kind != &kMachineKind) return;
+  const auto& placement = draft.as<apis::compute::Machine>().spec.placement;
+  if (!placement || placement->group_ref) return;  // members of groups wait
+  ObjectRecord important = record;
+  important.priority = objects_.PriorityOf(record);
+  if (!objects_.MayPreempt(important)) return;
+  Request request = ask.request;
+  request.priority = important.priority;
+  const std::optional<Preemption> plan = board_.Preempt(request, objects_.BudgetsNow());
+  if (!plan) return;
+  const size_t victims = plan->victims.size();
+  answer.message += "; its priority may make room: " + std::to_string(victims) +
+                    (victims == 1 ? " less important machine" : " less important machines") +
+                    " on pool " + NameOf(plan->pool) + " would be stopped for it";
 }
 
 void Adviser::Rank(const Explanation& explanation, const Ask& ask, Answer& answer) const {
@@ -243,7 +295,7 @@ std::optional<client::PoolRoom> Adviser::RoomOf(const meta::KindInfo& pool_kind,
   const auto add = [](const Resources& amounts, std::map<std::string, meta::Quantity>& list) {
     for (const auto& [resource, amount] : amounts) {
       // A pool that only counts per class has shares, which are no amounts of anything.
-      if (resource != apis::kShare) list[resource] = QuantityOf(resource, amount);
+      if (resource != kShareResource) list[resource] = QuantityOf(resource, amount);
     }
   };
   add(room.capacity, out.capacity);

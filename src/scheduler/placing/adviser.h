@@ -3,6 +3,7 @@
 // the board. It takes no room and asks no host.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -76,6 +77,10 @@ class Adviser final : public client::PlacementAdvice, public client::PoolRooms {
   };
 
   Answer ReviewOne(const meta::Object& object, Case& one);
+  // A volume that is placed with a machine which has no place yet.
+  Answer ReviewJoint(const ObjectRecord& volume, const ObjectRecord& machine, int64_t copies);
+  // A reservation for all pools: each of them by itself.
+  Answer ReviewParts(const ObjectRecord& whole);
   Answer ReviewSet(const apis::berth_dev::MachineSet& set, Case& one);
   Answer ReviewGroup(const apis::berth_dev::MachineGroup& group, Case& one);
 
@@ -101,11 +106,27 @@ class Adviser final : public client::PlacementAdvice, public client::PoolRooms {
 
   // What the board says of the request: rules, ranking, room.
   void Explain(const Ask& ask, const ObjectRecord& record, int64_t copies, Answer& answer);
+  // By rule, with what is said of volumes that tie a machine.
+  static void TellFailed(const std::array<int64_t, kRules>& counts,
+                         const std::string& ties,
+                         Answer& answer);
+  void TellNearest(const NearMiss& miss, Answer& answer) const;
+  static void TellRefusals(const std::vector<Refusal>& refusals, Answer& answer);
   void Rank(const Explanation& explanation, const Ask& ask, Answer& answer) const;
   // Says what an object without a place waits for besides a pool, if it does.
   void TellHold(const Ask& ask, const ObjectRecord& record, Answer& answer) const;
-  // Volumes that the machine's templates describe and that are not made yet.
-  std::vector<Request> TakeUnmadeVolumes(const meta::Object& object, ObjectRecord& record);
+  // Says of a machine that does not exist and fits nowhere whether others may be stopped for it.
+  void TellPreemption(const meta::Object& draft,
+                      const ObjectRecord& record,
+                      const Ask& ask,
+                      Answer& answer);
+  // Volumes that a machine's templates describe and that are not made yet.
+  struct Unmade {
+    std::vector<std::string> names;
+    std::vector<Request> requests;
+    void AddTo(Ask& ask);
+  };
+  Unmade TakeUnmadeVolumes(const meta::Object& object, ObjectRecord& record);
   std::string NameOf(PoolIndex pool) const;
 
   Board& board_;

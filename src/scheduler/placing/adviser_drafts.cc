@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects that do not exist yet, in the Adviser: what stands in one file is judged together.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "apis/compute/machine.h"
@@ -82,8 +83,13 @@ const meta::Object* Adviser::UserOf(const ObjectRecord& volume, const Case& one)
   return nullptr;
 }
 
-std::vector<Request> Adviser::TakeUnmadeVolumes(const meta::Object& object, ObjectRecord& record) {
-  std::vector<Request> out;
+void Adviser::Unmade::AddTo(Ask& ask) {
+  std::ranges::move(names, std::back_inserter(ask.unmade));
+  std::ranges::move(requests, std::back_inserter(ask.request.joint));
+}
+
+Adviser::Unmade Adviser::TakeUnmadeVolumes(const meta::Object& object, ObjectRecord& record) {
+  Unmade out;
   if (record.kind != &kMachineKind) return out;
   for (const auto& volume : object.as<apis::compute::Machine>().spec.volumes) {
     if (!volume.ephemeral || !volume.ephemeral->volume_template) continue;
@@ -95,7 +101,8 @@ std::vector<Request> Adviser::TakeUnmadeVolumes(const meta::Object& object, Obje
     draft.metadata.namespace_ = key.namespace_;
     draft.spec = volume.ephemeral->volume_template->spec;
     if (!draft.spec.volume_class_ref) continue;
-    Request& request = out.emplace_back();
+    out.names.push_back(key.name);
+    Request& request = out.requests.emplace_back();
     request.key = ObjectKey::FromUid(Drafts::UidFor(kVolumeKind, key));
     request.shape = board_.Intern(Translate(draft));
   }

@@ -143,6 +143,19 @@ TEST_F(AdviserDraftsTest, WhatExistsCountsAsItIs) {
   EXPECT_TRUE(answer.ranked[0].volume_pools.empty()) << "it has its pool already";
 }
 
+TEST_F(AdviserDraftsTest, AVolumeIsNotTiedToAMachineThatExistsAndNamesItInTheFileOnly) {
+  Join("alpha", 8);
+  world_.JoinVolumePool(world_.MakeVolumePool("alpha-disks", "host-alpha", "Host"));
+  world_.JoinVolumePool(world_.MakeVolumePool("far-disks", "host-far", "Host"));
+  world_.StartScheduler();
+  world_.MakeMachine("db");
+  ASSERT_TRUE(world_.IsPlaced("db"));
+  const auto answer = Review(Volume("data", 30), {Of(User("db", "data"))});
+  EXPECT_EQ(answer.verdict, "Fits");
+  EXPECT_TRUE(answer.message.starts_with("would be placed on pool ")) << answer.message;
+  EXPECT_NE(answer.message.find("(2 of 2 pools fit;"), std::string::npos) << answer.message;
+}
+
 TEST_F(AdviserDraftsTest, AVolumeThatBeginsWithASnapshotOfTheFileWaitsForIt) {
   Join("alpha", 8);
   world_.StartScheduler();
@@ -189,6 +202,57 @@ TEST_F(AdviserDraftsTest, AReservationForAllPoolsIsWaitedFor) {
   all.as<apis::core::Reservation>().spec.mode = apis::core::kReserveAll;
   EXPECT_EQ(Review(Of(Reserved("web")), {all}).message,
             "no pool has accepted Reservation rollout yet");
+}
+
+TEST_F(AdviserDraftsTest, AReservationForAllPoolsIsJudgedPoolByPool) {
+  Join("alpha", 4);
+  Join("beta", 2);
+  Join("gamma", 4);
+  Join("delta", 4);
+  world_.StartScheduler();
+  meta::Object all = Reservation("small", 2);
+  auto& spec = all.as<apis::core::Reservation>().spec;
+  spec.mode = apis::core::kReserveAll;
+  const auto fits = Review(all, {});
+  EXPECT_EQ(fits.verdict, "Fits");
+  EXPECT_EQ(fits.message, "all 4 pools would keep it");
+  EXPECT_EQ(fits.pools, 4);
+  EXPECT_EQ(fits.fitting, 4);
+  spec.count = 3;
+  world_.Cordon("delta");
+  world_.RunFor(Duration::Seconds(1));
+  const auto partly = Review(all, {});
+  EXPECT_EQ(partly.verdict, "FitsPartly");
+  EXPECT_EQ(partly.message,
+            "2 of 4 pools would keep it; not beta, which lacks 1 cpu; not delta (Cordoned)");
+  EXPECT_EQ(partly.fitting, 2);
+  ASSERT_EQ(partly.failed.size(), 2U);
+  EXPECT_EQ(partly.failed[0].rule, "Cordoned");
+  EXPECT_EQ(partly.failed[1].rule, "Room");
+  EXPECT_EQ(partly.scarce, (std::map<std::string, int64_t>{{"cpu", 1}}));
+  ASSERT_TRUE(partly.nearest.has_value());
+  EXPECT_EQ(partly.nearest->pool, "beta");
+  spec.pools = {"alpha", "omega"};
+  EXPECT_EQ(Review(all, {}).message, "its one pool would keep it; there is no pool omega");
+  spec.pools = {"omega"};
+  EXPECT_EQ(Review(all, {}).verdict, "Waits");
+  EXPECT_EQ(Review(all, {}).message, "there is none of the pools that it names");
+  spec.pools.clear();
+  spec.selector = {{"tier", "fast"}};
+  EXPECT_EQ(Review(all, {}).verdict, "NoPool");
+  EXPECT_EQ(Review(all, {}).message, "no pool has the labels that it asks for");
+}
+
+TEST_F(AdviserDraftsTest, OfManyPoolsThatCannotKeepAReservationAFewAreNamed) {
+  for (int i = 0; i < 6; ++i) Join("p-" + std::to_string(i), 1);
+  world_.StartScheduler();
+  meta::Object all = Reservation("small", 2);
+  all.as<apis::core::Reservation>().spec.mode = apis::core::kReserveAll;
+  const auto answer = Review(all, {});
+  EXPECT_EQ(answer.verdict, "NoPool");
+  EXPECT_EQ(answer.message,
+            "0 of 6 pools would keep it; not p-0, which lacks 1 cpu; not p-1, which lacks 1 cpu; "
+            "not p-2, which lacks 1 cpu; not p-3, which lacks 1 cpu; and 2 more");
 }
 
 TEST_F(AdviserDraftsTest, AGroupFitsIfAllMembersOfTheFileFitAtOnce) {

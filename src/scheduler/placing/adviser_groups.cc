@@ -42,9 +42,9 @@ Adviser::Member Adviser::ReadMember(const ObjectRecord& record) {
 Adviser::Member Adviser::ReadMember(const Drafts::Draft& draft, Case& one) {
   ObjectRecord record = draft.record;
   SupposeReservation(record, one);
-  std::vector<Request> unmade = TakeUnmadeVolumes(*draft.object, record);
+  Unmade unmade = TakeUnmadeVolumes(*draft.object, record);
   Member member = ReadMember(record);
-  if (member.ask) std::ranges::move(unmade, std::back_inserter(member.ask->request.joint));
+  if (member.ask) unmade.AddTo(*member.ask);
   return member;
 }
 

@@ -58,6 +58,9 @@ class AdviserTest : public testing::Test {
   dev::PlacementReviewStatus Review(apis::compute::Machine machine, int32_t copies = 1000) {
     return Review(meta::Object::Of(apis::compute::kMachineKind, std::move(machine)), copies);
   }
+  dev::PlacementReviewStatus ReviewVolume(const std::string& name) {
+    return Review(meta::Object::Of(apis::storage::kVolumeKind, world_.GetVolume(name)));
+  }
   dev::MachineSet Set(int32_t replicas) {
     dev::MachineSet set;
     set.metadata.namespace_ = SchedulerWorld::kNamespace;
@@ -224,6 +227,36 @@ TEST_F(AdviserTest, AMachineForWhichOthersAreStoppedSaysSo) {
   EXPECT_EQ(answer.failed.size(), 2U) << "what keeps it out until then is told all the same";
 }
 
+TEST_F(AdviserTest, AnUrgentDraftIsToldThatOthersMayBeStoppedForIt) {
+  world_.MakePriorityClass("low", -10, "true");
+  world_.MakePriorityClass("high", 1000, "false");
+  world_.MakePriorityClass("polite", 1000, "false", "Never");
+  world_.Join(world_.MakePool("alpha", 1), 1);
+  world_.StartScheduler();
+  world_.MakeRanked("cheap", "low");
+  ASSERT_TRUE(world_.IsPlaced("cheap"));
+  world_.RunFor(Duration::Seconds(1));
+  const auto draft = [&](const char* priority_class, const char* size) {
+    auto machine = world_.Machine("vip", size);
+    machine.spec.placement.emplace().priority_class_name = priority_class;
+    return Review(std::move(machine));
+  };
+  const std::string full =
+      "none of 1 pools takes it: 1 have too little room (1 cpu); nearest is alpha, which lacks 1 "
+      "cpu";
+  const auto urgent = draft("high", "small");
+  EXPECT_EQ(urgent.verdict, "NoPool") << "there is no room as it is";
+  EXPECT_EQ(urgent.message,
+            full +
+                "; its priority may make room: 1 less important machine on pool alpha would be "
+                "stopped for it");
+  EXPECT_EQ(draft("polite", "small").message, full);
+  EXPECT_EQ(draft("low", "small").message, full);
+  EXPECT_EQ(draft("high", "large").message.find("its priority"), std::string::npos)
+      << "not even the whole pool is enough";
+  EXPECT_EQ(world_.ReleaseOf("cheap"), "") << "nobody was stopped";
+}
+
 TEST_F(AdviserTest, ABindingUnderWayIsTold) {
   IdleBinder binder(world_.api().registry().binder(), IdleBinder::Way::kWaits);
   world_.UseBinder(binder);
@@ -339,10 +372,115 @@ TEST_F(AdviserTest, AVolumeThatGoesWithAMachineSaysSo) {
   volume.volume_ref = apis::core::LocalObjectReference{"data"};
   world_.MakeMachine(machine);
   world_.RunFor(Duration::Seconds(1));
-  const auto answer =
-      Review(meta::Object::Of(apis::storage::kVolumeKind, world_.GetVolume("data")));
+  const auto answer = ReviewVolume("data");
+  EXPECT_EQ(answer.verdict, "Waits");
+  EXPECT_EQ(answer.message,
+            "is placed together with machine db, which has no place yet; by itself, there is no "
+            "volume pool");
+}
+
+TEST_F(AdviserTest, AVolumeThatHoldsItsMachineUpIsExplainedByItself) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-alpha", "Host"));
+  world_.JoinVolumePool(world_.MakeVolumePool("more", "host-alpha", "Host"));
+  world_.StartScheduler();
+  world_.MakeVolume("data", 370);
+  world_.MakeMachine(User("db", "data"));
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("db").empty(); }));
+  const std::string why =
+      "none of 2 volume pools takes it: 2 have too little room (2 storage); nearest is disks, "
+      "which lacks 270Gi storage";
+  EXPECT_EQ(world_.WhyNot("db"),
+            "none of 1 pools takes it: 1 have no room for a volume of the machine within reach; "
+            "nearest is alpha (JointVolume); volume data: " +
+                why);
+  EXPECT_EQ(Review(world_.GetMachine("db")).message, world_.WhyNot("db"));
+  const auto volume = ReviewVolume("data");
+  EXPECT_EQ(volume.verdict, "Waits");
+  EXPECT_EQ(volume.message,
+            "is placed together with machine db, which has no place yet; by itself, " + why);
+  ASSERT_EQ(volume.failed.size(), 1U);
+  EXPECT_EQ(volume.failed[0].rule, "Room");
+  ASSERT_TRUE(volume.nearest.has_value());
+  EXPECT_EQ(volume.nearest->missing.at("storage").ToString(), "270Gi");
+}
+
+TEST_F(AdviserTest, AVolumeThatWaitsForItsMachineIsToldWhereItCouldGo) {
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "", "Any"));
+  world_.StartScheduler();
+  world_.MakeVolume("data");
+  world_.MakeMachine(User("db", "data"));
+  world_.RunFor(Duration::Seconds(1));
+  const auto answer = ReviewVolume("data");
   EXPECT_EQ(answer.verdict, "Waits");
   EXPECT_EQ(answer.message, "is placed together with machine db, which has no place yet");
+  EXPECT_EQ(answer.pool, "");
+  ASSERT_EQ(answer.ranked.size(), 1U);
+  EXPECT_EQ(answer.ranked[0].pool, "disks");
+}
+
+TEST_F(AdviserTest, AVolumeThatFitsOnlyWhereTheMachineCannotBeSaysWhoReachesIt) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-alpha", "Host"));
+  world_.JoinVolumePool(world_.MakeVolumePool("far", "host-far", "Host"));
+  world_.StartScheduler();
+  // It takes what its host has, and nobody else can.
+  world_.MakeVolume("other", 99);
+  world_.MakeMachine(User("first", "other"));
+  ASSERT_TRUE(world_.Until([&] { return !world_.VolumePoolOf("other").empty(); }));
+  apis::compute::Machine machine = world_.Machine("db");
+  auto& volume = machine.spec.volumes.emplace_back();
+  volume.name = "data";
+  auto& described = volume.ephemeral.emplace().volume_template.emplace();
+  described.spec.volume_class_ref = apis::core::LocalObjectReference{"disk"};
+  described.spec.resources = {{"storage", meta::Quantity(50LL << 30)}};
+  EXPECT_EQ(Review(machine).message,
+            "none of 1 pools takes it: 1 have no room for a volume of the machine within reach; "
+            "nearest is alpha (JointVolume); volume db-data: 1 of 2 volume pools would take it by "
+            "itself: far, which only host host-far reaches");
+}
+
+TEST_F(AdviserTest, OfManyVolumesThatHoldAMachineUpAFewAreNamed) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-alpha", "Host"));
+  world_.StartScheduler();
+  apis::compute::Machine machine = world_.Machine("db");
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    auto& volume = machine.spec.volumes.emplace_back();
+    volume.name = name;
+    auto& described = volume.ephemeral.emplace().volume_template.emplace();
+    described.spec.volume_class_ref = apis::core::LocalObjectReference{"gold"};
+    described.spec.resources = {{"storage", meta::Quantity(1LL << 30)}};
+  }
+  const std::string why =
+      ": none of 1 volume pools takes it: 1 do not offer the class; nearest is disks (Class)";
+  EXPECT_EQ(Review(machine).message,
+            "none of 1 pools takes it: 1 have no room for a volume of the machine within reach; "
+            "nearest is alpha (JointVolume); volume db-a" +
+                why + "; volume db-b" + why + "; volume db-c" + why + "; and 2 more volumes");
+}
+
+TEST_F(AdviserTest, R5_6_OfAPoolThatCountsPerClassOneMoreOfTheClassIsMissing) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.CountPerClass("alpha", {{"small", 1}, {"large", 1}});
+  world_.StartScheduler();
+  world_.MakeMachine("web");
+  ASSERT_TRUE(world_.IsPlaced("web"));
+  world_.MakeMachine("more");
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("more").empty(); }));
+  EXPECT_EQ(world_.WhyNot("more"),
+            "none of 1 pools takes it: 1 have too little room (1 class small); nearest is alpha, "
+            "which lacks room for one more of class small");
+  const auto answer = Review(world_.GetMachine("more"));
+  EXPECT_EQ(answer.message, world_.WhyNot("more"));
+  EXPECT_EQ(answer.scarce, (std::map<std::string, int64_t>{{"class small", 1}}));
+  ASSERT_TRUE(answer.nearest.has_value());
+  EXPECT_EQ(answer.nearest->missing.at("class small").ToString(), "1");
+  const auto room = world_.scheduler().rooms().RoomOf(apis::compute::kMachinePoolKind, "alpha");
+  ASSERT_TRUE(room.has_value());
+  EXPECT_EQ(room->objects, 1);
+  EXPECT_TRUE(room->capacity.empty() && room->allocated.empty() && room->free.empty())
+      << "parts of a whole are no amounts of anything";
 }
 
 TEST_F(AdviserTest, ASetIsToldHowManyOfItsMachinesFit) {

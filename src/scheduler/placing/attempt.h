@@ -44,8 +44,8 @@ struct Attempt {
   std::vector<HostAsked> hosts;
   Time asked;  // when the offers left
   int rounds = 0;
-  std::optional<PoolIndex> left;  // only if nothing else will do
-  std::vector<Refusal> refusals;
+  std::optional<PoolIndex> left;     // only if nothing else will do
+  bool is_stuck = false;             // somebody who refused is not remembered: see RefusalBook
   bool is_given_up = false;          // the object is gone or needs no place any more
   bool in_gang = false;              // goes with the others of its group
   std::optional<PoolIndex> planned;  // its group's plan says so: that one first

@@ -114,6 +114,7 @@ rt::Task<BulkPlacer::Verdicts> BulkPlacer::CreateBulk(meta::Object model,
     for (Copy& copy : bulk->copies) {
       if (!bulk->verdicts[copy.number]) Drop(*bulk, copy);
     }
+    placer_.OnBoardChanged();  // for those that wait for the room
     Tell(*bulk);
   }
   // Whoever has no verdict found no place.
@@ -301,6 +302,7 @@ rt::Task<Status> BulkPlacer::Bind(Bulk* bulk, size_t first, size_t end) {
     Drop(*bulk, copy);
     if (is_final) bulk->verdicts[copy.number] = std::move(made[i]);
   }
+  placer_.OnBoardChanged();  // for those that wait for the room of whoever was not made
   co_return OkStatus();
 }
 

@@ -52,7 +52,7 @@ class BulkPlacer final : public client::BulkCreator {
     Board& board;
     const PoolDirectory& pools;
     ObjectDirectory& objects;
-    const Placer& placer;
+    Placer& placer;
     fleet::Fleet& fleet;
     client::Client& client;
     client::Binder& binder;
@@ -94,7 +94,7 @@ class BulkPlacer final : public client::BulkCreator {
   Board& board_;
   const PoolDirectory& pools_;
   ObjectDirectory& objects_;
-  const Placer& placer_;
+  Placer& placer_;
   fleet::Fleet& fleet_;
   client::Client& client_;
   client::Binder& binder_;

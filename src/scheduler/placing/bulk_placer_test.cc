@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apis/k8s/event.h"
+#include "client/passing_client.h"
 #include "scheduler/placing/scheduler_world.h"
 
 namespace berth::scheduler {
@@ -228,6 +229,71 @@ TEST_F(BulkPlacerTest, ANameThatIsTakenIsReportedAndItsRoomGivenBack) {
   EXPECT_TRUE(made[2].ok());
   EXPECT_EQ(world_.fleet().releases(alpha).size(), 1U);
   EXPECT_EQ(world_.scheduler().board().object_count(), 3U);
+}
+
+TEST_F(BulkPlacerTest, WhoWaitsForTheRoomOfACopyThatIsNotMadeIsPlacedAtOnce) {
+  const std::string alpha = world_.MakePool("alpha", 5);
+  Start({alpha}, 5);
+  world_.MakeMachine("web-0");  // its name is taken
+  ASSERT_TRUE(world_.IsPlaced("web-0"));
+  const auto yes = [](const fleet::Offer&) {
+    fleet::Answer answer;
+    answer.verdict = Verdict::kAccepted;
+    return std::optional(answer);
+  };
+  world_.fleet().Answers(alpha, yes, Duration::Millis(1900));
+  std::optional<BulkPlacer::Verdicts> made;
+  rt::TaskScope scope(world_.api().loop());
+  scope.Spawn("bulk", Store(world_.scheduler().bulk(), 1, world_.Machine("web"), &made));
+  world_.RunFor(Duration::Millis(10));
+  world_.MakeMachine("waits", "large");  // all but what the copy and its namesake take
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("waits").empty(); }));
+  EXPECT_FALSE(made.has_value());
+  world_.fleet().Answers(alpha, yes);
+  ASSERT_TRUE(world_.Until([&] { return made.has_value(); }));
+  EXPECT_TRUE((*made)[0].status().Is(Reason::kAlreadyExists)) << (*made)[0].status();
+  EXPECT_TRUE(world_.Until([&] { return world_.PoolOf("waits") == "alpha"; }, Duration::Seconds(5)))
+      << world_.WhyNot("waits");
+}
+
+// The same of a host's no, when the store takes no machine either.
+TEST_F(BulkPlacerTest, WhoWaitsForTheRoomOfARefusedCopyIsPlacedAtOnce) {
+  class NoCopies final : public client::PassingClient {
+   public:
+    explicit NoCopies(client::Client& inner) : PassingClient(inner) {}
+    rt::Task<std::vector<Result<meta::Object>>> CreateBatch(std::vector<meta::Object> objects,
+                                                            client::WriteOptions) override {
+      std::vector<Result<meta::Object>> refused;
+      for (size_t i = 0; i < objects.size(); ++i) refused.emplace_back(Forbidden("full"));
+      co_return refused;
+    }
+  } no_copies(world_.api().client());
+  world_.UseClient(no_copies);
+  const std::string alpha = world_.MakePool("alpha", 4);
+  Start({alpha}, 4);
+  world_.fleet().Answers(
+      alpha,
+      [](const fleet::Offer& offer) {
+        fleet::Answer answer;
+        answer.verdict = offer.item.class_name == "small" ? Verdict::kRejected : Verdict::kAccepted;
+        return std::optional(answer);
+      },
+      Duration::Millis(1900));
+  std::optional<BulkPlacer::Verdicts> made;
+  rt::TaskScope scope(world_.api().loop());
+  scope.Spawn("bulk", Store(world_.scheduler().bulk(), 1, world_.Machine("web"), &made));
+  world_.RunFor(Duration::Millis(10));
+  world_.MakeMachine("waits", "large");
+  ASSERT_TRUE(world_.Until([&] { return !world_.WhyNot("waits").empty(); }));
+  EXPECT_FALSE(made.has_value());
+  world_.fleet().Answers(alpha, [](const fleet::Offer&) {
+    return std::optional(fleet::Answer{.verdict = Verdict::kAccepted});
+  });
+  ASSERT_TRUE(world_.Until([&] { return made.has_value(); }));
+  EXPECT_TRUE((*made)[0].status().Is(Reason::kForbidden)) << (*made)[0].status();
+  EXPECT_TRUE(world_.Until([&] { return world_.PoolOf("waits") == "alpha"; }, Duration::Seconds(5)))
+      << world_.WhyNot("waits");
+  world_.StopScheduler();
 }
 
 }  // namespace

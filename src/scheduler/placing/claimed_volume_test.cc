@@ -41,7 +41,7 @@ class ClaimedVolumeTest : public testing::Test {
 };
 
 TEST_F(ClaimedVolumeTest, R4_6_AMachineThatLostItsHostIsBoundAgainWithAVolumeThatWaitsForIt) {
-  world_.LetGo("web", "PoolLost");
+  world_.LetGo(apis::compute::kMachineKind, "web", "PoolLost", client::UnbindProof::kFenced);
   ASSERT_TRUE(world_.IsPlaced("web")) << world_.WhyNot("web");
   EXPECT_EQ(world_.PoolOf("web"), "beta");
   const auto volume = world_.GetVolume("data");
@@ -56,7 +56,7 @@ TEST_F(ClaimedVolumeTest, R4_6_AMachineThatLostItsHostIsBoundAgainWithAVolumeTha
 
 TEST_F(ClaimedVolumeTest, R4_6_AVolumeThatLostItsPlaceTooGetsNoOtherAndTheMachineSaysHowToGoOn) {
   world_.LetGo(apis::storage::kVolumeKind, "data", "NoDisk");
-  world_.LetGo("web", "PoolLost");
+  world_.LetGo(apis::compute::kMachineKind, "web", "PoolLost", client::UnbindProof::kFenced);
   const std::string why =
       "Volume data is being deleted and gets no pool any more: it goes when the machine is deleted "
       "or does not name it in spec.volumes any more";

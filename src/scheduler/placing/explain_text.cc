@@ -17,6 +17,8 @@ namespace {
 // More refusals than this are summed up, and so are more volumes.
 constexpr size_t kRefusalsShown = 4;
 constexpr size_t kTiesShown = 4;
+// Each is a sentence of its own.
+constexpr size_t kJointShown = 3;
 
 std::string Join(const std::vector<std::string>& parts, std::string_view between) {
   std::string out;
@@ -54,15 +56,109 @@ std::string DescribeReach(const PoolSpec& pool) {
   return "";
 }
 
-std::string DescribeNearest(const NearMiss& miss, const PoolDirectory& pools) {
-  const PoolEntry* pool = pools.Find(miss.pool);
-  if (pool == nullptr) return "";
-  std::string text = "; nearest is " + pool->pool.spec.name;
-  if (!miss.missing.empty()) return text + ", which lacks " + DescribeAmounts(miss.missing);
-  return text + " (" + std::string(RuleName(miss.rule)) + ')';
+using Failures = std::vector<std::pair<int64_t, Rule>>;
+
+// Most pools first.
+Failures FailuresOf(const Explanation& explanation) {
+  Failures failed;
+  for (size_t i = 0; i < kRules; ++i) {
+    if (explanation.failed[i] > 0) failed.emplace_back(explanation.failed[i], static_cast<Rule>(i));
+  }
+  std::sort(failed.begin(), failed.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  return failed;
+}
+
+// "none of 5 pools takes it: 3 have too little room (2 cpu, 1 memory), 2 are cordoned".
+std::string DescribeRules(const Explanation& explanation, std::string_view pools) {
+  std::vector<std::string> parts;
+  for (const auto& [count, rule] : FailuresOf(explanation)) {
+    std::string part = std::to_string(count) + ' ' + std::string(RuleText(rule));
+    if (rule == Rule::kRoom && !explanation.scarce.empty()) {
+      part += " (" + DescribeScarce(explanation.scarce) + ')';
+    }
+    parts.push_back(std::move(part));
+  }
+  std::string text =
+      "none of " + std::to_string(explanation.pools) + ' ' + std::string(pools) + " takes it";
+  return parts.empty() ? text : text + ": " + Join(parts, ", ");
+}
+
+std::string DescribeNearest(const Explanation& explanation, const PoolDirectory& pools) {
+  const std::string miss =
+      explanation.nearest ? DescribeMiss(*explanation.nearest, pools) : std::string();
+  return miss.empty() ? miss : "; nearest is " + miss;
+}
+
+// Joint volumes that hold the machine up: those that no pool would take, which no other place of
+// the machine helps; without any, all, because it is reach or each other that they lack.
+std::vector<size_t> BlockingOf(const Explanation& explanation) {
+  std::vector<size_t> blocking, all;
+  for (size_t i = 0; i < explanation.joint.size(); ++i) {
+    all.push_back(i);
+    if (explanation.joint[i].passed == 0) blocking.push_back(i);
+  }
+  return blocking.empty() ? all : blocking;
+}
+
+// What is said of them, and what makes it another reason.
+struct JointText {
+  std::string message;
+  std::string reasons;
+};
+
+JointText DescribeJoint(const Explanation& explanation,
+                        const std::vector<std::string>& names,
+                        const PoolDirectory& pools) {
+  JointText text;
+  const std::vector<size_t> blocking = BlockingOf(explanation);
+  for (size_t n = 0; n < blocking.size(); ++n) {
+    if (n == kJointShown) {
+      const size_t left = blocking.size() - n;
+      const std::string more =
+          "; and " + std::to_string(left) + (left == 1 ? " more volume" : " more volumes");
+      text.message += more;
+      text.reasons += more;
+      break;
+    }
+    const size_t i = blocking[n];
+    const Explanation& volume = explanation.joint[i];
+    const std::string name = "; volume " + (i < names.size() ? names[i] : std::to_string(i)) + ": ";
+    text.message += name + DescribeVolume(volume, pools);
+    std::set<std::string> rules;
+    for (const auto& [count, rule] : FailuresOf(volume)) rules.emplace(RuleName(rule));
+    text.reasons += name + Join(std::vector<std::string>(rules.begin(), rules.end()), ",");
+  }
+  return text;
 }
 
 }  // namespace
+
+std::string DescribeMiss(const NearMiss& miss, const PoolDirectory& pools) {
+  const PoolEntry* pool = pools.Find(miss.pool);
+  if (pool == nullptr) return "";
+  const std::string& name = pool->pool.spec.name;
+  if (!miss.missing.empty()) return name + ", which lacks " + DescribeAmounts(miss.missing);
+  return name + " (" + std::string(RuleName(miss.rule)) + ')';
+}
+
+std::string DescribeVolume(const Explanation& volume, const PoolDirectory& pools) {
+  if (volume.pools == 0) return "there is no volume pool";
+  if (volume.passed == 0) {
+    return DescribeRules(volume, "volume pools") + DescribeNearest(volume, pools);
+  }
+  std::vector<std::string> parts;
+  for (const Candidate& candidate : volume.ranked) {
+    const PoolEntry* pool = pools.Find(candidate.pool);
+    if (pool == nullptr) continue;
+    const std::string reach = DescribeReach(pool->pool.spec);
+    parts.push_back(pool->pool.spec.name + (reach.empty() ? reach : ", " + reach));
+  }
+  if (volume.passed > static_cast<int64_t>(parts.size())) parts.emplace_back("and others");
+  return std::to_string(volume.passed) + " of " + std::to_string(volume.pools) +
+         " volume pools would take it by itself: " + Join(parts, "; ");
+}
 
 std::string DescribeRefusals(const std::vector<Refusal>& refusals) {
   std::vector<std::string> parts;
@@ -112,7 +208,9 @@ std::string_view RuleText(Rule rule) {
 std::string DescribeAmounts(const Resources& amounts) {
   std::vector<std::string> parts;
   for (const auto& [name, amount] : amounts) {
-    parts.push_back(QuantityOf(name, amount).ToString() + ' ' + name);
+    parts.push_back(name.starts_with(kClassPrefix)
+                        ? "room for one more of " + name
+                        : QuantityOf(name, amount).ToString() + ' ' + name);
   }
   return Join(parts, ", ");
 }
@@ -124,6 +222,9 @@ namespace {
 std::string_view ReasonOf(const Explanation& explanation, const std::vector<Refusal>& refusals) {
   int64_t unreachable = explanation.failed[static_cast<size_t>(Rule::kNotReady)] +
                         explanation.failed[static_cast<size_t>(Rule::kNoSession)];
+  // No host was asked: those who may have it from before a restore are being heard.
+  const auto is_not_settled = [](const Refusal& one) { return one.reason == "NotSettled"; };
+  if (std::ranges::any_of(refusals, is_not_settled)) return "NotSettled";
   for (const Refusal& refusal : refusals) {
     if (refusal.reason != "NoAnswer" && refusal.reason != "NoSession") return "AllPoolsRefused";
     ++unreachable;
@@ -137,7 +238,7 @@ std::string_view ReasonOf(const Explanation& explanation, const std::vector<Refu
 Pending DescribePending(const Explanation& explanation,
                         const std::vector<Refusal>& refusals,
                         const PoolDirectory& pools,
-                        std::string_view ties) {
+                        const Ties& ties) {
   Pending pending;
   if (explanation.pools == 0) {
     pending.reason = "NoPools";
@@ -145,40 +246,26 @@ Pending DescribePending(const Explanation& explanation,
     pending.message = "there is no pool of this kind";
     return pending;
   }
-  std::vector<std::pair<int64_t, Rule>> failed;
-  for (size_t i = 0; i < kRules; ++i) {
-    if (explanation.failed[i] > 0) failed.emplace_back(explanation.failed[i], static_cast<Rule>(i));
-  }
-  std::sort(failed.begin(), failed.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  std::vector<std::string> parts;
   std::set<std::string> names;
-  for (const auto& [count, rule] : failed) {
-    names.insert(std::string(RuleName(rule)));
-    std::string part = std::to_string(count) + ' ' + std::string(RuleText(rule));
-    if (rule == Rule::kRoom && !explanation.scarce.empty()) {
-      part += " (" + DescribeScarce(explanation.scarce) + ')';
-    }
-    parts.push_back(std::move(part));
-  }
+  for (const auto& [count, rule] : FailuresOf(explanation)) names.emplace(RuleName(rule));
   for (const Refusal& refusal : refusals) names.insert(refusal.reason);
   pending.reason = ReasonOf(explanation, refusals);
   pending.reasons = Join(std::vector<std::string>(names.begin(), names.end()), ",");
-  pending.message = "none of " + std::to_string(explanation.pools) + " pools takes it";
-  if (!parts.empty()) pending.message += ": " + Join(parts, ", ");
-  if (!ties.empty()) {
+  pending.message = DescribeRules(explanation, "pools");
+  if (!ties.text.empty()) {
     // Room elsewhere would not help, even if no pool came as far as to fail this rule. Another
     // place of the volume is another reason.
-    pending.reasons += "; " + std::string(ties);
-    pending.message += "; " + std::string(ties);
+    pending.reasons += "; " + ties.text;
+    pending.message += "; " + ties.text;
   }
   if (!refusals.empty()) pending.message += "; asked: " + DescribeRefusals(refusals);
-  if (explanation.nearest) pending.message += DescribeNearest(*explanation.nearest, pools);
+  const JointText joint = DescribeJoint(explanation, ties.joint, pools);
+  pending.reasons += joint.reasons;
+  pending.message += DescribeNearest(explanation, pools) + joint.message;
   return pending;
 }
 
-std::string DescribeTies(const Ask& ask, const PoolDirectory& pools) {
+Ties DescribeTies(const Ask& ask, const PoolDirectory& pools) {
   std::vector<std::string> parts;
   size_t ties = 0;
   for (size_t i = 0; i < ask.bound.size(); ++i) {
@@ -189,7 +276,10 @@ std::string DescribeTies(const Ask& ask, const PoolDirectory& pools) {
                     ", " + reach);
   }
   if (ties > kTiesShown) parts.push_back("and " + std::to_string(ties - kTiesShown) + " more");
-  return Join(parts, "; ");
+  Ties out{.text = Join(parts, "; "), .joint = {}};
+  for (const ObjectRecord* volume : ask.joint) out.joint.push_back(volume->key.name);
+  out.joint.insert(out.joint.end(), ask.unmade.begin(), ask.unmade.end());
+  return out;
 }
 
 std::string PlacedPoolOf(const meta::Object& object) {

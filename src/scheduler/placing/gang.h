@@ -31,7 +31,7 @@ struct Gang {
   int rounds = 0;
   Time deadline;                                          // then everything is given back
   std::map<std::string, std::vector<PoolIndex>> refused;  // by member
-  std::vector<Refusal> refusals;
+  std::vector<Refusal> refusals;                          // the first ones, for people
 };
 
 // A group that waits for its turn, or for something to change.
@@ -39,11 +39,17 @@ struct GangWait {
   Time due;
   Time tried;
   Duration pause;
+  // Of its last try, if there were others left to ask: the next one goes on behind them.
+  std::map<std::string, std::vector<PoolIndex>> refused;
+  std::vector<Refusal> refusals;
   std::string reason;   // of its condition; "" before the first try
   std::string message;  // a sentence with figures
 };
 
 inline constexpr Duration kGangPauseFirst = Duration::Millis(100);
 inline constexpr Duration kGangPauseMax = Duration::Seconds(10);
+// Members times pools that are remembered: 16,384 * 4 B = 64 KiB per group.
+inline constexpr size_t kGangRefusedMax = 16'384;
+inline constexpr size_t kGangRefusalsTold = 4;
 
 }  // namespace berth::scheduler

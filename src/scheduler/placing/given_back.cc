@@ -11,14 +11,13 @@ constexpr Duration kPauseMax = Duration::Minutes(1);
 // Hosts that gave one object back and are remembered.
 constexpr size_t kPoolsMax = 64;
 
-// Changes with every edit of an object that has no place, and not when it comes to a pool and
-// leaves it again: both are two steps of its placement, and of its generation unless its pool was
-// named by its owner.
+}  // namespace
+
 int64_t EditionOf(const ObjectRecord& record) {
+  // Coming and leaving are two steps of its placement, and of its generation unless its pool was
+  // named by its owner.
   return record.is_pinned ? record.generation : record.generation - record.epoch;
 }
-
-}  // namespace
 
 void GivenBackBook::Add(const ObjectRecord& record, PoolIndex pool, Time now) {
   Entry& entry = entries_[record.uid];

@@ -15,6 +15,10 @@
 
 namespace berth::scheduler {
 
+// Changes with every edit of an object that has no place, and not when it comes to a pool and
+// leaves it again.
+int64_t EditionOf(const ObjectRecord& record);
+
 class GivenBackBook {
  public:
   void Add(const ObjectRecord& record, PoolIndex pool, Time now);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/placing/group_directory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apis/compute/machine.h"
@@ -17,7 +18,7 @@ void GroupDirectory::OnGroup(const client::ObjectKey& key,
     return Prune(key);
   }
   group.uid = now->metadata.uid;
-  group.min_members = static_cast<size_t>(now->spec.min_members);
+  group.min_members = static_cast<size_t>(std::max(now->spec.min_members, 0));
   group.timeout = apis::berth_dev::TimeoutOf(now->spec);
   group.status = now->status;
 }
@@ -36,6 +37,8 @@ void GroupDirectory::OnMachine(const meta::Object& now) {
   const GroupMember member{
       .is_placed = machine.status.placement && !machine.status.placement->pool_uid.empty(),
       .priority = placement->priority.value_or(0)};
+  if (const client::ObjectKey* before = GroupOf(uid); before != nullptr && *before != key)
+    Leave(uid);
   GroupRecord& group = groups_[key];
   group_of_.insert_or_assign(uid, key);
   const auto [place, is_new] = group.members.try_emplace(uid);

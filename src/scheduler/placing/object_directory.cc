@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/loss_reasons.h"
 #include "apis/core/placement.h"
 #include "apis/core/reservation.h"
 #include "apis/object_references.h"
@@ -143,15 +144,30 @@ ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
   return record;
 }
 
+bool ObjectDirectory::PassesOver(const meta::Object& now) {
+  const meta::ObjectMeta& metadata = now.metadata();
+  const ObjectRecord* known = Find(metadata.uid);
+  const bool is_twin =
+      known != nullptr && (known->kind != &now.kind() || known->key.name != metadata.name ||
+                           known->key.namespace_ != metadata.namespace_);
+  const client::ObjectKey key = client::KeyOf(now);
+  if (!is_twin && !metadata.uid.empty()) {
+    twins_.Remove(now.kind(), key);
+    return false;
+  }
+  twins_.Put(now.kind(), key, metadata.uid, {&now.kind(), key}, is_twin ? known->key.name : "");
+  return true;
+}
+
+ObjectDirectory::Waiting ObjectDirectory::TakeTwin(std::string_view uid) {
+  Waiting waiting;
+  if (auto twin = twins_.Take(uid)) waiting.push_back(*std::move(twin));
+  return waiting;
+}
+
 ObjectDirectory::Effects ObjectDirectory::OnObject(const meta::Object& now) {
   Effects effects;
   ObjectRecord record = Read(now);
-  // The same name under another UID: the old one is gone, even if nobody said so.
-  const ObjectRecord* same_name = FindByKey(*record.kind, record.key);
-  if (same_name != nullptr && same_name->uid != record.uid) {
-    const std::string old = same_name->uid;
-    effects = OnGone(old);
-  }
   if (const auto before = records_.find(record.uid); before != records_.end()) {
     Unindex(before->second);
     NoteLoss(before->second, now, effects);
@@ -182,12 +198,13 @@ void ObjectDirectory::NoteLoss(const ObjectRecord& before,
   Loss& loss = losses_[before.uid];
   loss.pool_uid = before.placed_uid;
   loss.reason = placement ? placement->reason : std::string();
-  // Everything but what we asked for ourselves is the host's doing.
+  // Everything but what we asked for ourselves, or an operator, is the host's doing.
   const bool was_asked =
       loss.reason == apis::core::kReleaseDrain || loss.reason == apis::core::kReleaseMove ||
       loss.reason == apis::core::kReleaseTaint || loss.reason == apis::core::kReleasePreempted ||
       loss.reason == apis::core::kReleaseExpired || loss.reason == "HostReleased" ||
-      loss.reason == apis::core::kReasonPoolLost;
+      loss.reason == apis::core::kReasonPoolLost ||
+      loss.reason == apis::core::kReasonOperatorFenced;
   const PoolEntry* pool = pools_.FindByUid(loss.pool_uid);
   if (!was_asked && pool != nullptr) effects.given_back.push_back({before.uid, pool->index});
 }
@@ -258,6 +275,7 @@ ObjectDirectory::Effects ObjectDirectory::OnPriorityClass(const std::string& nam
   PriorityRules& rules = priority_rules_[number];
   const bool was_preemptible = rules.is_preemptible;
   const bool is_preemptible = now != nullptr && apis::k8s::IsPreemptible(*now);
+  rules.value = now == nullptr ? 0 : now->value;
   rules.may_preempt = now == nullptr || now->preemption_policy != apis::k8s::kPreemptNever;
   if (was_preemptible == is_preemptible) return effects;
   for (const auto& [uid, record] : records_) {
@@ -346,12 +364,21 @@ ObjectDirectory::Effects ObjectDirectory::OnPoolAdded(const PoolEntry& pool) {
     Judge(record, effects);
     JudgeRelated(record, effects);
   }
-  if (pool.pool.spec.kind != PoolKind::kVolume) return effects;
   // It may be within reach of a machine that has waited for a volume.
+  if (pool.pool.spec.kind == PoolKind::kVolume) JudgeAwaited(effects);
+  return effects;
+}
+
+ObjectDirectory::Effects ObjectDirectory::OnReachChanged() const {
+  Effects effects;
+  JudgeAwaited(effects);
+  return effects;
+}
+
+void ObjectDirectory::JudgeAwaited(Effects& effects) const {
   for (const auto& [volume, machines] : awaited_by_) {
     for (const ObjectRecord* machine : machines) JudgeRelated(*machine, effects);
   }
-  return effects;
 }
 
 const ObjectRecord* ObjectDirectory::Find(std::string_view uid) const {
@@ -366,18 +393,25 @@ const ObjectRecord* ObjectDirectory::FindByKey(const meta::KindInfo& kind,
   return drafts_ == nullptr ? nullptr : drafts_->Find(kind, key);
 }
 
-std::set<std::string> ObjectDirectory::UidsOf(const meta::KindInfo& kind) const {
-  std::set<std::string> uids;
+std::map<client::ObjectKey, std::string> ObjectDirectory::UidsOf(const meta::KindInfo& kind) const {
+  std::map<client::ObjectKey, std::string> uids;
   for (const auto& [uid, record] : records_) {
-    if (record.kind == &kind) uids.insert(uid);
+    if (record.kind == &kind) uids.emplace(record.key, uid);
   }
+  twins_.ForEachOf(kind, [&uids](const client::ObjectKey& key, const std::string& uid) {
+    uids.emplace(key, uid);
+  });
   return uids;
 }
 
 // Where the store says the object is. In API mode the reference itself is the assignment; in a
 // session it is one only once the host was asked (defect 12).
 const PoolEntry* ObjectDirectory::PlaceOf(const ObjectRecord& record) const {
-  if (!record.placed_uid.empty()) return pools_.FindByUid(record.placed_uid);
+  if (!record.placed_uid.empty()) {
+    const PoolEntry* placed = pools_.FindByUid(record.placed_uid);
+    const bool is_for_it = placed != nullptr && placed->pool.spec.kind == PoolKindOf(*record.kind);
+    return is_for_it ? placed : nullptr;
+  }
   if (record.pool_ref.empty()) return nullptr;
   const PoolEntry* pool = pools_.FindByName(PoolKindOf(*record.kind), record.pool_ref);
   return pool != nullptr && pool->pool.mode == PoolMode::kApi ? pool : nullptr;

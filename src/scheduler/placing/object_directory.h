@@ -24,6 +24,7 @@
 #include "apis/core/placement.h"
 #include "apis/k8s/priority_class.h"
 #include "base/text_map.h"
+#include "client/cache/twins.h"
 #include "client/client.h"
 #include "meta/object.h"
 #include "scheduler/core/board.h"
@@ -91,6 +92,7 @@ struct NotYet {
 struct Ask {
   Request request;
   std::vector<const ObjectRecord*> joint;  // in the order of request.joint
+  std::vector<std::string> unmade;         // names of the last of request.joint: no objects yet
   std::vector<const ObjectRecord*> bound;  // volumes, in the order of request.bound_volumes
   std::optional<PoolIndex> left;           // rather not there again: it was asked to move away
 };
@@ -98,6 +100,7 @@ struct Ask {
 // What a PriorityClass allows.
 struct PriorityRules {
   std::string name;
+  int32_t value = 0;            // what becomes the priority of a machine when it is made
   bool is_preemptible = false;  // its machines may be stopped
   bool may_preempt = true;      // for its machines others may be stopped
 };
@@ -135,10 +138,20 @@ class ObjectDirectory {
     std::set<std::string> settled;  // UIDs of objects that need none (any more)
     std::vector<GivenBack> given_back;
   };
+  // REQUIRES: it does not pass over it, and no other UID is known by its name.
   Effects OnObject(const meta::Object& now);
   Effects OnGone(std::string_view uid);
+  // Whether it counts for nothing, because another object has its UID or it has none: said in the
+  // log. It is read again when the other one is gone.
+  bool PassesOver(const meta::Object& now);
+  // Whether it was passed over; it is gone.
+  bool ForgetTwin(const meta::KindInfo& kind, const client::ObjectKey& key) {
+    return twins_.Remove(kind, key);
+  }
   // Who has waited for the class, in order: they have to be read again.
   using Waiting = std::vector<std::pair<const meta::KindInfo*, client::ObjectKey>>;
+  // The one that has waited for this UID.
+  Waiting TakeTwin(std::string_view uid);
   Waiting OnMachineClass(const apis::compute::MachineClass& size);
   void OnMachineClassGone(const std::string& name);
   // Null: it is gone. What is placed counts by the new rules from here on, and who may now stop
@@ -148,6 +161,8 @@ class ObjectDirectory {
   void OnMachineSet(const std::string& uid, const apis::berth_dev::MachineSet* now);
   // The pool came to the board: what is placed there is settled, what waits for it may go on.
   Effects OnPoolAdded(const PoolEntry& pool);
+  // Pools are within reach of others than before.
+  Effects OnReachChanged() const;
 
   const ObjectRecord* Find(std::string_view uid) const;
   const ObjectRecord* FindByKey(const meta::KindInfo& kind, const client::ObjectKey& key) const;
@@ -176,11 +191,18 @@ class ObjectDirectory {
                                               std::span<const ObjectKey> keys) const;
   // The reservation of which this key of the board is a part; null: of none.
   const ObjectRecord* ReservationAt(ObjectKey copy) const;
+  // Of a draft: what its priority will be once it is made.
+  int32_t PriorityOf(const ObjectRecord& draft) const {
+    const int32_t value = priority_rules_[draft.priority_class].value;
+    return draft.priority_class == 0 ? draft.priority : value;
+  }
+  // Of one for all pools those for single pools that exist, else itself.
+  std::vector<const ObjectRecord*> PartsOf(const ObjectRecord& reservation) const;
   // Where room is being made for it, by its status.
   const apis::core::Nomination* NominationOf(std::string_view uid) const;
 
-  // UIDs of all objects of a kind.
-  std::set<std::string> UidsOf(const meta::KindInfo& kind) const;
+  // UIDs of all objects of a kind, also of those that are passed over.
+  std::map<client::ObjectKey, std::string> UidsOf(const meta::KindInfo& kind) const;
   size_t size() const { return records_.size(); }
 
  private:
@@ -239,7 +261,6 @@ class ObjectDirectory {
   const PoolEntry* SourcePoolOf(const ObjectRecord& snapshot) const;
   // The pools that a reservation names.
   std::optional<NotYet> AddPools(const ObjectRecord& reservation, Ask& ask) const;
-  std::vector<const ObjectRecord*> PartsOf(const ObjectRecord& reservation) const;
   using ByVolume = std::unordered_map<uint64_t, std::unordered_set<const ObjectRecord*>>;
   // Machines of the index that name this volume, in no order.
   static std::vector<const ObjectRecord*> NamedBy(const ByVolume& index,
@@ -253,11 +274,14 @@ class ObjectDirectory {
   void Judge(const ObjectRecord& record, Effects& effects) const;
   // The objects that a change of this one may help: volumes and the machines that name them.
   void JudgeRelated(const ObjectRecord& record, Effects& effects) const;
+  // Volumes that go where the machine is that names them.
+  void JudgeAwaited(Effects& effects) const;
 
   Board& board_;
   const PoolDirectory& pools_;
   const Drafts* drafts_ = nullptr;  // null: there are none
   TextMap<ObjectRecord> records_;   // by UID
+  client::Twins<Waiting::value_type> twins_{"scheduler"};
   // The same records by kind and name: what is one pointer here would be hundreds of bytes.
   std::unordered_set<const ObjectRecord*, NameHash, NameEqual> by_key_;
   std::map<std::string, Loss, std::less<>> losses_;                         // by UID

@@ -23,6 +23,12 @@ ObjectKey CopyKey(const std::string& uid, int32_t number) {
   return key;
 }
 
+bool IsFor(const ObjectRecord& machine, const ObjectRecord& reservation) {
+  return !machine.reservation.empty() && machine.key.namespace_ == reservation.key.namespace_ &&
+         (machine.reservation == reservation.key.name ||
+          machine.reservation == reservation.reserves->part_of);
+}
+
 }  // namespace
 
 void ObjectDirectory::ReadReservation(const meta::Object& object, ObjectRecord& record) {
@@ -72,10 +78,13 @@ void ObjectDirectory::SettleReservation(const ObjectRecord& record) {
     }
     return;
   }
-  // The commit that wrote this bound them too, whether or not that is known here already.
+  // The commit that wrote this bound them too, whether or not that is known here already. Not so
+  // what a host has named after a restore: who is on another pool is left alone.
   for (const std::string& uid : facts.consumers) {
     const ObjectRecord* machine = Find(uid);
-    if (machine != nullptr && machine->epoch == 0) board_.Confirm(ObjectKey::FromUid(uid));
+    if (machine == nullptr || machine->epoch != 0 || !IsFor(*machine, record)) continue;
+    const ObjectKey key = ObjectKey::FromUid(uid);
+    if (board_.PoolOf(key) == place->index) board_.Confirm(key);
   }
   Request request;
   request.shape = facts.unit;

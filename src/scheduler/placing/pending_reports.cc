@@ -17,24 +17,54 @@ namespace {
 // Never 0, which means that nothing was reported.
 uint64_t HashOf(std::string_view text) { return Fnv1a(text) | 1; }
 
+// What every client reads exactly.
+constexpr int64_t kAttemptMax = int64_t{1} << 53;
+
+// Where the last unbinding left its word, it stays: it tells why the place was lost, and the
+// condition tells why there is no other.
+void CountSearches(meta::Object& object, const std::string& reason, uint32_t searches) {
+  if (apis::IsBound(object)) return;
+  auto& placement = apis::PlacementOf(object);
+  if (!placement) placement.emplace();
+  int64_t& attempt = placement->attempt;
+  attempt = std::clamp<int64_t>(attempt, 0, kAttemptMax - searches) + searches;
+  if (placement->epoch == 0) placement->reason = reason;
+}
+
 }  // namespace
 
-bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now) {
+bool SetNotScheduled(meta::Object& object,
+                     const Pending& pending,
+                     uint32_t searches,
+                     WallTime now) {
   const meta::Object before = object;
   apis::SetScheduled(object, "False", pending.reason, pending.message, now);
   if (&object.kind() == &apis::core::kReservationKind) {
     apis::core::BecomeRejected(object.as<apis::core::Reservation>());
   }
-  return !(object == before);
+  if (object == before) return false;
+  CountSearches(object, pending.reason, searches);
+  return true;
 }
 
 void PendingReports::Waits(const std::string& uid) {
+  if (Item* item = Find(uid)) Queue(*item);
+}
+
+void PendingReports::FoundNone(const std::string& uid) {
+  Item* item = Find(uid);
+  if (item == nullptr) return;
+  ++item->second.searches;
+  Queue(*item);
+}
+
+PendingReports::Item* PendingReports::Find(const std::string& uid) {
   auto found = entries_.find(uid);
   if (found == entries_.end()) {
-    if (entries_.size() >= kWaitingMax) return;
+    if (entries_.size() >= kWaitingMax) return nullptr;
     found = entries_.emplace(uid, Entry{.reported = 0, .due = loop_.Now() + kFirstAfter}).first;
   }
-  Queue(*found);
+  return &*found;
 }
 
 void PendingReports::Queue(Item& item) {
@@ -106,10 +136,12 @@ rt::Task<Status> PendingReports::Report(std::string uid) {
   if (reasons == found->second.reported) co_return OkStatus();
   const meta::KindInfo& kind = *pending->kind;
   const client::ObjectKey key = pending->key;
+  const uint32_t searches = found->second.searches;
   Result<meta::Object> object = co_await client_.Get(kind, key);
   CO_TRY_STATUS(object);
   if (object->metadata().uid != uid) co_return OkStatus();
-  if (SetNotScheduled(*object, *pending, loop_.WallNow())) {
+  bool is_counted = false;
+  if (SetNotScheduled(*object, *pending, searches, loop_.WallNow())) {
     client::WriteOptions options;
     options.subresource = client::Subresource::kStatus;
     const Result<meta::Object> written = co_await client_.Update(*object, options);
@@ -120,10 +152,13 @@ rt::Task<Status> PendingReports::Report(std::string uid) {
                    "Scheduling",
                    pending->message);
     if (!written.ok()) co_return written.status();  // it changed: the next report is due soon
+    is_counted = true;
   }
   found = entries_.find(uid);
   if (found == entries_.end()) co_return OkStatus();
   found->second.reported = reasons;
+  // There may be less by now: it was forgotten, and waits anew.
+  if (is_counted) found->second.searches -= std::min(searches, found->second.searches);
   const bool waits_again = Unqueue(found->second);
   found->second.due = loop_.Now() + kAgainAfter;
   if (waits_again) Queue(*found);

@@ -57,6 +57,8 @@ class PendingReports {
 
   // The object waits.
   void Waits(const std::string& uid);
+  // The same, and a place was looked for in vain: its next report counts that.
+  void FoundNone(const std::string& uid);
   // The object has a place or is gone.
   void Forget(std::string_view uid);
 
@@ -70,11 +72,14 @@ class PendingReports {
     uint64_t reported = 0;  // a hash of the set of reasons of the last report
     Time due;               // not before
     uint64_t queued = 0;    // its number in due_; 0: it is not there
+    uint32_t searches = 0;  // since the last report
   };
   using Item = TextMap<Entry>::value_type;
 
   // When its time comes, it is reported on. No effect if that is so already.
   void Queue(Item& item);
+  // Null: there are too many.
+  Item* Find(const std::string& uid);
   // Whether it was to be.
   bool Unqueue(Entry& entry);
   rt::Task<Status> ReportOrAgain(std::string uid);
@@ -93,6 +98,8 @@ class PendingReports {
 };
 
 // Sets the condition Scheduled=False of a Machine, Volume or Bucket. False if it says so already.
-bool SetNotScheduled(meta::Object& object, const Pending& pending, WallTime now);
+// With it goes what the placement says of `searches` that were in vain: they are no reason to
+// write.
+bool SetNotScheduled(meta::Object& object, const Pending& pending, uint32_t searches, WallTime now);
 
 }  // namespace berth::scheduler

@@ -83,7 +83,7 @@ void Placer::Apply(const ObjectDirectory::Effects& effects) {
     } else {
       reports_.Forget(uid);
     }
-    refusals_.erase(uid);
+    refusals_.Forget(uid);
     conflicts_.erase(uid);
     if (record == nullptr) given_back_.Forget(uid);
     preemptor_.End(uid);
@@ -110,12 +110,20 @@ void Placer::Apply(const ObjectDirectory::Effects& effects) {
 }
 
 void Placer::OnBoardChanged() {
+  is_room_freed_ = false;
   const std::vector<Change> changes = board_.TakeChanges();
   for (const std::string& uid : preemptor_.Ready(changes)) Unpark(uid);
   const auto makes_room = [](const Change& change) {
     return change.events != ToEvents(Event::kCompany);
   };
   if (std::ranges::any_of(changes, makes_room)) WakeGangs();
+  // A host that comes back may have changed its mind, and a new pool may have an old index. Not for
+  // room: an offer that was refused gives some back.
+  std::vector<PoolIndex> came;
+  for (const Change& change : changes) {
+    if ((change.events & ToEvents(Event::kUsable)) != 0) came.push_back(change.pool);
+  }
+  refusals_.Reopen(came);
   if (changes.empty() || queue_.waiting_groups().empty()) return;
   std::vector<WaitGroup> helped;
   for (const auto& [group, count] : queue_.waiting_groups()) {
@@ -163,6 +171,7 @@ void Placer::Turn() {
   board_.AdvanceTo(now);
   queue_.Advance(now);
   if (!leadership_) return;
+  if (is_room_freed_) OnBoardChanged();
   for (size_t begun = 0; begun < kBeginsPerTurn && attempts_.size() < options_.attempts_max;
        ++begun) {
     const std::optional<std::string> uid = queue_.Pop();
@@ -227,15 +236,16 @@ void Placer::Begin(const std::string& uid) {
   Attempt& kept = *attempt;
   attempts_.emplace(uid, std::move(attempt));
   preemptor_.Lift(*record, kept.request);
+  kept.request.refused = refusals_.Resume(*record, loop_.Now());
   DecideNext(kept);
 }
 
 void Placer::DecideNext(Attempt& attempt) {
-  if (attempt.rounds >= options_.rounds_max) return ParkUnschedulable(attempt);
-  ++attempt.rounds;
   preemptor_.Lend(attempt.uid);
   Choose(attempt);
   if (decision_.ranked.empty()) return ParkUnschedulable(attempt);
+  if (attempt.rounds >= options_.rounds_max) return GoOnLater(attempt);
+  ++attempt.rounds;
   attempt.candidate = decision_.ranked.front();
   const ObjectRecord* record = objects_.Find(attempt.uid);
   const Time until =
@@ -287,29 +297,50 @@ void Placer::ParkUnschedulable(Attempt& attempt) {
   const std::string uid = attempt.uid;
   conflicts_.erase(uid);  // it waits for something else now
   const Request request = attempt.request;
-  const std::vector<Refusal> refusals = std::move(attempt.refusals);
   attempts_.erase(uid);
   const ObjectRecord* record = objects_.Find(uid);
   if (record == nullptr) return queue_.Done(uid);
-  if (refusals.empty()) {
-    refusals_.erase(uid);
+  if (request.refused.empty()) {
+    refusals_.Forget(uid);
   } else {
-    refusals_.insert_or_assign(uid, refusals);
+    refusals_.EndPass(uid);
   }
-  reports_.Waits(uid);
+  reports_.FoundNone(uid);
   if (const std::optional<Time> until = preemptor_.MakeRoom(*record, request)) {
+    // That its host gave the room back which this attempt asked it for is no news.
+    if (preemptor_.KeepsOneOf(uid, request.refused)) return TryLater(uid);
     // Woken when the room is there, and not by what would help others of its shape.
     queue_.Park(uid, ++last_group_, *until);
     return Schedule();
   }
   // Hosts that said no may say yes soon, whatever the board believes.
-  if (!refusals.empty()) return TryLater(uid);
+  if (!request.refused.empty()) return TryLater(uid);
   // Whom it could stop may come at any time, and that is no change that would wake it.
   const Duration recheck = objects_.MayPreempt(*record)
                                ? std::min(options_.recheck, Preemptor::kLookAgain)
                                : options_.recheck;
   queue_.Park(uid, GroupOf(request), loop_.Now() + recheck);
   Schedule();
+}
+
+void Placer::GoOnLater(Attempt& attempt) {
+  REACHED("scheduler.goes_on");
+  unschedulable_.Add();
+  const std::string uid = attempt.uid;
+  const bool is_stuck = attempt.is_stuck;
+  conflicts_.erase(uid);
+  attempts_.erase(uid);
+  reports_.FoundNone(uid);
+  if (is_stuck) {
+    // The next attempt would ask the same ones: rather everybody anew.
+    refusals_.EndPass(uid);
+    return TryLater(uid);
+  }
+  preemptor_.Restore(uid);
+  const Duration pause =
+      options_.go_on_first + options_.go_on_each * static_cast<int64_t>(refusals_.size());
+  queue_.Pause(uid, loop_.Now() + std::min(pause, options_.go_on_max));
+  Schedule();  // which sets the timer
 }
 
 WaitGroup Placer::GroupOf(const Request& request) {
@@ -348,8 +379,14 @@ void Placer::Drop(const std::string& uid) {
   const auto found = attempts_.find(uid);
   if (found == attempts_.end()) return;
   GiveHoldsBack(*found->second);
-  board_.ForgetAll(found->second->request);
+  FreeRoom(found->second->request);
   attempts_.erase(found);
+}
+
+void Placer::FreeRoom(const Request& request) {
+  board_.ForgetAll(request);
+  is_room_freed_ = true;
+  Schedule();
 }
 
 }  // namespace berth::scheduler

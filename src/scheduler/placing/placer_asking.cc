@@ -67,9 +67,7 @@ void Placer::OnAnswer(const std::string& uid, const fleet::Answer& answer) {
 
 void Placer::Refused(Attempt& attempt, const HostAsked& host, const fleet::Answer& answer) {
   refused_.Add();
-  const PoolEntry* pool = pools_.Find(host.pool);
-  Refusal refusal;
-  refusal.pool = pool == nullptr ? host.pool_uid : pool->pool.spec.name;
+  RefusalBook::Told refusal{.host = host.pool};
   if (answer.verdict == fleet::Answer::Verdict::kNoAnswer) {
     REACHED("scheduler.no_answer");
     refusal.reason = answer.reason.empty() ? "NoAnswer" : answer.reason;
@@ -87,21 +85,24 @@ void Placer::Refused(Attempt& attempt, const HostAsked& host, const fleet::Answe
       pools_.WithdrawClass(host.pool, record->class_name);
     }
   }
-  TryNext(attempt, host.pool, std::move(refusal));
+  TryNext(attempt, std::move(refusal));
 }
 
-void Placer::TryNext(Attempt& attempt, PoolIndex refused, Refusal refusal) {
-  if (attempt.in_gang) return GangRefused(attempt, refused, std::move(refusal));
+void Placer::TryNext(Attempt& attempt, RefusalBook::Told refusal) {
+  if (attempt.in_gang) return GangRefused(attempt, refusal);
   GiveHoldsBack(attempt);
-  board_.ForgetAll(attempt.request);
+  FreeRoom(attempt.request);
+  // Also if it was the host of one of its volumes: the decision knows no other way to leave that
+  // out, and the pass comes to an end.
+  const PoolIndex refused = attempt.candidate.pool;
   attempt.request.refused.push_back(refused);
-  attempt.refusals.push_back(std::move(refusal));
   const std::string uid = attempt.uid;
   const ObjectRecord* record = objects_.Find(uid);
   if (attempt.is_given_up || !leadership_ || record == nullptr || !objects_.NeedsPlace(*record)) {
     attempts_.erase(uid);
     return TryLater(uid);
   }
+  if (!refusals_.Add(*record, refused, std::move(refusal), loop_.Now())) attempt.is_stuck = true;
   DecideNext(attempt);
 }
 

@@ -95,7 +95,7 @@ void Placer::Bound(Attempt& attempt) {
   }
   reports_.Forget(uid);
   conflicts_.erase(uid);
-  refusals_.erase(uid);
+  refusals_.Forget(uid);
   preemptor_.End(uid);
   attempts_.erase(uid);
   queue_.Done(uid);

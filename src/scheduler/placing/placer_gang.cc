@@ -106,6 +106,13 @@ void Placer::StartGang() {
   gang_->key = *next;
   gang_->uid = group->uid;
   gang_->deadline = now + group->timeout;
+  GangWait& wait = gangs_.at(*next);
+  if (now <= wait.tried + RefusalBook::kKeptFor) {
+    gang_->refused = std::exchange(wait.refused, {});
+    gang_->refusals = std::exchange(wait.refusals, {});
+  }
+  wait.refused.clear();
+  wait.refusals.clear();
   PlaceGang();
 }
 
@@ -146,7 +153,12 @@ void Placer::PlaceGang() {
     requests.resize(needed);
     places = board_.PlaceGroup(requests);
   }
-  if (!places) return EndGang("Unschedulable", DescribeGangMiss(requests, asks.front()));
+  if (!places) {
+    const std::string refusals = DescribeGangRefusals();
+    std::string text = DescribeGangMiss(requests, asks.front());
+    if (refusals.empty()) return EndGang("Unschedulable", std::move(text));
+    return EndGang("PoolsRefused", text + "; " + refusals);
+  }
   gang_->members.assign(uids.begin(), uids.begin() + static_cast<ptrdiff_t>(requests.size()));
   gang_->ready = 0;
   ++gang_->rounds;
@@ -187,22 +199,48 @@ void Placer::GangReady(Attempt& attempt) {
   scope_.Spawn("scheduler.bind_gang", BindGang());
 }
 
-void Placer::GangRefused(Attempt& attempt, PoolIndex pool, Refusal refusal) {
-  CHECK(gang_.has_value()) << attempt.uid;
-  gang_->refused[attempt.uid].push_back(pool);
-  gang_->refusals.push_back(std::move(refusal));
-  AbortRound();
-  if (gang_->rounds >= options_.rounds_max || loop_.Now() >= gang_->deadline || !leadership_) {
-    REACHED("gang.gave_up");
-    std::string text = "hosts refused";
-    for (size_t i = 0; i < gang_->refusals.size() && i < 4; ++i) {
-      text +=
-          (i == 0 ? ": " : ", ") + gang_->refusals[i].pool + " said " + gang_->refusals[i].reason;
-    }
-    return EndGang("PoolsRefused", text);
+// "hosts refused: alpha said NoDisk, beta said NoRoom"; "" if none did.
+std::string Placer::DescribeGangRefusals() const {
+  std::string text;
+  for (const Refusal& refusal : gang_->refusals) {
+    text += (text.empty() ? "hosts refused: " : ", ") + refusal.pool + " said " + refusal.reason;
   }
+  return text;
+}
+
+void Placer::GangRefused(Attempt& attempt, const RefusalBook::Told& refusal) {
+  CHECK(gang_.has_value()) << attempt.uid;
+  gang_->refused[attempt.uid].push_back(attempt.candidate.pool);
+  if (gang_->refusals.size() < kGangRefusalsTold) {
+    const PoolEntry* host = pools_.Find(refusal.host);
+    gang_->refusals.push_back({.pool = host == nullptr ? "a pool" : host->pool.spec.name,
+                               .reason = refusal.reason,
+                               .message = refusal.message});
+  }
+  AbortRound();
+  if (!leadership_) return EndGang("PoolsRefused", DescribeGangRefusals());
+  if (gang_->rounds >= options_.rounds_max || loop_.Now() >= gang_->deadline) return GangGoesOn();
   REACHED("gang.next_round");
   PlaceGang();
+}
+
+// This try is over, but not everybody was asked: soon again, behind those who refused.
+void Placer::GangGoesOn() {
+  REACHED("gang.gave_up");
+  const client::ObjectKey key = gang_->key;
+  std::map<std::string, std::vector<PoolIndex>> refused = std::move(gang_->refused);
+  std::vector<Refusal> refusals = gang_->refusals;
+  size_t count = 0;
+  for (const auto& [uid, pools] : refused) count += pools.size();
+  const auto before = gangs_.find(key);
+  const Duration pause = before == gangs_.end() ? kGangPauseFirst : before->second.pause;
+  EndGang("PoolsRefused", DescribeGangRefusals());
+  const auto wait = gangs_.find(key);
+  if (wait == gangs_.end() || count >= kGangRefusedMax) return;
+  wait->second.refused = std::move(refused);
+  wait->second.refusals = std::move(refusals);
+  wait->second.pause = pause;
+  wait->second.due = loop_.Now() + kGangPauseFirst;
 }
 
 // Gives back every hold and all room.
@@ -217,6 +255,8 @@ void Placer::AbortRound() {
 // tried again later.
 void Placer::EndGang(std::string reason, std::string message) {
   AbortRound();
+  // Now: what it gave back itself must not shorten its pause.
+  if (is_room_freed_) OnBoardChanged();
   const client::ObjectKey key = gang_->key;
   gang_.reset();
   if (reason.empty()) {
@@ -229,7 +269,7 @@ void Placer::EndGang(std::string reason, std::string message) {
     wait->second.pause = std::min(wait->second.pause * 2, kGangPauseMax);
     if (const GroupRecord* group = groups_.Find(key)) {
       for (const auto& [uid, member] : group->members) {
-        if (!member.is_placed && objects_.Find(uid) != nullptr) reports_.Waits(uid);
+        if (!member.is_placed && objects_.Find(uid) != nullptr) reports_.FoundNone(uid);
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What went wrong, and why an object waits.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -15,6 +16,19 @@ namespace {
 // that its owner should know.
 constexpr int kConflictsTold = 3;
 
+// Of one that was refused while there are others to ask.
+Pending DescribeGoingOn(const std::vector<Refusal>& refusals) {
+  std::set<std::string> reasons;
+  for (const Refusal& refusal : refusals) reasons.insert(refusal.reason);
+  Pending pending;
+  pending.reason = "HostsRefused";
+  pending.reasons = pending.reason + ':';
+  for (const std::string& reason : reasons) pending.reasons += ' ' + reason;
+  pending.message = std::to_string(refusals.size()) + (refusals.size() == 1 ? " host" : " hosts") +
+                    " refused so far, others are asked: " + DescribeRefusals(refusals);
+  return pending;
+}
+
 }  // namespace
 
 void Placer::NotBound(Attempt& attempt, const Status& why) {
@@ -23,11 +37,10 @@ void Placer::NotBound(Attempt& attempt, const Status& why) {
   if (why.Is(Reason::kForbidden)) {
     // The pool is cordoned, going, or fuller than it looked (S3b, S3d): another one may do.
     REACHED("scheduler.bind_pool_refused");
-    const PoolEntry* pool = pools_.Find(attempt.candidate.pool);
-    Refusal refusal{.pool = pool == nullptr ? std::string() : pool->pool.spec.name,
+    return TryNext(attempt,
+                   {.host = attempt.candidate.pool,
                     .reason = "NotBindable",
-                    .message = std::string(why.message())};
-    return TryNext(attempt, attempt.candidate.pool, std::move(refusal));
+                    .message = std::string(why.message())});
   }
   // The object, its generation or the term is another one (S3a, S3c).
   REACHED("scheduler.bind_conflict");
@@ -41,12 +54,12 @@ void Placer::NotBound(Attempt& attempt, const Status& why) {
 
 // A bind came to nothing and will be tried again: if that goes on, the object says so.
 void Placer::Lost(const Attempt& attempt, std::string reason, std::string message) {
-  const PoolEntry* pool = pools_.Find(attempt.candidate.pool);
-  Refusal refusal{.pool = pool == nullptr ? std::string() : pool->pool.spec.name,
-                  .reason = std::move(reason),
-                  .message = std::move(message)};
-  refusals_.insert_or_assign(attempt.uid, std::vector{std::move(refusal)});
-  reports_.Waits(attempt.uid);
+  const ObjectRecord* record = objects_.Find(attempt.uid);
+  if (record == nullptr) return;
+  const PoolIndex pool = attempt.candidate.pool;
+  refusals_.Note(
+      *record, pool, {.host = pool, .reason = std::move(reason), .message = std::move(message)});
+  reports_.FoundNone(attempt.uid);
 }
 
 std::optional<Pending> Placer::Explain(const std::string& uid) {
@@ -62,17 +75,25 @@ std::optional<Pending> Placer::Explain(const std::string& uid) {
     return pending;
   }
   if (!objects_.NeedsPlace(*record)) return std::nullopt;
-  const std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
+  std::variant<Ask, NotYet> prepared = objects_.Prepare(*record);
   if (const NotYet* not_yet = std::get_if<NotYet>(&prepared)) {
     pending.reason = not_yet->reason;
     pending.reasons = not_yet->message;
     pending.message = not_yet->message;
     return pending;
   }
-  const Ask& ask = std::get<Ask>(prepared);
+  Ask& ask = std::get<Ask>(prepared);
   if (std::optional<Pending> hold = ExplainHold(*record, ask)) return hold;
-  pending = DescribePending(
-      board_.Explain(ask.request, 1), RefusalsOf(uid), pools_, DescribeTies(ask, pools_));
+  ask.request.refused = refusals_.PoolsOf(*record);
+  Explanation why = board_.Explain(ask.request, 1);
+  // Who is nearest by what it lacks is of use, not that it refused as others did.
+  if (why.nearest && why.nearest->rule == Rule::kRefused) why.nearest.reset();
+  const std::vector<Refusal> refusals = RefusalsOf(uid);
+  if (why.passed > 0 && !refusals.empty()) {
+    pending = DescribeGoingOn(refusals);
+  } else {
+    pending = DescribePending(why, refusals, pools_, DescribeTies(ask, pools_));
+  }
   pending.kind = record->kind;
   pending.key = record->key;
   return pending;
@@ -125,8 +146,17 @@ const ObjectRecord* Placer::BeingBoundOf(const Ask& ask) const {
 }
 
 std::vector<Refusal> Placer::RefusalsOf(std::string_view uid) const {
-  const auto found = refusals_.find(uid);
-  return found == refusals_.end() ? std::vector<Refusal>() : found->second;
+  std::vector<Refusal> refusals;
+  const ObjectRecord* record = objects_.Find(uid);
+  if (record == nullptr) return refusals;
+  for (RefusalBook::Told& told : refusals_.ToldOf(*record)) {
+    const PoolEntry* pool = pools_.Find(told.host);
+    if (pool == nullptr) continue;
+    refusals.push_back({.pool = pool->pool.spec.name,
+                        .reason = std::move(told.reason),
+                        .message = std::move(told.message)});
+  }
+  return refusals;
 }
 
 }  // namespace berth::scheduler

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/placing/pool_directory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apis/compute/machine_pool.h"
@@ -9,6 +10,7 @@
 #include "apis/storage/volume_pool.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "client/cache/informer.h"
 
 namespace berth::scheduler {
 namespace {
@@ -39,6 +41,11 @@ Resources FreeOf(const fleet::PoolFacts& facts) {
   return free;
 }
 
+// Whether all is the same that reach is found out from.
+bool IsAsNear(const PoolSpec& before, const PoolSpec& now) {
+  return before.host == now.host && before.labels == now.labels && before.reach == now.reach;
+}
+
 }  // namespace
 
 LedgerVersion VersionOf(const fleet::LedgerVersion& version) {
@@ -46,14 +53,24 @@ LedgerVersion VersionOf(const fleet::LedgerVersion& version) {
   return {.boot = Fnv1a(version.boot), .counter = version.counter};
 }
 
-bool PoolDirectory::OnObject(const meta::Object* before, const meta::Object* now) {
-  if (before != nullptr && (now == nullptr || now->metadata().uid != before->metadata().uid)) {
-    Remove(before->metadata().uid);
+PoolDirectory::Became PoolDirectory::OnObject(const meta::Object* before, const meta::Object* now) {
+  if (now == nullptr) return Remove(*before) ? Became::kNew : Became::kNothing;
+  TranslatedPool pool = TranslateAny(*now);
+  const PoolEntry* known = FindByUid(pool.spec.uid);
+  const bool is_twin = known != nullptr && (known->pool.spec.kind != pool.spec.kind ||
+                                            known->pool.spec.name != pool.spec.name);
+  if (is_twin || pool.spec.uid.empty()) {
+    const std::string uid = pool.spec.uid;
+    const std::string first = known == nullptr ? "" : known->pool.spec.name;
+    twins_.Put(now->kind(), client::KeyOf(*now), uid, std::move(pool), first);
+    return Became::kNothing;
   }
-  if (now == nullptr) return false;
-  const bool is_new = FindByUid(now->metadata().uid) == nullptr;
-  Put(TranslateAny(*now));
-  return is_new;
+  Became became = Became::kNew;
+  if (known != nullptr) {
+    became = IsAsNear(known->pool.spec, pool.spec) ? Became::kNothing : Became::kElsewhere;
+  }
+  Put(std::move(pool));
+  return became;
 }
 
 void PoolDirectory::Put(TranslatedPool pool) {
@@ -99,12 +116,17 @@ void PoolDirectory::Restore(PoolEntry& entry) {
   board_.SetPool(entry.pool.spec);
 }
 
-void PoolDirectory::Remove(std::string_view uid) {
-  const auto found = by_uid_.find(uid);
-  if (found == by_uid_.end()) return;
+bool PoolDirectory::Remove(const meta::Object& pool) {
+  if (twins_.Remove(pool.kind(), client::KeyOf(pool))) return false;
+  const auto found = by_uid_.find(pool.metadata().uid);
+  if (found == by_uid_.end()) return false;
   board_.RemovePool(found->second.index);
   by_index_[static_cast<size_t>(found->second.index)] = nullptr;
   by_uid_.erase(found);
+  std::optional<TranslatedPool> twin = twins_.Take(pool.metadata().uid);
+  if (!twin) return false;
+  Put(*std::move(twin));
+  return true;
 }
 
 void PoolDirectory::ApplySession(const PoolEntry& entry) {
@@ -167,6 +189,16 @@ const PoolEntry* PoolDirectory::FindByUid(std::string_view uid) const {
 const PoolEntry* PoolDirectory::FindByName(PoolKind kind, std::string_view name) const {
   const std::optional<PoolIndex> index = board_.FindPool(kind, name);
   return index ? Find(*index) : nullptr;
+}
+
+std::vector<const PoolEntry*> PoolDirectory::OfKind(PoolKind kind) const {
+  std::vector<const PoolEntry*> pools;
+  for (const PoolEntry* pool : by_index_) {
+    if (pool != nullptr && pool->pool.spec.kind == kind) pools.push_back(pool);
+  }
+  std::ranges::sort(
+      pools, {}, [](const PoolEntry* pool) -> const std::string& { return pool->pool.spec.name; });
+  return pools;
 }
 
 }  // namespace berth::scheduler

@@ -4,12 +4,14 @@
 // ledgers say.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text_map.h"
+#include "client/cache/twins.h"
 #include "fleet/fleet.h"
 #include "meta/object.h"
 #include "scheduler/core/board.h"
@@ -28,9 +30,16 @@ class PoolDirectory {
   // The board outlives the directory.
   explicit PoolDirectory(Board& board) : board_(board) {}
 
-  // A pool of any kind was made, changed or removed (null). True if it is new on the board: objects
-  // that were placed there before must be settled again.
-  bool OnObject(const meta::Object* before, const meta::Object* now);
+  // What became of a pool that was made, changed or removed.
+  enum class Became : uint8_t {
+    kNothing,    // that objects would have to be told
+    kNew,        // on the board: objects that were placed there before must be settled again
+    kElsewhere,  // other pools may be within its reach, or it within that of others
+  };
+  // A pool of any kind; null: it is removed. A pool whose UID another one has is passed over and
+  // said in the log, and comes when the other one goes: kNew is then the UID of `before`.
+  // REQUIRES: one UID, if both are there (an Informer shows a change of it as an end and a begin).
+  Became OnObject(const meta::Object* before, const meta::Object* now);
   void OnFleet(const fleet::FleetEvent& event);
   // The whole truth about sessions, after events were lost.
   void Resync(const std::vector<fleet::PoolFacts>& pools);
@@ -44,15 +53,19 @@ class PoolDirectory {
   const PoolEntry* Find(PoolIndex index) const;
   const PoolEntry* FindByUid(std::string_view uid) const;
   const PoolEntry* FindByName(PoolKind kind, std::string_view name) const;
+  // All of the kind, by name. Linear in pools.
+  std::vector<const PoolEntry*> OfKind(PoolKind kind) const;
 
  private:
   void Put(TranslatedPool pool);
   void Restore(PoolEntry& entry);
-  void Remove(std::string_view uid);
+  // Whether another one has come in its place.
+  bool Remove(const meta::Object& pool);
   void ApplySession(const PoolEntry& entry);
 
   Board& board_;
-  TextMap<PoolEntry> by_uid_;
+  TextMap<PoolEntry> by_uid_;  // each with an index of its own
+  client::Twins<TranslatedPool> twins_{"scheduler"};
   std::vector<const PoolEntry*> by_index_;  // null where there is none
   TextMap<fleet::PoolFacts> sessions_;      // by pool UID
 };

@@ -302,6 +302,11 @@ std::vector<std::string> Preemptor::Ready(const std::vector<Change>& changes) co
   return ready;
 }
 
+bool Preemptor::KeepsOneOf(const std::string& uid, std::span<const PoolIndex> pools) const {
+  const auto found = nominations_.find(uid);
+  return found != nominations_.end() && std::ranges::find(pools, found->second.pool) != pools.end();
+}
+
 std::string Preemptor::PoolFor(const std::string& uid) const {
   const auto found = nominations_.find(uid);
   const PoolEntry* pool = found == nominations_.end() ? nullptr : pools_.Find(found->second.pool);

@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,6 +88,8 @@ class Preemptor {
   std::vector<std::string> Ready(const std::vector<Change>& changes) const;
   // Name of the pool where room is being made; "" without.
   std::string PoolFor(const std::string& uid) const;
+  // Whether that is one of these.
+  bool KeepsOneOf(const std::string& uid, std::span<const PoolIndex> pools) const;
   size_t nominations() const { return nominations_.size(); }
 
  private:

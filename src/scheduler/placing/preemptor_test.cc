@@ -5,21 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apis/berth/machine_set.h"
+#include "client/passing_client.h"
 #include "scheduler/placing/scheduler_world.h"
 
 namespace berth::scheduler {
 namespace {
 
 // A server that refuses to show machines, at once, as long as it is told to.
-class RefusingClient final : public client::Client {
+class RefusingClient final : public client::PassingClient {
  public:
-  explicit RefusingClient(client::Client& inner) : inner_(inner) {}
+  explicit RefusingClient(client::Client& inner) : PassingClient(inner) {}
   void RefuseMachines(Status why) { why_ = std::move(why); }
   int refused() const { return refused_; }
 
@@ -28,43 +28,10 @@ class RefusingClient final : public client::Client {
       ++refused_;
       co_return why_;
     }
-    co_return co_await inner_.Get(kind, std::move(key));
-  }
-  rt::Task<Result<client::ObjectList>> List(const meta::KindInfo& kind,
-                                            client::ListOptions options) override {
-    return inner_.List(kind, std::move(options));
-  }
-  rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> Watch(
-      const meta::KindInfo& kind, client::WatchOptions options) override {
-    return inner_.Watch(kind, std::move(options));
-  }
-  rt::Task<Result<meta::Object>> Create(meta::Object object,
-                                        client::WriteOptions options) override {
-    return inner_.Create(std::move(object), options);
-  }
-  rt::Task<std::vector<Result<meta::Object>>> CreateBatch(std::vector<meta::Object> objects,
-                                                          client::WriteOptions options) override {
-    return inner_.CreateBatch(std::move(objects), options);
-  }
-  rt::Task<Result<meta::Object>> Update(meta::Object object,
-                                        client::WriteOptions options) override {
-    return inner_.Update(std::move(object), options);
-  }
-  rt::Task<Result<meta::Object>> Patch(const meta::KindInfo& kind,
-                                       client::ObjectKey key,
-                                       client::PatchType type,
-                                       std::string body,
-                                       client::WriteOptions options) override {
-    return inner_.Patch(kind, std::move(key), type, std::move(body), options);
-  }
-  rt::Task<Status> Delete(const meta::KindInfo& kind,
-                          client::ObjectKey key,
-                          client::DeleteOptions options) override {
-    return inner_.Delete(kind, std::move(key), std::move(options));
+    co_return co_await inner().Get(kind, std::move(key));
   }
 
  private:
-  client::Client& inner_;
   Status why_;
   int refused_ = 0;
 };
@@ -295,6 +262,28 @@ TEST_F(PreemptorTest, R8_4_WhoWasStoppedInVainIsNotStoppedAgainAndAgain) {
   EXPECT_EQ(world_.PoolOf("vip"), "");
   // Not for ever: what was wrong with the host may be over.
   EXPECT_TRUE(world_.Until([&] { return !world_.ReleaseOf("a").empty(); }, Duration::Minutes(15)));
+}
+
+TEST_F(PreemptorTest, R8_4_AHostThatRefusesWhomItHasRoomForIsAskedLessAndLess) {
+  const std::string alpha = world_.MakePool("alpha", 1);
+  world_.StartScheduler();
+  world_.Join(alpha, 1);
+  world_.MakeRanked("a", "low");
+  ASSERT_TRUE(world_.IsPlaced("a"));
+  const std::string vip = world_.MakeRanked("vip", "high");
+  world_.fleet().Answers(alpha, [](const fleet::Offer&) -> std::optional<fleet::Answer> {
+    return fleet::Answer{.verdict = fleet::Answer::Verdict::kRejected, .reason = "Busy"};
+  });
+  ASSERT_TRUE(world_.Until([&] { return !world_.ReleaseOf("a").empty(); }));
+  world_.LetGo("a", "Preempted");
+  world_.RunFor(Duration::Seconds(10));
+  const size_t asked = world_.fleet().offers(alpha).size();
+  EXPECT_GT(asked, 3U);
+  EXPECT_LT(asked, 20U);
+  world_.fleet().Answers(alpha, [](const fleet::Offer&) -> std::optional<fleet::Answer> {
+    return fleet::Answer{.verdict = fleet::Answer::Verdict::kAccepted};
+  });
+  EXPECT_TRUE(world_.IsPlaced("vip"));
 }
 
 TEST_F(PreemptorTest, R2_4_22_ANewLeaderKeepsTheRoomThatWasBeingMade) {

@@ -56,6 +56,23 @@ class ReservationTest : public testing::Test {
         apis::core::LocalObjectReference{reservation};
     return world_.MakeMachine(std::move(machine));
   }
+  // The pool's host does not answer any more.
+  void SayNothingOf(const std::string& pool) {
+    world_.fleet().Answers(pool, [](const fleet::Offer&) { return std::nullopt; });
+  }
+  // The reservation's host says that the machine has used it.
+  void NameConsumer(const std::string& reservation,
+                    const std::string& machine,
+                    const std::string& uid) {
+    const auto named = world_.api().Run(world_.api().client().Patch(
+        kReservationKind,
+        {SchedulerWorld::kNamespace, reservation},
+        client::PatchType::kMerge,
+        R"({"status":{"consumers":[{"name":")" + machine + R"(","uid":")" + uid + R"("}]}})",
+        {.subresource = client::Subresource::kStatus}));
+    ASSERT_TRUE(named.ok()) << named.status();
+    world_.RunFor(Duration::Millis(100));
+  }
   std::string WhyNot(const Reservation& reservation) {
     for (const auto& condition : reservation.status.conditions) {
       if (condition.type == "Scheduled" && condition.status == "False") return condition.message;
@@ -207,6 +224,47 @@ TEST_F(ReservationTest, R8_6_AMachineThatHasUsedItsPartGoesWhereAnyOtherWould) {
   EXPECT_EQ(Get("r").status.consumers.size(), 1U);
 }
 
+// After a restore a host names who has used a reservation. Of a machine that another host is asked
+// about that says nothing: what is assumed of it ends with the answer.
+TEST_F(ReservationTest, R8_6_Seq20_AUserThatIsOnAnotherPoolIsLeftAlone) {
+  MakePool("alpha", 1);
+  const std::string beta = MakePool("beta", 1);
+  world_.StartScheduler();
+  Reservation all = Draft("r", "small");
+  all.spec.mode = "All";
+  Reserve(std::move(all));
+  for (const std::string pool : {"alpha", "beta"}) {
+    Reservation part = Draft("r-" + pool, "small");
+    part.metadata.labels[std::string(apis::core::kReservationOfLabel)] = "r";
+    part.spec.pools = {pool};
+    Reserve(std::move(part));
+    ASSERT_TRUE(IsAccepted("r-" + pool));
+  }
+  world_.Cordon("alpha");
+  world_.RunFor(Duration::Millis(100));
+  SayNothingOf(beta);
+  const std::string uid = MakeUser("m", "r");
+  ASSERT_TRUE(world_.Until([&] { return world_.fleet().offers(beta).size() == 2; }));
+  NameConsumer("r-alpha", "m", uid);
+  const ObjectKey key = ObjectKey::FromUid(uid);
+  EXPECT_TRUE(world_.scheduler().board().PoolOf(key).has_value()) << "beta is still asked";
+  EXPECT_FALSE(world_.scheduler().board().IsConfirmed(key));
+}
+
+TEST_F(ReservationTest, R8_6_Seq20_AMachineThatDoesNotNameItIsLeftAlone) {
+  const std::string alpha = MakePool("alpha", 2);
+  world_.StartScheduler();
+  Reserve(Draft("r", "small"));
+  ASSERT_TRUE(IsAccepted("r"));
+  SayNothingOf(alpha);
+  const std::string uid = world_.MakeMachine("m");
+  ASSERT_TRUE(world_.Until([&] { return world_.fleet().offers(alpha).size() == 2; }));
+  NameConsumer("r", "m", uid);
+  const ObjectKey key = ObjectKey::FromUid(uid);
+  EXPECT_TRUE(world_.scheduler().board().PoolOf(key).has_value()) << "alpha is still asked";
+  EXPECT_FALSE(world_.scheduler().board().IsConfirmed(key));
+}
+
 TEST_F(ReservationTest, R8_6_WhatIsReleasedOrDeletedIsFreeAgain) {
   MakePool("alpha", 1);
   world_.StartScheduler();
@@ -253,7 +311,7 @@ TEST_F(ReservationTest, R8_6_WhyAnswersForReservationsAndForWhoNamesThem) {
   Reservation all = Draft("r", "small");
   all.spec.mode = "All";
   EXPECT_EQ(review(meta::Object::Of(kReservationKind, std::move(all))),
-            "NotNeeded: is for all pools: each has a reservation of its own");
+            "Fits: its one pool would keep it");
   auto machine = world_.Machine("m");
   machine.spec.placement.emplace().reservation_ref = apis::core::LocalObjectReference{"r"};
   const meta::Object user = meta::Object::Of(apis::compute::kMachineKind, std::move(machine));
@@ -261,6 +319,37 @@ TEST_F(ReservationTest, R8_6_WhyAnswersForReservationsAndForWhoNamesThem) {
   Reserve(Draft("r", "small"));
   ASSERT_TRUE(IsAccepted("r"));
   EXPECT_TRUE(review(user).starts_with("Fits: would be placed on pool alpha (1 of 1 pool fits"));
+}
+
+TEST_F(ReservationTest, R8_6_WhyOfOneForAllPoolsSaysWhoKeepsItAndWhoDoesNot) {
+  MakePool("alpha", 4);
+  MakePool("beta", 1);
+  MakePool("gamma", 4);
+  world_.StartScheduler();
+  Reservation all = Draft("r", "small", 2);
+  all.spec.mode = "All";
+  Reserve(all);
+  const auto why = [&] {
+    const meta::Object object = meta::Object::Of(kReservationKind, Get("r"));
+    const auto answer = world_.scheduler().advice().Review({.object = object, .copies = 10});
+    CHECK(answer.ok()) << answer.status();
+    return answer->verdict + ": " + answer->message;
+  };
+  world_.RunFor(Duration::Seconds(1));
+  EXPECT_EQ(why(), "FitsPartly: 0 of 3 pools keep it, 2 more would; not beta, which lacks 1 cpu");
+  for (const char* pool : {"alpha", "beta"}) {
+    Reservation part = Draft(std::string("r-") + pool, "small", 2);
+    part.metadata.labels[std::string(apis::core::kReservationOfLabel)] = "r";
+    part.spec.pools = {pool};
+    Reserve(std::move(part));
+  }
+  ASSERT_TRUE(IsAccepted("r-alpha"));
+  ASSERT_TRUE(world_.Until([&] { return !WhyNot(Get("r-beta")).empty(); }));
+  EXPECT_EQ(why(), "FitsPartly: 1 of 3 pools keep it, 1 more would; not beta, which lacks 1 cpu");
+  world_.DeletePool("beta");
+  world_.DeletePool("gamma");
+  world_.RunFor(Duration::Seconds(1));
+  EXPECT_EQ(why(), "Placed: 1 of 1 pools keep it");
 }
 
 TEST_F(ReservationTest, R8_6_PartsOfOneForAllPoolsAreUsedByItsName) {

@@ -77,6 +77,26 @@ class StubbornBinder final : public client::Binder {
   client::Binder& inner_;
 };
 
+// A commit cannot be called back: whoever tried again could bind it twice.
+TEST(SchedulerRules, R3_6_S4_ASlowBindIsToldAfterTwoSecondsAndWaitedFor) {
+  SchedulerWorld world(5);
+  world.Join(world.MakePool("alpha"));
+  StubbornBinder binder(world.api().registry().binder());
+  binder.way = StubbornBinder::Way::kSlow;
+  const SecondScheduler scheduler(world, {.holder = "stubborn"}, binder);
+  world.MakeMachine("web");
+  ASSERT_TRUE(world.Until([&] { return binder.begun == 1; }));
+  const Time begun = world.Now();
+  ASSERT_TRUE(world.Until([&] { return !world.WhyNot("web").empty(); }));
+  EXPECT_GE(world.Now() - begun, Duration::Millis(1900));
+  EXPECT_EQ(world.WhyNot("web"), "pool alpha has accepted it, and the binding is not written yet");
+  world.RunFor(Duration::Minutes(1));
+  EXPECT_EQ(binder.begun, 1);
+  binder.way = StubbornBinder::Way::kGood;
+  EXPECT_TRUE(world.IsPlaced("web"));
+  EXPECT_EQ(binder.begun, 1);
+}
+
 TEST(SchedulerRules, C4_WhatIsBoundAgainAndAgainInVainOrForLongSaysWhyItWaits) {
   for (const auto way : {StubbornBinder::Way::kSlow, StubbornBinder::Way::kConflicts}) {
     SchedulerWorld world(5);

@@ -2,7 +2,7 @@
 #include "scheduler/placing/scheduler.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,6 +21,8 @@
 #include "apis/storage/volume_pool.h"
 #include "apis/storage/volume_snapshot.h"
 #include "base/log.h"
+#include "rt/backoff.h"
+#include "rt/chaos.h"
 #include "rt/join_all.h"
 #include "rt/sleep.h"
 
@@ -53,11 +55,12 @@ class Scheduler::ObjectSink final : public client::Sink {
  private:
   void OnListBegin() override { unseen_ = scheduler_.objects_.UidsOf(kind_); }
   void OnListed(meta::Object object) override {
-    unseen_.erase(object.metadata().uid);
-    Put(object);
+    unseen_.erase(client::KeyOf(object));
+    scheduler_.OnObject(object);
   }
   void OnListEnd() override {
-    for (const std::string& uid : std::exchange(unseen_, {})) Remove(uid);
+    for (const auto& [key, uid] : std::exchange(unseen_, {}))
+      scheduler_.OnNameGone(kind_, key, uid);
   }
   void OnComing(std::span<const client::WatchEvent> events) override {
     coming_.clear();
@@ -66,24 +69,14 @@ class Scheduler::ObjectSink final : public client::Sink {
     scheduler_.board_.Expect(coming_);
   }
   void OnEvent(client::WatchEvent event) override {
-    if (event.type != client::WatchEvent::Type::kDeleted) return Put(event.object);
-    Remove(event.object.metadata().uid);
-  }
-  void Put(const meta::Object& object) {
-    if (&kind_ == &apis::compute::kMachineKind) scheduler_.groups_.OnMachine(object);
-    scheduler_.placer_.Apply(scheduler_.objects_.OnObject(object));
-    scheduler_.placer_.OnGroups();
-  }
-  void Remove(const std::string& uid) {
-    scheduler_.groups_.OnMachineGone(uid);
-    scheduler_.placer_.Apply(scheduler_.objects_.OnGone(uid));
-    scheduler_.placer_.OnGroups();
+    if (event.type != client::WatchEvent::Type::kDeleted) return scheduler_.OnObject(event.object);
+    scheduler_.OnNameGone(kind_, client::KeyOf(event.object), event.object.metadata().uid);
   }
 
   Scheduler& scheduler_;
   const meta::KindInfo& kind_;
-  std::set<std::string> unseen_;   // during a list: what it has not told yet
-  std::vector<ObjectKey> coming_;  // of OnComing
+  std::map<client::ObjectKey, std::string> unseen_;  // during a list: what it has not told yet
+  std::vector<ObjectKey> coming_;                    // of OnComing
   client::Reflector reflector_;
 };
 
@@ -261,9 +254,45 @@ rt::Task<Status> Scheduler::FollowFleet() {
   }
 }
 
+void Scheduler::OnObject(const meta::Object& now) {
+  // The same name under another UID: the old one is gone, even if nobody said so. Also if nobody
+  // takes it up under the new one.
+  const ObjectRecord* before = objects_.FindByKey(now.kind(), client::KeyOf(now));
+  if (before != nullptr && before->uid != now.metadata().uid) {
+    const std::string old = before->uid;
+    OnObjectGone(old);
+  }
+  if (objects_.PassesOver(now)) return;
+  if (&now.kind() == &apis::compute::kMachineKind) groups_.OnMachine(now);
+  placer_.Apply(objects_.OnObject(now));
+  placer_.OnGroups();
+}
+
+void Scheduler::OnObjectGone(const std::string& uid) {
+  groups_.OnMachineGone(uid);
+  placer_.Apply(objects_.OnGone(uid));
+  placer_.OnGroups();
+  ObjectDirectory::Waiting twin = objects_.TakeTwin(uid);
+  if (!twin.empty()) scope_.Spawn("scheduler.twin", ReadAgain(std::move(twin), uid));
+}
+
+void Scheduler::OnNameGone(const meta::KindInfo& kind,
+                           const client::ObjectKey& key,
+                           const std::string& uid) {
+  if (objects_.ForgetTwin(kind, key)) return;
+  // Who has its UID may be another one by now.
+  const ObjectRecord* record = objects_.Find(uid);
+  if (record == nullptr || (record->kind == &kind && record->key == key)) OnObjectGone(uid);
+}
+
 void Scheduler::OnPool(const meta::Object* before, const meta::Object* now) {
-  if (pools_.OnObject(before, now)) {
-    placer_.Apply(objects_.OnPoolAdded(*pools_.FindByUid(now->metadata().uid)));
+  switch (pools_.OnObject(before, now)) {
+    case PoolDirectory::Became::kNothing: break;
+    case PoolDirectory::Became::kNew:
+      placer_.Apply(
+          objects_.OnPoolAdded(*pools_.FindByUid((now != nullptr ? now : before)->metadata().uid)));
+      break;
+    case PoolDirectory::Became::kElsewhere: placer_.Apply(objects_.OnReachChanged()); break;
   }
   placer_.OnBoardChanged();
 }
@@ -274,16 +303,35 @@ void Scheduler::OnMachineClass(const meta::Object* now, const std::string& name)
   if (now == nullptr) return objects_.OnMachineClassGone(name);
   ObjectDirectory::Waiting waiting =
       objects_.OnMachineClass(now->as<apis::compute::MachineClass>());
-  if (!waiting.empty()) scope_.Spawn("scheduler.class", ReadAgain(std::move(waiting)));
+  if (!waiting.empty()) scope_.Spawn("scheduler.class", ReadAgain(std::move(waiting), ""));
 }
 
-// Who came before its class: what it asks for is known only now.
-rt::Task<Status> Scheduler::ReadAgain(ObjectDirectory::Waiting waiting) {
-  for (const auto& [kind, key] : waiting) {
-    const Result<meta::Object> object = co_await client_.Get(*kind, key);
-    if (object.status().Is(Reason::kNotFound)) continue;
-    CO_TRY_STATUS(object);
-    placer_.Apply(objects_.OnObject(*object));
+// Nobody else knows of them any more, so they are tried until they are read.
+rt::Task<Status> Scheduler::ReadAgain(ObjectDirectory::Waiting waiting, std::string uid) {
+  rt::Backoff pause;
+  while (!waiting.empty()) {
+    ObjectDirectory::Waiting unread;
+    Status why;
+    for (const auto& [kind, key] : waiting) {
+      const Result<meta::Object> object = co_await client_.Get(*kind, key);
+      if (object.ok()) {
+        OnObject(*object);
+        continue;
+      }
+      if (object.status().Is(Reason::kCancelled)) co_return object.status();
+      // One that was damaged meanwhile keeps nobody from the others (ADR 0038).
+      if (object.status().Is(Reason::kNotFound) || object.status().Is(Reason::kInternal)) continue;
+      why = object.status();
+      unread.emplace_back(kind, key);
+    }
+    waiting = std::move(unread);
+    if (!waiting.empty()) {
+      REACHED("scheduler.read_again");
+      LOG_WARNING("scheduler: {} objects are to be read again: {}", waiting.size(), why.ToString());
+      CO_TRY_STATUS(co_await rt::Sleep(pause.Next(loop_.random())));
+    } else if (!uid.empty() && objects_.Find(uid) == nullptr) {
+      waiting = objects_.TakeTwin(uid);  // the one that was read is gone, or has another UID
+    }
   }
   co_return OkStatus();
 }

@@ -82,10 +82,16 @@ class Scheduler {
  private:
   class ObjectSink;
 
+  void OnObject(const meta::Object& now);
+  void OnObjectGone(const std::string& uid);
+  // There is no object of that name any more; the last one had that UID.
+  void OnNameGone(const meta::KindInfo& kind, const client::ObjectKey& key, const std::string& uid);
   void OnPool(const meta::Object* before, const meta::Object* now);
   void OnMachineClass(const meta::Object* now, const std::string& name);
   void FollowClasses();
-  rt::Task<Status> ReadAgain(ObjectDirectory::Waiting waiting);
+  // Who came before its class, or had the UID of another: what it asks for is known only now. Of
+  // those that had one UID the first that is still there; "": they had no UID in common.
+  rt::Task<Status> ReadAgain(ObjectDirectory::Waiting waiting, std::string uid);
   rt::Task<Status> FollowObjects();
   rt::Task<Status> FollowFleet();
   void SetTerm(std::optional<int64_t> term);

@@ -306,6 +306,21 @@ TEST_F(SchedulerTest, G2_APoolThatGivesBackWhatItAcceptedComesLastForAWhile) {
   EXPECT_NE(world_.PoolOf("web"), failing);
 }
 
+// What an operator takes from a host was not refused by it, and waits for nothing.
+TEST_F(SchedulerTest, G2_WhatAnOperatorFencedMayComeBackToItsPoolAtOnce) {
+  world_.Join(world_.MakePool("alpha"));
+  world_.StartScheduler();
+  world_.MakeMachine("web");
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(world_.IsPlaced("web"));
+    const Time fenced = world_.Now();
+    world_.LetGo(
+        apis::compute::kMachineKind, "web", "OperatorFenced", client::UnbindProof::kOperatorFenced);
+    ASSERT_TRUE(world_.Until([&] { return !world_.PoolOf("web").empty(); }));
+    EXPECT_LT(world_.Now() - fenced, Duration::Millis(400)) << i;
+  }
+}
+
 TEST_F(SchedulerTest, G2_WhatTheOnlyPoolsRefuseComesBackToThemMoreAndMoreSeldom) {
   world_.StartWithTwoPools();
   world_.MakeMachine("web");

@@ -2,6 +2,7 @@
 // A scheduler with a whole API server behind it and a fake fleet in front, for tests.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,7 +114,7 @@ class SchedulerWorld {
     apis::storage::VolumePool pool;
     pool.metadata.name = name;
     pool.spec.provider_id = "test://" + name;
-    pool.spec.host_ref = apis::core::LocalObjectReference{host};
+    if (!host.empty()) pool.spec.host_ref = apis::core::LocalObjectReference{host};
     pool.spec.reach = reach;
     meta::Object made = Make(meta::Object::Of(apis::storage::kVolumePoolKind, std::move(pool)));
     auto& status = made.as<apis::storage::VolumePool>().status;
@@ -125,6 +126,17 @@ class SchedulerWorld {
     const std::string uid = made.metadata().uid;
     UpdateStatus(std::move(made));
     return uid;
+  }
+  // The pool only says how many machines of each class it could hold.
+  void CountPerClass(const std::string& pool, const std::map<std::string, int64_t>& classes) {
+    auto got = world_.Run(world_.client().Get(apis::compute::kMachinePoolKind, {"", pool}));
+    CHECK(got.ok()) << got.status();
+    auto& capacity = got->as<apis::compute::MachinePool>().status.capacity;
+    capacity.clear();
+    for (const auto& [name, count] : classes) {
+      capacity["class/machine." + name] = meta::Quantity(count);
+    }
+    UpdateStatus(*std::move(got));
   }
   // The pool has a session, and its host accepts everything.
   void Join(const std::string& pool_uid, int64_t cpus = 8) {
@@ -242,7 +254,10 @@ class SchedulerWorld {
   void LetGo(const std::string& name, const std::string& reason) {
     LetGo(apis::compute::kMachineKind, name, reason);
   }
-  void LetGo(const meta::KindInfo& kind, const std::string& name, const std::string& reason) {
+  void LetGo(const meta::KindInfo& kind,
+             const std::string& name,
+             const std::string& reason,
+             client::UnbindProof proof = client::UnbindProof::kHostReleased) {
     const auto object = world_.Run(world_.client().Get(kind, {kNamespace, name}));
     CHECK(object.ok()) << object.status();
     client::UnbindRequest unbind;
@@ -250,6 +265,7 @@ class SchedulerWorld {
     unbind.key = {kNamespace, name};
     unbind.uid = object->metadata().uid;
     unbind.placement = apis::EpochOf(*object);
+    unbind.proof = proof;
     unbind.reason = reason;
     const auto verdicts = world_.Run(world_.registry().binder().UnbindBatch({unbind}));
     CHECK(verdicts[0].ok()) << verdicts[0];

@@ -62,6 +62,28 @@ TEST_F(WakeTest, AClassThatHostsMayHaveByNowWakesWhoWaitsForIt) {
   ExpectToBeBoundSoon("web");
 }
 
+// Before anything else happens that would wake anybody: nobody is told of the refusal yet.
+TEST_F(WakeTest, RoomThatARefusedOfferGivesBackWakesWhoWaitsForIt) {
+  const std::string alpha = world_.MakePool("alpha", 4);
+  world_.StartScheduler();
+  world_.Join(alpha, 4);
+  const std::string big = world_.MakeMachine("big", "large");
+  world_.fleet().Answers(
+      alpha,
+      [big](const fleet::Offer& offer) {
+        using Verdict = fleet::Answer::Verdict;
+        fleet::Answer answer;
+        answer.verdict = offer.item.uid == big ? Verdict::kRejected : Verdict::kAccepted;
+        return std::optional(answer);
+      },
+      Duration::Millis(100));
+  const auto is_asked = [&] { return !world_.fleet().offers(alpha).empty(); };
+  ASSERT_TRUE(world_.Until(is_asked, Duration::Millis(50)));
+  world_.MakeMachine("web");
+  const auto is_bound = [&] { return !world_.PoolOf("web").empty(); };
+  EXPECT_TRUE(world_.Until(is_bound, Duration::Millis(400)));
+}
+
 // ---- The machine db on pool alpha brings a volume, which may go to the disks of that host.
 
 class WakeVolumesTest : public WakeTest {
@@ -130,6 +152,57 @@ TEST_F(WakeVolumesTest, AVolumePoolThatComesWithinReachWakesTheMachineThatHasIts
   ExpectToWait("db");
   world_.Patch(kVolumePoolKind, "disks", InZone("z1"));
   ExpectToBeBoundSoon("db");
+}
+
+// ---- The machine db has its place on pool alpha, and names a volume later that no pool within
+// reach has room for.
+
+class WakeLateVolumesTest : public WakeVolumesTest {
+ protected:
+  void ExpectAVolumeToWait() {
+    world_.StartScheduler();
+    world_.MakeMachine("db");
+    ASSERT_TRUE(world_.IsPlaced("db"));
+    world_.NameVolumes("db", {"data"});
+    world_.MakeVolume("data", 40);
+    world_.RunFor(Duration::Minutes(1));
+    ASSERT_EQ(world_.VolumePoolOf("data"), "");
+  }
+  void ExpectTheVolumeToBeBoundSoon() {
+    const auto is_bound = [&] { return world_.VolumePoolOf("data") == "disks"; };
+    EXPECT_TRUE(world_.Until(is_bound, Duration::Seconds(5)));
+  }
+};
+
+TEST_F(WakeLateVolumesTest, AVolumePoolThatComesIntoTheZoneWakesTheVolume) {
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-disks", "Zone"));
+  world_.Patch(kVolumePoolKind, "disks", InZone("z2"));
+  world_.Patch(kMachinePoolKind, "alpha", InZone("z1"));
+  ExpectAVolumeToWait();
+  world_.Patch(kVolumePoolKind, "disks", InZone("z1"));
+  ExpectTheVolumeToBeBoundSoon();
+}
+
+TEST_F(WakeLateVolumesTest, AHostThatComesIntoTheZoneWakesTheVolumeOfItsMachine) {
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-disks", "Zone"));
+  world_.Patch(kVolumePoolKind, "disks", InZone("z2"));
+  ExpectAVolumeToWait();
+  world_.Patch(kMachinePoolKind, "alpha", InZone("z2"));
+  ExpectTheVolumeToBeBoundSoon();
+}
+
+TEST_F(WakeLateVolumesTest, AVolumePoolWhoseHostIsKnownWakesTheVolume) {
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "", "Host"));
+  ExpectAVolumeToWait();
+  world_.Patch(kVolumePoolKind, "disks", R"({"spec":{"hostRef":{"name":"host-alpha"}}})");
+  ExpectTheVolumeToBeBoundSoon();
+}
+
+TEST_F(WakeLateVolumesTest, AVolumePoolThatReachesFurtherWakesTheVolume) {
+  world_.JoinVolumePool(world_.MakeVolumePool("disks", "host-disks", "Host"));
+  ExpectAVolumeToWait();
+  world_.Patch(kVolumePoolKind, "disks", R"({"spec":{"reach":"Any"}})");
+  ExpectTheVolumeToBeBoundSoon();
 }
 
 // ---- Zone a has two machines of a kind, and zone b one and no room for more: as long as b counts,

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view kMachinePrefix = "class/machine.";
 constexpr std::string_view kVolumePrefix = "class/volume.";
+constexpr int64_t kDisksMax = int64_t{1} << 60;  // bytes: 1 EiB
+constexpr int32_t kWeightMax = 100;              // of a wish, as validated
 
 TaintEffect EffectOf(std::string_view effect) {
   if (effect == apis::core::kPreferNoSchedule) return TaintEffect::kPreferNoSchedule;
@@ -85,7 +87,8 @@ void AddCompany(const std::optional<apis::core::Affinity>& affinity,
   if (!affinity) return;
   for (const auto& term : affinity->required) required.push_back(CompanyOf(term));
   for (const auto& wish : affinity->preferred) {
-    preferred.push_back({.company = CompanyOf(wish.term), .weight = sign * wish.weight});
+    const int32_t weight = std::clamp(wish.weight, 0, kWeightMax);
+    preferred.push_back({.company = CompanyOf(wish.term), .weight = sign * weight});
   }
 }
 
@@ -175,7 +178,18 @@ void TranslateCapacity(const Pool& pool, std::string_view class_prefix, Translat
   }
 }
 
-Resources ToResources(const apis::Amounts& amounts) { return {amounts.begin(), amounts.end()}; }
+// Nobody takes less than nothing: what was written past the validation gives no room to others.
+Resources ToResources(const apis::Amounts& amounts) {
+  Resources resources;
+  for (const auto& [name, amount] : amounts) resources[name] = std::max<int64_t>(amount, 0);
+  return resources;
+}
+
+// The same, and no more than that of all together, which is more than any pool has.
+void AddDisk(const meta::Quantity& limit, int64_t& storage) {
+  const int64_t disk = std::clamp<int64_t>(limit.Value(), 0, kDisksMax);
+  storage = std::min(std::min(storage, kDisksMax) + disk, kDisksMax);
+}
 
 template <class References>
 std::vector<std::string> NamesOf(const References& references) {
@@ -240,7 +254,7 @@ Requirements Translate(const apis::compute::Machine& machine,
     const auto& limit = volume.local_disk   ? volume.local_disk->size_limit
                         : volume.empty_disk ? volume.empty_disk->size_limit
                                             : std::optional<meta::Quantity>();
-    if (limit) out.resources[std::string(apis::core::kStorage)] += limit->Value();
+    if (limit) AddDisk(*limit, out.resources[std::string(apis::core::kStorage)]);
   }
   out.pools = Selector::Equals(machine.spec.machine_pool_selector);
   out.tolerations = TolerationsOf(machine.spec.tolerations);
@@ -267,7 +281,9 @@ Requirements Translate(const apis::core::Reservation& reservation,
 }
 
 Requirements Times(Requirements one, int64_t count) {
-  for (auto& [name, amount] : one.resources) amount *= count;
+  for (auto& [name, amount] : one.resources) {
+    if (__builtin_mul_overflow(amount, count, &amount)) amount = INT64_MAX;  // fits nowhere
+  }
   return one;
 }
 
@@ -277,7 +293,7 @@ Requirements Translate(const apis::storage::Volume& volume) {
   if (volume.spec.volume_class_ref) out.class_name = volume.spec.volume_class_ref->name;
   const meta::Quantity* size =
       apis::core::FindResource(volume.spec.resources, apis::core::kStorage);
-  if (size != nullptr) out.resources[std::string(apis::core::kStorage)] = size->Value();
+  if (size != nullptr) AddDisk(*size, out.resources[std::string(apis::core::kStorage)]);
   out.pools = Selector::Equals(volume.spec.volume_pool_selector);
   out.tolerations = TolerationsOf(volume.spec.tolerations);
   out.namespace_name = volume.metadata.namespace_;
