@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/broken.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "apis/compute/machine.h"
+#include "apis/core/placement.h"
 #include "apis/core/reservation.h"
+#include "apis/core/well_known.h"
+#include "apis/object_references.h"
 #include "apis/placement.h"
 #include "apiserver/cache/keys.h"
 #include "meta/at_rest.h"
@@ -37,7 +41,11 @@ constexpr std::array kNames = {
                .help = "an unbinding forgets the placement number",
                .words = "went back from placement"},
     BrokenName{Broken::kLeases, "leases", "one-copy", "poollets stretch leases"},
-    BrokenName{Broken::kLostWrite, "lost-write", "durable", "a crash takes back the last writes"},
+    BrokenName{.broken = Broken::kLostWrite,
+               .name = "lost-write",
+               .checker = "durable",
+               .help = "a crash takes back the last writes",
+               .words = "was acknowledged at revision"},
     BrokenName{.broken = Broken::kLostEdit,
                .name = "lost-edit",
                .checker = "durable",
@@ -56,10 +64,34 @@ constexpr std::array kNames = {
                .help = "a watch through the API shows events twice",
                .words = "twice"},
     BrokenName{Broken::kSilence, "silence", "reason", "why an object waits is not written"},
-    BrokenName{Broken::kRogue, "rogue", "asked", "somebody deletes a machine unasked"},
-    BrokenName{Broken::kPurge, "purge", "asked", "poollets delete what they are to keep"},
+    BrokenName{.broken = Broken::kRogue,
+               .name = "rogue",
+               .checker = "asked",
+               .help = "somebody deletes a machine unasked",
+               .words = "nobody asked for it"},
+    BrokenName{.broken = Broken::kPurge,
+               .name = "purge",
+               .checker = "asked",
+               .help = "poollets delete what they are to keep",
+               .words = "where it belongs"},
+    BrokenName{.broken = Broken::kUsedDisk,
+               .name = "used-disk",
+               .checker = "asked",
+               .help = "hosts delete volumes that machines still use",
+               .scenario = "broken-leavings",
+               .words = "though a machine uses it"},
     BrokenName{Broken::kNoBoot, "no-boot", "converges", "poollets switch no machine on"},
-    BrokenName{Broken::kTies, "ties", "leaves", "machines are sent away from their disks"},
+    BrokenName{.broken = Broken::kTies,
+               .name = "ties",
+               .checker = "leaves",
+               .help = "machines are sent away from their disks",
+               .words = "and is asked to leave it"},
+    BrokenName{.broken = Broken::kLingers,
+               .name = "lingers",
+               .checker = "leaves",
+               .help = "nobody is asked to leave for a taint",
+               .scenario = "broken-leavings",
+               .words = "is not asked to leave"},
     BrokenName{Broken::kSpoiltRecord, "spoilt-record", "record", "a record is damaged inside"},
     BrokenName{Broken::kCutRecord, "cut-record", "record", "poollets write half of a change"},
     BrokenName{.broken = Broken::kKeptRoom,
@@ -129,6 +161,18 @@ void Untie(apis::compute::Machine& machine) {
   std::erase_if(machine.spec.volumes, [](const auto& disk) { return disk.name == kImaginedDisk; });
 }
 
+// As if the machine that uses it were gone (kUsedDisk).
+void HideUse(meta::Object& object) {
+  std::erase(object.metadata().finalizers, apis::core::kInUseFinalizer);
+}
+
+// Whether that is written which asks a machine to leave for a taint (kLingers).
+bool AsksToLeave(const meta::Object& object) {
+  if (&object.kind() != &apis::compute::kMachineKind) return false;
+  const auto& placement = apis::PlacementOf(object);
+  return placement && placement->release == apis::core::kReleaseTaint;
+}
+
 // The UID of the pool in a machine at rest; npos if it has none.
 size_t FindPoolUid(std::string_view text) {
   const size_t mark = text.find(kPoolUidMark);
@@ -157,13 +201,14 @@ class GapWatch final : public store::Watch {
 };
 
 // Leaves out the whole of a batch now and then (kWatchHole), or shows its last event twice
-// (kWatchEcho).
+// (kWatchEcho); or shows nothing as used (kUsedDisk).
 class BrokenWatch final : public client::ObjectWatch {
  public:
   BrokenWatch(std::unique_ptr<client::ObjectWatch> inner, Broken broken)
       : inner_(std::move(inner)), broken_(broken) {}
   rt::Task<Result<std::vector<client::WatchEvent>>> Next() override {
     CO_TRY(std::vector<client::WatchEvent> events, co_await inner_->Next());
+    if (broken_ == Broken::kUsedDisk) co_return Unused(std::move(events));
     if (++batches_ % kWrongBatch != 0) co_return events;
     if (broken_ == Broken::kWatchHole) co_return co_await inner_->Next();
     const client::WatchEvent last = events.back();
@@ -172,6 +217,16 @@ class BrokenWatch final : public client::ObjectWatch {
   }
 
  private:
+  static std::vector<client::WatchEvent> Unused(std::vector<client::WatchEvent> events) {
+    for (client::WatchEvent& event : events) {
+      if (event.object.empty() || !apis::IsKeptForUser(event.object.metadata())) continue;
+      meta::Object object = event.object;
+      HideUse(object);
+      event.object = std::move(object);
+    }
+    return events;
+  }
+
   std::unique_ptr<client::ObjectWatch> inner_;
   const Broken broken_;
   int batches_ = 0;
@@ -243,7 +298,7 @@ rt::Task<Result<std::unique_ptr<store::Watch>>> BrokenStore::StartWatch(
 rt::Task<Result<meta::Object>> BrokenClient::Get(const meta::KindInfo& kind,
                                                  client::ObjectKey key) {
   const bool is_machine = &kind == &apis::compute::kMachineKind;
-  auto found = co_await inner_.Get(kind, std::move(key));
+  auto found = co_await inner().Get(kind, std::move(key));
   if (broken_ == Broken::kTies && is_machine && found.ok()) {
     std::erase_if(found->as<apis::compute::Machine>().spec.volumes,
                   [](const auto& disk) { return disk.local_disk.has_value(); });
@@ -254,11 +309,20 @@ rt::Task<Result<meta::Object>> BrokenClient::Get(const meta::KindInfo& kind,
   co_return found;
 }
 
+rt::Task<Result<client::ObjectList>> BrokenClient::List(const meta::KindInfo& kind,
+                                                        client::ListOptions options) {
+  auto list = co_await inner().List(kind, std::move(options));
+  if (broken_ == Broken::kUsedDisk && list.ok()) std::ranges::for_each(list->items, HideUse);
+  co_return list;
+}
+
 rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> BrokenClient::Watch(
     const meta::KindInfo& kind, client::WatchOptions options) {
   CO_TRY(std::unique_ptr<client::ObjectWatch> watch,
-         co_await inner_.Watch(kind, std::move(options)));
-  if (broken_ != Broken::kWatchHole && broken_ != Broken::kWatchEcho) co_return watch;
+         co_await inner().Watch(kind, std::move(options)));
+  const bool is_wrong = broken_ == Broken::kWatchHole || broken_ == Broken::kWatchEcho ||
+                        broken_ == Broken::kUsedDisk;
+  if (!is_wrong) co_return watch;
   co_return std::unique_ptr<client::ObjectWatch>(
       std::make_unique<BrokenWatch>(std::move(watch), broken_));
 }
@@ -268,16 +332,17 @@ rt::Task<Result<meta::Object>> BrokenClient::Update(meta::Object object,
   const bool is_report = options.subresource == client::Subresource::kStatus &&
                          apis::IsPlaceable(object.kind()) && !apis::IsBound(object);
   if (broken_ == Broken::kSilence && is_report) co_return object;
+  if (broken_ == Broken::kLingers && AsksToLeave(object)) co_return object;
   const bool is_machine = &object.kind() == &apis::compute::kMachineKind;
   if (broken_ == Broken::kEarlyFarewell && is_machine) Untie(object.as<apis::compute::Machine>());
-  co_return co_await inner_.Update(std::move(object), options);
+  co_return co_await inner().Update(std::move(object), options);
 }
 
 rt::Task<Status> BrokenClient::Delete(const meta::KindInfo& kind,
                                       client::ObjectKey key,
                                       client::DeleteOptions options) {
   if (broken_ == Broken::kNoReplace && &kind == &apis::compute::kMachineKind) co_return OkStatus();
-  co_return co_await inner_.Delete(kind, std::move(key), std::move(options));
+  co_return co_await inner().Delete(kind, std::move(key), std::move(options));
 }
 
 rt::Task<std::vector<Result<std::vector<meta::Object>>>> BrokenBinder::BindBatch(

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "client/binder.h"
-#include "client/client.h"
+#include "client/passing_client.h"
 #include "store/passing_store.h"
 #include "store/store.h"
 
@@ -38,8 +38,10 @@ enum class Broken : uint8_t {
   kSilence,        // what says why an object waits is not written
   kRogue,          // somebody deletes what nobody asked to delete
   kPurge,          // poollets delete machines that they are to keep
+  kUsedDisk,       // hosts are told to delete volumes that machines still use
   kNoBoot,         // poollets do not switch machines on
   kTies,           // what ties a machine to its host is not seen
+  kLingers,        // nobody is asked to leave for a taint
   kSpoiltRecord,   // a crash damages a poollet's record in the middle
   kCutRecord,      // poollets write a part of a change into their record now and then
   kKeptRoom,       // a reservation is bound without the room that it keeps
@@ -82,40 +84,22 @@ class BrokenStore final : public store::PassingStore {
   std::map<std::string, std::string> bound_;  // key of a machine: UID of its pool
 };
 
-// kSilence, kTies, kEarlyFarewell, kNoReplace, kWatchHole and kWatchEcho.
-class BrokenClient final : public client::Client {
+// kSilence, kTies, kLingers, kEarlyFarewell, kNoReplace, kUsedDisk, kWatchHole and kWatchEcho.
+class BrokenClient final : public client::PassingClient {
  public:
-  BrokenClient(client::Client& inner, Broken broken) : inner_(inner), broken_(broken) {}
+  BrokenClient(client::Client& inner, Broken broken) : PassingClient(inner), broken_(broken) {}
 
   rt::Task<Result<meta::Object>> Get(const meta::KindInfo& kind, client::ObjectKey key) override;
   rt::Task<Result<client::ObjectList>> List(const meta::KindInfo& kind,
-                                            client::ListOptions options) override {
-    return inner_.List(kind, std::move(options));
-  }
+                                            client::ListOptions options) override;
   rt::Task<Result<std::unique_ptr<client::ObjectWatch>>> Watch(
       const meta::KindInfo& kind, client::WatchOptions options) override;
-  rt::Task<Result<meta::Object>> Create(meta::Object object,
-                                        client::WriteOptions options) override {
-    return inner_.Create(std::move(object), options);
-  }
-  rt::Task<std::vector<Result<meta::Object>>> CreateBatch(std::vector<meta::Object> objects,
-                                                          client::WriteOptions options) override {
-    return inner_.CreateBatch(std::move(objects), options);
-  }
   rt::Task<Result<meta::Object>> Update(meta::Object object, client::WriteOptions options) override;
-  rt::Task<Result<meta::Object>> Patch(const meta::KindInfo& kind,
-                                       client::ObjectKey key,
-                                       client::PatchType type,
-                                       std::string body,
-                                       client::WriteOptions options) override {
-    return inner_.Patch(kind, std::move(key), type, std::move(body), options);
-  }
   rt::Task<Status> Delete(const meta::KindInfo& kind,
                           client::ObjectKey key,
                           client::DeleteOptions options) override;
 
  private:
-  client::Client& inner_;
   const Broken broken_;
 };
 

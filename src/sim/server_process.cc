@@ -99,8 +99,11 @@ rt::Task<Status> ServerProcess::Follow() {
 }
 
 rt::Task<Status> ServerProcess::StartParts(store::Store* store, apiserver::LoopbackClient* client) {
-  // Sets go on to remove what is too many: only the loss of a host is not noticed.
-  const Broken broken = options_.broken == Broken::kNoReplace ? Broken::kNothing : options_.broken;
+  // Sets go on to remove what is too many: only the loss of a host is not noticed. What waits for
+  // its user goes on to wait: only hosts are told to delete it.
+  const bool are_well =
+      options_.broken == Broken::kNoReplace || options_.broken == Broken::kUsedDisk;
+  const Broken broken = are_well ? Broken::kNothing : options_.broken;
   controllers_client_ = std::make_unique<BrokenClient>(*client, broken);
   controllers_ = std::make_unique<controller::BuiltinControllers>(
       deps_.loop, *controllers_client_, deps_.scheme);

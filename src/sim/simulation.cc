@@ -71,6 +71,7 @@ Outcome RunSimulation(const Scenario& scenario, uint64_t seed, Broken broken) {
     users.End();
     outcome.converged_after = Converge(world, troubles);
   }
+  outcome.losses = world.losses();
   outcome.failovers = world.failovers().failovers();
   outcome.failover_max = world.failovers().longest();
   if (!world.violation() && world.is_shared()) {

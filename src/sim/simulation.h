@@ -23,7 +23,8 @@ struct Outcome {
   size_t machines = 0;  // that there were in all
   uint64_t faults = 0;
   uint64_t events = 0;
-  size_t failovers = 0;  // of several servers, that were measured
+  size_t losses = 0;     // of leaders, of several servers: killed, asleep for long, or cut off
+  size_t failovers = 0;  // of these, that were measured
   Duration failover_max;
   Duration converged_after;  // faults had ended
   std::set<Branch> reached;

@@ -32,6 +32,7 @@ TEST(Simulation, ACalmWorldConverges) {
   const Outcome outcome = RunSimulation(Load("calm"), 1, Broken::kNothing);
   EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
   EXPECT_EQ(outcome.faults, 0U);
+  EXPECT_EQ(outcome.losses, 0U);
   EXPECT_GE(outcome.machines, 40U);
 }
 
@@ -151,13 +152,16 @@ TEST(Simulation, SeveralServersComeOverTheLossOfTheirLeader) {
   const Outcome first = RunSimulation(scenario, 3, Broken::kNothing);
   EXPECT_FALSE(first.violation) << first.violation->what << "\n" << Story(first);
   EXPECT_GE(first.failovers, 1U);
+  EXPECT_GE(first.losses, first.failovers);
   const Outcome second = RunSimulation(scenario, 3, Broken::kNothing);
   EXPECT_EQ(first.hash, second.hash);
   EXPECT_EQ(first.events, second.events);
+  EXPECT_EQ(first.losses, second.losses);
 }
 
 TEST(Simulation, TheScenariosOfTheBrokenVariantsAreFineWhenNothingIsBroken) {
-  for (const char* name : {"broken", "broken-rooms", "broken-edits", "broken-losses"}) {
+  for (const char* name :
+       {"broken", "broken-rooms", "broken-edits", "broken-losses", "broken-leavings"}) {
     const Outcome outcome = RunSimulation(Load(name), 1, Broken::kNothing);
     EXPECT_FALSE(outcome.violation) << outcome.violation->what << "\n" << Story(outcome);
   }

@@ -137,6 +137,8 @@ class World final : public Sight, private StoreReader {
   // can promise anything.
   void LeaderIsLost(Seat& seat);
   void ServersAreDisturbed() { failover_checker_->Excuse(); }
+  // Of several servers: how many leaders were lost, each counted once.
+  size_t losses() const { return lost_reigns_.size(); }
   const FailoverChecker& failovers() const { return *failover_checker_; }
   rt::SimLoop& loop() { return loop_; }
   net::SimNetwork& network() { return network_; }
@@ -212,6 +214,7 @@ class World final : public Sight, private StoreReader {
   std::vector<std::vector<WatchChecker*>> watch_checkers_;  // by server: one per kind
   OneLeaderChecker* one_leader_checker_ = nullptr;
   FailoverChecker* failover_checker_ = nullptr;
+  std::set<store::Revision> lost_reigns_;
   Branches branches_;
   Trace trace_;
   uint64_t faults_ = 0;

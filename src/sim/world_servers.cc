@@ -70,6 +70,7 @@ void World::Send(std::string_view what, rt::Task<Status> request) {
 // with the leader. Hosts that find two servers silent need longer to get to the third.
 void World::LeaderIsLost(Seat& seat) {
   failover_checker_->Excuse();
+  if (is_shared()) lost_reigns_.insert(seat.process->reign());
   if (!is_shared() || now() - host_trouble_ < kHostsWellAfter || seat.is_isolated) return;
   const auto synced = std::ranges::count_if(
       hosts_, [](const std::unique_ptr<HostProcess>& host) { return host->is_synced(); });
