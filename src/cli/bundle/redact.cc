@@ -130,6 +130,33 @@ std::optional<Span> FindOwnToken(std::string_view text, size_t from) {
   return std::nullopt;
 }
 
+// "berth1.CA.ID.SECRET" (pki/join_token.h), cut short or whole. A host may be called berth1 and
+// have a domain; the digits of CA are no part of one.
+std::optional<Span> FindJoinToken(std::string_view text, size_t from) {
+  constexpr std::string_view kStart = "berth1.";
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
+  for (size_t at = text.find(kStart, from); at != std::string_view::npos;
+       at = text.find(kStart, at + 1)) {
+    const size_t begin = at + kStart.size();
+    const size_t digits_end = std::min(text.find_first_not_of(kHexDigits, begin), text.size());
+    if (digits_end - begin >= kTokenCharactersMin) return Span{at, TokenEnd(text, digits_end)};
+  }
+  return std::nullopt;
+}
+
+// What stands before the host of a URL: a user alone may be a token, too.
+std::optional<Span> FindUserInfo(std::string_view text, size_t from) {
+  constexpr std::string_view kStart = "://";
+  for (size_t at = text.find(kStart, from); at != std::string_view::npos;
+       at = text.find(kStart, at + 1)) {
+    const size_t begin = at + kStart.size();
+    const size_t end = std::min(text.find_first_of("/?#\\\"'` \t\r\n", begin), text.size());
+    const size_t host = text.substr(begin, end - begin).rfind('@');
+    if (host != std::string_view::npos) return Span{begin, begin + host};
+  }
+  return std::nullopt;
+}
+
 std::optional<Span> FindBearer(std::string_view text, size_t from) {
   constexpr std::string_view kStart = "Bearer ";
   const size_t at = text.find(kStart, from);
@@ -147,11 +174,19 @@ std::optional<Span> FindPrivateKey(std::string_view text, size_t from) {
               last == std::string_view::npos ? text.size() : last + kMark.size()};
 }
 
+// Of two that begin at once the longer one: a token may be the user of a URL with a password.
 std::optional<Span> FindFirst(std::string_view text, size_t from) {
   std::optional<Span> first;
-  for (const auto& found :
-       {FindOwnToken(text, from), FindBearer(text, from), FindPrivateKey(text, from)}) {
-    if (found.has_value() && (!first.has_value() || found->begin < first->begin)) first = found;
+  for (const auto& found : {FindOwnToken(text, from),
+                            FindJoinToken(text, from),
+                            FindUserInfo(text, from),
+                            FindBearer(text, from),
+                            FindPrivateKey(text, from)}) {
+    if (!found.has_value()) continue;
+    if (!first.has_value() || found->begin < first->begin ||
+        (found->begin == first->begin && found->end > first->end)) {
+      first = found;
+    }
   }
   return first;
 }

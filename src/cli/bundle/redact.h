@@ -18,7 +18,8 @@ namespace berth::cli {
 // - every text is gone over by RedactText.
 meta::Value Redact(meta::Value object);
 
-// Tokens of this system, bearer tokens and private keys, wherever they stand in a text.
+// Takes out tokens of this system, those for joining too, bearer tokens, private keys, and what
+// stands before the host of a URL (user and password), wherever they are in a text.
 std::string RedactText(std::string_view text);
 
 }  // namespace berth::cli

@@ -62,6 +62,41 @@ TEST(RedactText, TakesOutTokensAndKeysAnywhere) {
             R"({"message":"<redacted>"})");
 }
 
+TEST(RedactText, TakesOutTokensForJoining) {
+  const std::string pin = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  const std::string token = "berth1." + pin + ".bcdfghjkmn.Ab3-_" + std::string(38, 'x');
+  EXPECT_EQ(RedactText("poollet --join " + token + " refused"),
+            "poollet --join <redacted> refused");
+  EXPECT_EQ(RedactText("token=\"" + token + "\""), "token=\"<redacted>\"");
+  EXPECT_EQ(RedactText(token + "\n" + token), "<redacted>\n<redacted>");
+  EXPECT_EQ(RedactText(token.substr(0, token.size() - 9)), "<redacted>") << "cut off";
+  EXPECT_EQ(Redacted("{\"message\":\"used " + token + "\"}"), R"({"message":"used <redacted>"})");
+  for (const std::string_view harmless :
+       {"berth1.", "berth1.rack-17.machines.example.internal", "berth1.cafe.example.org refused"}) {
+    EXPECT_EQ(RedactText(harmless), harmless);
+  }
+}
+
+TEST(RedactText, TakesOutUsersAndPasswordsOfUrls) {
+  const struct {
+    std::string_view text;
+    std::string_view shown;
+  } rows[] = {
+      {"pull https://jane:hunter2@registry.example/v2/ failed",
+       "pull https://<redacted>@registry.example/v2/ failed"},
+      {"https://jane:p@ss@host", "https://<redacted>@host"},
+      {"https://token@host:8443?a=b", "https://<redacted>@host:8443?a=b"},
+      {"from http://a:b@c to https://d:e@f", "from http://<redacted>@c to https://<redacted>@f"},
+      {"https://berth_abcdefghij_Ab3xxxxxxxxxxxxxxxxxxxxx:hunter2@host", "https://<redacted>@host"},
+      {"https://@host", "https://@host"},
+      {"https://host/jane@example.org", "https://host/jane@example.org"},
+      {"see https://host, or ask jane@example.org", "see https://host, or ask jane@example.org"},
+      {"etcd://10.0.0.1:2379,10.0.0.2:2379", "etcd://10.0.0.1:2379,10.0.0.2:2379"},
+      {"a://", "a://"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(RedactText(row.text), row.shown);
+}
+
 TEST(RedactText, LeavesMetricsAlone) {
   const std::string_view metrics =
       "berth_apiserver_request_duration_seconds_bucket{le=\"1\"} 2\n"

@@ -43,6 +43,13 @@ std::string PerResource(const Value* amounts) {
   return Join(parts, ", ");
 }
 
+// "1500m cpu, 2Gi memory"; of a pool that counts per class "room for one more of class small".
+std::string MissingText(const Value* missing) {
+  const std::string text = PerResource(missing);
+  const bool is_class = text.starts_with("1 class ");
+  return is_class ? "room for one more of " + text.substr(2) : text;
+}
+
 std::string RulesText(const Value& status) {
   TextTable table({"Rule", "Pools", "Meaning"});
   for (const Value& failed : ItemsAt(status, "failed")) {
@@ -64,7 +71,7 @@ std::string RulesText(const Value& status) {
 std::string NearestText(const Value& status) {
   const Value* nearest = status.Find("nearest");
   if (nearest == nullptr) return "";
-  const std::string missing = PerResource(nearest->Find("missing"));
+  const std::string missing = MissingText(nearest->Find("missing"));
   return fmt::format("nearest of the others: {}, {}\n",
                      Printable(nearest->GetString({"pool"})),
                      missing.empty() ? fmt::format("kept out by {}", nearest->GetString({"rule"}))

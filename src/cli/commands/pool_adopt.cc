@@ -18,6 +18,7 @@
 #include "cli/commands/pool_work.h"
 #include "cli/failure.h"
 #include "cli/objects/failures.h"
+#include "cli/objects/fetch.h"
 #include "cli/objects/patience.h"
 #include "cli/render/text_table.h"
 #include "cli/session/session.h"
@@ -75,6 +76,27 @@ void Show(Session& session, const std::vector<Orphan>& orphans) {
     table.AddRow({orphan.kind, orphan.namespace_, orphan.name, orphan.uid, orphan.state});
   }
   session.out() << table.Flush();
+}
+
+// That nothing is listed is not always that nothing is there.
+Status SayThatNoneIsListed(Session& session, Api& api, const Target& pool) {
+  TRY(const Value object, FetchObject(api, pool.resource, "", pool.name));
+  const OrphansSaid said = OrphansSaidOf(object);
+  switch (said.state) {
+    case OrphansSaid::State::kNone:
+      session.out() << LabelOf(pool) << " has nothing that the server does not know\n";
+      return OkStatus();
+    case OrphansSaid::State::kSome:
+      session.out() << fmt::format("{} lists no orphans now; the last that was said of them: {}\n",
+                                   LabelOf(pool),
+                                   Printable(said.message));
+      return OkStatus();
+    case OrphansSaid::State::kUnknown: break;
+  }
+  return Advise(
+      Unavailable(fmt::format(
+          "{} lists no orphans, and may have some: {}", LabelOf(pool), Printable(said.message))),
+      "adopt or purge those of the host's other pools first");
 }
 
 // "machinePoolRef" of "MachinePool".
@@ -152,10 +174,7 @@ Status RunAdopt(Session& session, const Arguments& arguments) {
   TRY(std::vector<Orphan> all, FetchOrphans(*api, pool));
   const std::vector<std::string> uids(arguments.words().begin() + 1, arguments.words().end());
   TRY(std::vector<Orphan> orphans, Chosen(std::move(all), pool, uids));
-  if (orphans.empty()) {
-    session.out() << LabelOf(pool) << " has nothing that the server does not know\n";
-    return OkStatus();
-  }
+  if (orphans.empty()) return SayThatNoneIsListed(session, *api, pool);
   if (arguments.List("filename").empty()) {
     Show(session, orphans);
     return OkStatus();

@@ -107,6 +107,35 @@ TEST_F(PoolAdoptTest, R4_3_AdoptOfWhatNoManifestDescribesChangesNothing) {
             "machinepool.compute.ironcore.dev/alpha has nothing that the server does not know\n");
 }
 
+TEST_F(PoolAdoptTest, R4_3_AdoptDoesNotClaimThatNothingIsThereOfAPoolThatSaysOtherwise) {
+  const auto say = [this](const std::string& status) {
+    server().answers["GET " + kPool] = {};
+    server().On("GET " + kPool,
+                R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"MachinePool","metadata":)"
+                R"({"name":"alpha","uid":"u-1"},"status":{"conditions":[{"type":"Orphans",)"
+                R"("status":")" +
+                    status + R"(","message":"1024 or more"}]}})");
+  };
+  Orphans("");
+  say("Unknown");
+  const auto cut = Run({"pool", "adopt", "alpha"});
+  EXPECT_EQ(cut.code, 5);
+  EXPECT_EQ(cut.out, "");
+  EXPECT_NE(cut.err.find("alpha lists no orphans, and may have some: 1024 or more"),
+            std::string::npos)
+      << cut.err;
+  EXPECT_NE(cut.err.find("next: adopt or purge"), std::string::npos) << cut.err;
+  say("True");
+  const auto away = Run({"pool", "adopt", "alpha"});
+  EXPECT_EQ(away.code, 0) << away.err;
+  EXPECT_EQ(
+      away.out,
+      "machinepool.compute.ironcore.dev/alpha lists no orphans now; the last that was said of "
+      "them: 1024 or more\n");
+  say("False");
+  EXPECT_EQ(Run({"pool", "adopt", "alpha"}).code, 0);
+}
+
 TEST_F(PoolAdoptTest, R4_3_AdoptAsADryRunAsksTheServerAndWaitsForNothing) {
   Orphans(Orphan("web", "o-1"));
   server().On("POST " + kMachines + "?fieldManager=berth&dryRun=All", Machine("web", "}"), 201);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apis/core/loss_reasons.h"
 #include "base/strings.h"
 #include "cli/arguments.h"
 #include "cli/commands/host_checks.h"
@@ -138,7 +139,7 @@ Status LetGo(Api& api, const Resource& resource, const Value& object) {
   const Value* epoch = object.Get({"status", "placement", "epoch"});
   body.Set("placement", epoch != nullptr && epoch->is_int() ? epoch->as_int() : int64_t{0});
   body.Set("proof", "OperatorFenced");
-  body.Set("reason", "OperatorFenced");
+  body.Set("reason", apis::core::kReasonOperatorFenced);
   body.Set("message", "an operator has said that its host is off");
   return api
       .Delete(PathOf(resource,

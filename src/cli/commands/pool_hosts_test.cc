@@ -129,6 +129,7 @@ TEST_F(PoolHostsTest, G4_FenceLetsGoOfWhatIsThereWithTheOperatorsProof) {
   EXPECT_EQ(body->GetString({"uid"}), "m-1");
   EXPECT_EQ(body->Find("placement")->as_int(), 3);
   EXPECT_EQ(body->GetString({"proof"}), "OperatorFenced");
+  EXPECT_EQ(body->GetString({"reason"}), "OperatorFenced");
   // After a restore it is not waited for.
   const auto patch = meta::ParseJson(server().Last("PATCH").body);
   ASSERT_TRUE(patch.ok());
@@ -324,15 +325,48 @@ TEST_F(PoolHostsTest, P4_3_PurgeCondemnsByNameAndWaitsForTheHost) {
             R"({"metadata":{"annotations":{"berth.dev/purge-orphans":"o-1,o-2"}}})");
 }
 
+// More on the host than the server lists: some of it may be this pool's.
+TEST_F(PoolHostsTest, P4_3_PurgeOfAPoolWhoseOrphansNobodyCountsCondemnsThem) {
+  const std::string unknown =
+      R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"MachinePool","metadata":)"
+      R"({"name":"alpha","uid":"u-1"},"status":{"agent":{"mode":"Session"},"conditions":[)"
+      R"({"type":"Orphans","status":"Unknown","reason":"ListCut","message":"1024 or more"}]}})";
+  server().On("GET " + kPool, unknown);
+  const auto dry = Run({"pool", "purge", "alpha", "--all", "--dry-run"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_EQ(dry.out,
+            "machinepool.compute.ironcore.dev/alpha: 1024 or more; all of it that is of this pool "
+            "would be destroyed, once it is listed\n");
+  const auto asked = Run({"pool", "purge", "alpha", "--all"});
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_NE(asked.err.find("once it is listed"), std::string::npos) << asked.err;
+  EXPECT_NE(asked.err.find("cannot be undone"), std::string::npos) << asked.err;
+  EXPECT_TRUE(Changes().empty());
+  server().On("PATCH " + kPool + "?fieldManager=berth", unknown);
+  server().On("GET " + kCompute + "/machinepools?fieldSelector=metadata.name%3Dalpha",
+              List(unknown));
+  const auto ended = Run({"pool", "purge", "alpha", "--all", "--yes"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(server().Last("PATCH").body,
+            R"({"metadata":{"annotations":{"berth.dev/purge-orphans":"*"}}})");
+}
+
+TEST_F(PoolHostsTest, P4_3_PurgeOfAPoolWithoutOrphansChangesNothing) {
+  server().On("GET " + kPool, kLegacyPool);
+  EXPECT_EQ(Run({"pool", "purge", "alpha", "--all", "--yes"}).out,
+            "machinepool.compute.ironcore.dev/alpha has nothing that the server does not know\n");
+  EXPECT_TRUE(Changes().empty());
+}
+
 TEST_F(PoolHostsTest, P5_4_AllowLegacyBindsOneIdentityAndCanBeTakenBack) {
   const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-  server().On("GET " + kPool, Pool("True"));
+  server().On("GET " + kPool, kLegacyPool);
   const auto asked = Run({"pool", "allow-legacy", "alpha"});
   EXPECT_EQ(asked.code, 2);
   EXPECT_NE(asked.err.find("SECRETS of every namespace"), std::string::npos) << asked.err;
   EXPECT_TRUE(Changes().empty());
   server().On("POST " + bindings, "{}", 201);
-  server().On("PATCH " + kPool + "?fieldManager=berth", Pool("True"));
+  server().On("PATCH " + kPool + "?fieldManager=berth", kLegacyPool);
   const auto ended = Run({"pool", "allow-legacy", "alpha", "--yes"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   const auto binding = meta::ParseJson(server().Last("POST").body);
@@ -346,6 +380,14 @@ TEST_F(PoolHostsTest, P5_4_AllowLegacyBindsOneIdentityAndCanBeTakenBack) {
   EXPECT_EQ(Run({"pool", "allow-legacy", "alpha", "--withdraw"}).code, 0);
   EXPECT_EQ(server().Last("PATCH").body,
             R"({"metadata":{"annotations":{"berth.dev/legacy-access":null}}})");
+}
+
+TEST_F(PoolHostsTest, P5_4_APoolOfASessionGetsNoLegacyRights) {
+  server().On("GET " + kPool, Pool("True"));
+  const auto ended = Run({"pool", "allow-legacy", "alpha", "--yes"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("speaks in a session"), std::string::npos) << ended.err;
+  EXPECT_TRUE(Changes().empty());
 }
 
 TEST_F(PoolHostsTest, P5_4_TheDoctorWarnsOfLegacyRights) {

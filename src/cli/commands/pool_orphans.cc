@@ -21,18 +21,6 @@ using meta::Value;
 
 constexpr std::string_view kPurgeAnnotation = "berth.dev/purge-orphans";
 
-// What the pool says of its orphans; "" if there are none.
-std::string OrphansOf(const Value& pool) {
-  const Value* conditions = pool.Get({"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) return "";
-  for (const Value& condition : conditions->items()) {
-    if (condition.GetString({"type"}) == "Orphans" && condition.GetString({"status"}) == "True") {
-      return std::string(condition.GetString({"message"}));
-    }
-  }
-  return "";
-}
-
 // UIDs with commas, or "*".
 Result<std::string> Condemned(const Arguments& arguments) {
   const std::vector<std::string> uids(arguments.words().begin() + 1, arguments.words().end());
@@ -52,6 +40,18 @@ Result<std::string> Condemned(const Arguments& arguments) {
   return Join(uids, ",");
 }
 
+// What is condemned, for people.
+std::string WordFor(const std::string& condemned, const OrphansSaid& orphans) {
+  if (condemned != "*") return condemned;
+  const bool is_counted = orphans.state == OrphansSaid::State::kSome;
+  return is_counted ? "all of it" : "all of it that is of this pool";
+}
+
+// The server tells the host of what it lists: of a list that was cut, as room comes.
+std::string_view WhenOf(const OrphansSaid& orphans) {
+  return orphans.state == OrphansSaid::State::kSome ? "" : ", once it is listed";
+}
+
 // The server takes the annotation away when the host has nothing left of it.
 Status AwaitPurged(Session& session, Api& api, const Target& pool, Duration limit) {
   const Patience patience(session.environment(), limit);
@@ -67,27 +67,29 @@ Status RunPurge(Session& session, const Arguments& arguments) {
   const Target& pool = pools.front();
   TRY(Api * api, session.GetApi());
   TRY(const Value object, FetchObject(*api, pool.resource, "", pool.name));
-  const std::string orphans = OrphansOf(object);
-  if (orphans.empty()) {
+  const OrphansSaid orphans = OrphansSaidOf(object);
+  if (orphans.state == OrphansSaid::State::kNone) {
     session.out() << LabelOf(pool) << " has nothing that the server does not know\n";
     return OkStatus();
   }
+  const std::string what = WordFor(condemned, orphans);
   if (arguments.Switch("dry-run")) {
-    session.out() << fmt::format("{}: {}; {} would be destroyed\n",
+    session.out() << fmt::format("{}: {}; {} would be destroyed{}\n",
                                  LabelOf(pool),
-                                 Printable(orphans),
-                                 condemned == "*" ? std::string("all of it") : condemned);
+                                 Printable(orphans.message),
+                                 what,
+                                 WhenOf(orphans));
     return OkStatus();
   }
   TRY_STATUS(Confirm(session,
                      arguments,
-                     fmt::format("{}: {}.\n{} is stopped and destroyed on its host, with its "
-                                 "disks; this cannot be undone. It may be somebody's: after a "
-                                 "restore of an old backup the server has forgotten what came "
-                                 "later.\n",
+                     fmt::format("{}: {}.\nIts host stops and destroys {}, with its disks{}; this "
+                                 "cannot be undone. It may be somebody's: after a restore of an "
+                                 "old backup the server has forgotten what came later.\n",
                                  LabelOf(pool),
-                                 Printable(orphans),
-                                 condemned == "*" ? std::string("All of it") : condemned)));
+                                 Printable(orphans.message),
+                                 what,
+                                 WhenOf(orphans))));
   TRY_STATUS(AnnotatePool(*api, pool, kPurgeAnnotation, condemned));
   TRY_STATUS(AwaitPurged(session, *api, pool, arguments.Span("timeout")));
   session.out() << LabelOf(pool) << " purged\n";

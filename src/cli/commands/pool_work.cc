@@ -293,6 +293,19 @@ Status DrainPool(Session& session,
   return OkStatus();
 }
 
+OrphansSaid OrphansSaidOf(const Value& pool) {
+  const Value* conditions = pool.Get({"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) return {};
+  for (const Value& condition : conditions->items()) {
+    if (condition.GetString({"type"}) != "Orphans") continue;
+    const std::string_view status = condition.GetString({"status"});
+    if (status != "True" && status != "Unknown") return {};
+    return {.state = status == "True" ? OrphansSaid::State::kSome : OrphansSaid::State::kUnknown,
+            .message = std::string(condition.GetString({"message"}))};
+  }
+  return {};
+}
+
 Status Confirm(Session& session, const Arguments& arguments, std::string_view risk) {
   if (arguments.Switch("yes")) return OkStatus();
   session.err() << risk;

@@ -85,6 +85,15 @@ Status DrainPool(Session& session,
                  DrainChoice choice,
                  const Patience& patience);
 
+// What a pool says of what its host runs and the server does not know: its condition Orphans.
+struct OrphansSaid {
+  // kUnknown: the host has more than the server lists, and some of it may be of this pool.
+  enum class State : uint8_t { kNone, kSome, kUnknown };
+  State state = State::kNone;
+  std::string message;
+};
+OrphansSaid OrphansSaidOf(const meta::Value& pool);
+
 // Ok with --yes, or if the person at the terminal says so; otherwise nothing
 // shall be done. `risk` says what may be lost.
 Status Confirm(Session& session, const Arguments& arguments, std::string_view risk);

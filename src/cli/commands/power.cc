@@ -2,6 +2,7 @@
 // start, stop and restart: the power switch of machines.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -39,8 +40,19 @@ bool IsOn(const Value& machine) { return machine.GetString({"spec", "power"}) !=
 bool IsPlaced(const Value& machine) {
   return !machine.GetString({"status", "placement", "poolUID"}).empty();
 }
+// Its guest lives and stands still, for instance because the host's disk is full: it runs on when
+// there is room, and would lose what it has in memory if it were switched off. Its state alone does
+// not tell it from one that has ended.
+bool IsPaused(const Value& machine) {
+  const Value* const conditions = machine.Get({"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) return false;
+  return std::ranges::any_of(conditions->items(), [](const Value& condition) {
+    return condition.GetString({"type"}) == "Ready" && condition.GetString({"reason"}) == "Paused";
+  });
+}
 // Its guest has ended, whoever ended it.
 bool IsDown(const Value& machine) {
+  if (IsPaused(machine)) return false;
   const std::string_view state = machine.GetString({"status", "state"});
   return state == "Shutdown" || state == "Terminated";
 }
@@ -69,7 +81,9 @@ class PowerSwitch {
     if (has_ended) TRY_STATUS(TurnOff());
     if (has_ended || !IsOn(now)) TRY_STATUS(Turn(kOn));
     if (waiting == Waiting::kYes) return AwaitRunning();
-    Say(has_ended || !IsOn(now) ? "starts" : "is on already");
+    Say(has_ended || !IsOn(now) ? "starts"
+        : IsPaused(now)         ? "is on already, and paused: its condition Ready says why"
+                                : "is on already");
     return OkStatus();
   }
 

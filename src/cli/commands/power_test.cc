@@ -26,14 +26,22 @@ struct Seen {
   std::string state = "Running";
   int observed = 2;
   std::string pool_uid = "u-1";
+  std::string why_not_ready;  // the reason of its condition Ready; "": it has none
 };
+
+std::string Conditions(const Seen& seen) {
+  if (seen.why_not_ready.empty()) return "";
+  return R"(,"conditions":[{"type":"Ready","status":"False","reason":")" + seen.why_not_ready +
+         R"("}])";
+}
 
 // At generation 2.
 std::string Machine(const Seen& seen) {
   return R"({"apiVersion":"compute.ironcore.dev/v1alpha1","kind":"Machine","metadata":{"name":)"
          R"("web","namespace":"default","uid":"m-1","generation":2},"spec":{"power":")" +
          seen.power + R"("},"status":{"state":")" + seen.state + R"(","observedGeneration":)" +
-         std::to_string(seen.observed) + R"(,"placement":{"poolUID":")" + seen.pool_uid + R"("}}})";
+         std::to_string(seen.observed) + R"(,"placement":{"poolUID":")" + seen.pool_uid + R"("})" +
+         Conditions(seen) + "}}";
 }
 
 std::string List(const Seen& seen) {
@@ -205,6 +213,22 @@ TEST_F(PowerTest, StartTurnsTheSwitchOfAGuestThatEndedByItself) {
   Becomes({{.power = "Off", .state = "Shutdown"}});
   EXPECT_EQ(Run({"start", "web"}).out, kLabel + " starts\n");
   EXPECT_EQ(Switched(), (std::vector{off_, on_}));
+}
+
+TEST_F(PowerTest, C12_AGuestThatIsPausedIsNotStartedAnewAndNotOff) {
+  program_.server.On(kLook, Machine({.state = "Shutdown", .why_not_ready = "Paused"}));
+  auto ended = Run({"start", "web"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, kLabel + " is on already, and paused: its condition Ready says why\n");
+  EXPECT_TRUE(Switched().empty()) << "its memory would be lost";
+  program_.server.On(kList, List({.state = "Shutdown", .why_not_ready = "Paused"}));
+  program_.server.watches[kWatch].chunks = {R"({"type":"MODIFIED","object":)" + Machine({}) +
+                                            "}\n"};
+  EXPECT_EQ(Run({"start", "web", "--wait"}).out, kLabel + " runs\n") << "there is room again";
+  EXPECT_TRUE(Switched().empty());
+  program_.server.answers[kList].clear();
+  Becomes({{.power = "Off", .state = "Shutdown", .why_not_ready = "Paused"}});
+  EXPECT_EQ(Run({"stop", "web", "--wait", "--timeout=1s"}).code, 1) << "it has not ended yet";
 }
 
 TEST_F(PowerTest, RestartIsOffAndThenOn) {

@@ -88,6 +88,25 @@ TEST_F(WhyTest, ShowsWhoRefused) {
             "alpha        NoDisk   disk full\n");
 }
 
+TEST_F(WhyTest, OfAPoolThatCountsPerClassSaysWhichClassFindsNoRoom) {
+  server().On(
+      kAsk + "default" + kStrict,
+      R"({"apiVersion":"berth.dev/v1alpha1","kind":"PlacementReview","metadata":{},"spec":{},)"
+      R"("status":{"verdict":"NoPool","message":"none of 1 pools takes it","pools":1,)"
+      R"("failed":[{"rule":"Room","pools":1,"message":"have too little room"}],)"
+      R"("scarce":{"class small":1},)"
+      R"("nearest":{"pool":"alpha","rule":"Room","missing":{"class small":"1"}}}})",
+      201);
+  const auto ended = Run({"why", "machine", "web"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out,
+            "machine.compute.ironcore.dev/web: none of 1 pools takes it\n"
+            "\n"
+            "RULE   POOLS   MEANING\n"
+            "Room   1       have too little room (1 class small)\n"
+            "nearest of the others: alpha, which lacks room for one more of class small\n");
+}
+
 TEST_F(WhyTest, PrintsTheWholeAnswer) {
   server().On(kAsk + "default" + kStrict, kFits, 201);
   const auto one = Run({"why", "machine/web", "-o", "json"});
@@ -215,6 +234,23 @@ class FitTest : public CommandTest {
   }
   using Names = std::vector<std::string>;
 };
+
+TEST_F(FitTest, EndsWithOneIfAPoolOfAReservationForAllCannotKeepIt) {
+  server().answers[kAsk + "shop" + kStrict] = {
+      {.status = 201,
+       .body = R"({"status":{"verdict":"FitsPartly","message":"3 of 4 pools would keep it; )"
+               R"(not delta"}})",
+       .headers = {}}};
+  const std::string file = program_.Write("rollout.yaml",
+                                          "apiVersion: core.ironcore.dev/v1alpha1\n"
+                                          "kind: Reservation\n"
+                                          "metadata: {name: rollout, namespace: shop}\n"
+                                          "spec: {classRef: {name: small}, mode: All}\n");
+  const auto ended = Run({"fit", "-f", file});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.out,
+            "reservation.core.ironcore.dev/rollout: 3 of 4 pools would keep it; not delta\n");
+}
 
 TEST_F(FitTest, AMachineIsAskedAboutWithWhatItNamesAndAVolumeWithItsMachine) {
   const auto asked =

@@ -54,11 +54,12 @@ Status TalkToConsole(Session& session,
   const bool is_terminal = session.environment().terminal.in_is_terminal;
   if (is_terminal) session.err() << "Ctrl-] leaves the console.\n" << std::flush;
   const auto raw = is_terminal ? RawTerminal::On(STDIN_FILENO) : nullptr;
+  using Escape = TerminalTalk::Ends::Escape;
   const TerminalTalk::Ends ends{.out = session.out(),
                                 .err = session.err(),
                                 .input = input.get(),
                                 .terminal = is_terminal ? STDIN_FILENO : -1,
-                                .escape = TerminalTalk::Ends::Escape::kLeaves};
+                                .escape = is_terminal ? Escape::kLeaves : Escape::kLeavesAlone};
   if (lasts == Lasts::kNever || (lasts == Lasts::kOnTerminals && !is_terminal)) {
     return EndOf(rt::RunTask(link->loop(), TalkTo(link.get(), subresource, {}, ends)));
   }
@@ -206,9 +207,9 @@ Command ConsoleCommand() {
           .usage = "MACHINE",
           .summary = "Talk to a machine's console",
           .details =
-              "Everything that is typed goes to the machine; Ctrl-] leaves. When the guest ends or "
-              "its host is away, the console waits and is there again with it. Needs the right to "
-              "create machines/console.",
+              "Everything that is typed goes to the machine; Ctrl-] leaves, from a pipe only if "
+              "nothing else comes with it. When the guest ends or its host is away, the console "
+              "waits and is there again with it. Needs the right to create machines/console.",
           .examples =
               "berth console web\nberth console machine/web -n shop\n"
               "berth console web --reconnect",

@@ -65,11 +65,14 @@ struct Restarting {
   int person = -1;  // where keys come from
   int calls = 0;
   int last_status = 0;  // not 0: the last answer, instead of a guest
+  std::string typed;    // when its guest has said hello for the first time
 };
 
 rt::Task<Status> SayHello(WebSocket* socket, Restarting* machine, int call) {
   CO_TRY_STATUS(co_await socket->Send(Binary(1, "hello " + std::to_string(call) + ";")));
   if (call == 1) {
+    const auto size = static_cast<ssize_t>(machine->typed.size());
+    CHECK(::write(machine->person, machine->typed.data(), machine->typed.size()) == size);
     CO_TRY_STATUS(co_await socket->Send(Binary(3, R"({"status":"Success"})")));
     co_return OkStatus();
   }
@@ -155,7 +158,9 @@ class Guests : public testing::Test {
     co_return code;
   }
 
-  Outcome TalkLasting(Restarting machine, LastingTalk::Begin begin) {
+  Outcome TalkLasting(Restarting machine,
+                      LastingTalk::Begin begin,
+                      Escape escape = Escape::kLeaves) {
     int pipe[2] = {};
     CHECK(::pipe(pipe) == 0);
     machine.person = pipe[1];
@@ -165,8 +170,7 @@ class Guests : public testing::Test {
     {
       auto input = Input::Of(pipe[0]);
       CHECK(input.ok());
-      TerminalTalk::Ends ends{
-          .out = out, .err = err, .input = input->get(), .escape = Escape::kLeaves};
+      TerminalTalk::Ends ends{.out = out, .err = err, .input = input->get(), .escape = escape};
       outcome.code = rt::RunTask(loop_, RunLasting(this, &machine, ends, begin));
     }
     ::close(pipe[0]);
@@ -232,6 +236,16 @@ TEST_F(Guests, TheKeyLeavesAmidWhatIsTypedQuicklyToo) {
   EXPECT_FALSE(left.out.contains('!')) << "what is behind the key is not for the guest";
 }
 
+TEST_F(Guests, WhatAPipeBringsMayHaveTheKeyInItAndAloneItLeaves) {
+  const std::string data("\x1f\x8b\x1d\0image\x1d", 10);
+  const Outcome ended = Talk("/zero", data, Escape::kLeavesAlone);
+  ASSERT_TRUE(ended.code.ok()) << ended.code.status();
+  EXPECT_EQ(ended.out, data);
+  const Outcome left = Talk("/broken", "\x1d", Escape::kLeavesAlone);
+  ASSERT_TRUE(left.code.ok()) << left.code.status();
+  EXPECT_EQ(*left.code, 0);
+}
+
 TEST_F(Guests, AGuestThatBreaksSaysWhyAndASilentEndIsAnError) {
   EXPECT_EQ(Talk("/broken", "x").code.status().message(), "the guest is gone");
   EXPECT_EQ(Talk("/cut", "x").code.status().reason(), Reason::kUnavailable);
@@ -244,6 +258,18 @@ TEST_F(Guests, AConsoleIsThereAgainWhenItsGuestIs) {
   EXPECT_EQ(left.out, "hello 1;hello 4;");
   EXPECT_EQ(left.err,
             "\r\n[the guest has ended: waiting for it; Ctrl-] leaves]\r\n[it is there again]\r\n");
+}
+
+TEST_F(Guests, AConsoleThatIsWaitedForIsLeftByTheKeyAloneIfAPipeBringsIt) {
+  const std::string typed = "dd\x1d\n";
+  const Outcome waits =
+      TalkLasting({.typed = typed}, LastingTalk::Begin::kAtOnce, Escape::kLeavesAlone);
+  ASSERT_TRUE(waits.code.ok()) << waits.code.status();
+  EXPECT_EQ(waits.out, "hello 1;hello 4;");
+  EXPECT_NE(waits.err.find("waiting for it; Ctrl-] alone leaves]"), std::string::npos) << waits.err;
+  const Outcome left = TalkLasting({.typed = typed}, LastingTalk::Begin::kAtOnce);
+  ASSERT_TRUE(left.code.ok()) << left.code.status();
+  EXPECT_FALSE(left.out.contains("hello 4;")) << "on a terminal any key of them is the key";
 }
 
 TEST_F(Guests, AConsoleOfAMachineThatIsGoneEnds) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/guests/lasting_talk.h"
 
+#include <string_view>
 #include <utility>
 
 namespace berth::cli {
@@ -14,6 +15,16 @@ bool IsFinal(const Status& status) {
   return status.Is(Reason::kNotFound) || status.Is(Reason::kForbidden) ||
          status.Is(Reason::kUnauthorized) || status.Is(Reason::kMethodNotSupported) ||
          status.Is(Reason::kCancelled);
+}
+
+std::string_view HowToLeave(TerminalTalk::Ends::Escape escape) {
+  using Escape = TerminalTalk::Ends::Escape;
+  switch (escape) {
+    case Escape::kPassed: return "";
+    case Escape::kLeaves: return "; Ctrl-] leaves";
+    case Escape::kLeavesAlone: return "; Ctrl-] alone leaves";
+  }
+  return "";
 }
 
 }  // namespace
@@ -54,9 +65,8 @@ rt::Task<Result<bool>> LastingTalk::Pause() {
     if (left <= Duration()) co_return false;
     CO_TRY(const Input::Event event, co_await ends_.input->Next(left));
     if (event.type == Input::Event::Type::kEnd) co_return true;
-    if (event.type == Input::Event::Type::kData && event.data.contains(kEscape)) {
-      co_return true;
-    }
+    const size_t left_at = TerminalTalk::FindEscape(event.data, ends_.escape);
+    if (left_at != std::string::npos) co_return true;
   }
 }
 
@@ -64,7 +74,7 @@ void LastingTalk::SayWaiting(const Result<int>& end) {
   if (std::exchange(is_waiting_, true)) return;
   ends_.err << "\r\n["
             << (end.ok() ? std::string("the guest has ended") : std::string(end.status().message()))
-            << ": waiting for it; Ctrl-] leaves]\r\n"
+            << ": waiting for it" << HowToLeave(ends_.escape) << "]\r\n"
             << std::flush;
 }
 

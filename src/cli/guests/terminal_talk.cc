@@ -74,6 +74,8 @@ rt::Task<Status> TerminalTalk::SpeakAll() {
   CO_TRY_STATUS(co_await TellSize());
   for (;;) {
     auto event = co_await ends_.input->Next(kSizeInterval);
+    // The other end was faster: nobody has left.
+    if (event.status().Is(Reason::kCancelled)) co_return event.status();
     if (!event.ok()) {
       end_ = event.status();
       is_left_ = true;
@@ -85,8 +87,7 @@ rt::Task<Status> TerminalTalk::SpeakAll() {
       is_left_ = !end_ && !over_.is_set();
       co_return co_await Send(kClose, std::string(1, kIn));
     }
-    const size_t left_at =
-        ends_.escape == Ends::Escape::kLeaves ? event->data.find(kEscape) : std::string::npos;
+    const size_t left_at = FindEscape(event->data, ends_.escape);
     if (left_at != std::string::npos) event->data.resize(left_at);
     if (!event->data.empty()) CO_TRY_STATUS(co_await Send(kIn, std::move(event->data)));
     if (left_at == std::string::npos) continue;
@@ -96,6 +97,12 @@ rt::Task<Status> TerminalTalk::SpeakAll() {
   }
   over_.Set();
   co_return OkStatus();
+}
+
+size_t TerminalTalk::FindEscape(std::string_view typed, Ends::Escape escape) {
+  const bool may_leave = escape == Ends::Escape::kLeaves ||
+                         (escape == Ends::Escape::kLeavesAlone && typed.size() == 1);
+  return may_leave ? typed.find(kEscape) : typed.npos;
 }
 
 rt::Task<Status> TerminalTalk::TellSize() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cli/guests/input.h"
@@ -16,7 +17,7 @@
 
 namespace berth::cli {
 
-// Typed on a console it ends the conversation, whatever was typed or pasted with it: Ctrl-].
+// Typed on a console it ends the conversation: Ctrl-].
 inline constexpr char kEscape = 0x1d;
 
 class TerminalTalk {
@@ -26,7 +27,11 @@ class TerminalTalk {
     std::ostream& err;
     Input* input = nullptr;  // null: nothing is said to the guest
     int terminal = -1;       // whose size the guest is told; -1 for none
-    enum class Escape : uint8_t { kPassed, kLeaves } escape = Escape::kPassed;
+    enum class Escape : uint8_t {
+      kPassed,
+      kLeaves,       // whatever was typed or pasted with it
+      kLeavesAlone,  // if nothing came with it: what a pipe brings may have that byte in it
+    } escape = Escape::kPassed;
   };
   TerminalTalk(rt::AsioLoop& loop, net::WebSocket& socket, Ends ends)
       : loop_(loop), socket_(socket), ends_(ends) {}
@@ -36,6 +41,8 @@ class TerminalTalk {
   rt::Task<Result<int>> Run();
   // The person has left, with the key or because nothing more can be typed.
   bool is_left() const { return is_left_; }
+  // Where in what was typed the person leaves; npos if that is nowhere.
+  static size_t FindEscape(std::string_view typed, Ends::Escape escape);
 
   std::function<void()> on_heard;  // before anything that the guest says; may be empty
 

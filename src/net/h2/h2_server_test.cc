@@ -124,6 +124,32 @@ TEST(H2Server, RefusesAnExpiredCertificateAndSaysSo) {
   EXPECT_EQ(world.Run({}, ExpiredIsRefused), OkStatus());
 }
 
+// Whoever joined another cluster has such a certificate: "unauthorized" alone would not tell him.
+rt::Task<Status> ForeignIsRefused(H2World* world) {
+  TestPki other("another CA");
+  const TestIdentity foreign = other.IssueClient("host-1");
+  const RpcCredentials forged{.ca_pem = world->pki.ca_pem(),
+                              .certificate_pem = foreign.certificate_pem,
+                              .key_pem = foreign.key_pem};
+  const auto refused = co_await CallOnce(world, forged, H2World::kState);
+  EXPECT_EQ(refused.status().reason(), Reason::kUnauthorized) << refused.status();
+  EXPECT_NE(refused.status().message().find("does not know the CA of our certificate"),
+            std::string_view::npos)
+      << refused.status();
+  co_return OkStatus();
+}
+TEST(H2Server, C15_RefusesACertificateOfAnotherCaAndSaysSo) {
+  // The port of sessions marks who has expired; others refuse him.
+  for (const auto expired : {ExpiredCertificates::kMark, ExpiredCertificates::kRefuse}) {
+    H2World world;
+    TlsServerOptions tls = world.Tls();
+    tls.expired_client_certificates = expired;
+    H2ServerOptions options;
+    options.tls = *NewH2ServerTls(tls);
+    EXPECT_EQ(world.Run(options, ForeignIsRefused), OkStatus());
+  }
+}
+
 rt::Task<Status> PinnedOnly(H2World* world) {
   RpcCredentials pinned;
   pinned.ca_pin = PinOf(world->pki.ca_pem());
