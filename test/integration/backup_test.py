@@ -217,6 +217,15 @@ class Backup(VaultTestCase):
         etcd = etcd_test.Etcd().start()
         self.addCleanup(etcd.close)
         third = self.make_server('--store', etcd.url, data_dir=os.path.join(server.home, 'third'))
+        # Not while another server serves from it, although a restore that was broken off may be begun anew.
+        lease = etcd.control('lease', 'grant', '600').stdout.split()[1]
+        etcd.control('put', f'--lease={lease}', '/guard/server/other', 'elsewhere:/var/lib/berth')
+        etcd.control('put', '/guard/filling', '1')
+        refused = self.restore(third, path, third.data_dir, '--store', etcd.url, check=False)
+        self.assertIn('a server serves from this store', refused.stderr)
+        self.assertIn('elsewhere:/var/lib/berth', refused.stderr)
+        self.assertIn('/guard/server/other', etcd.control('get', '/guard/', '--prefix').stdout)
+        etcd.control('lease', 'revoke', lease)
         revoked = self.write(third, 'revoked', 'user jane always\nhost gone 2026-01-01T00:00:00Z\n')
         self.assertIn('revoked       2 of the list', self.restore(
             third, path, third.data_dir, '--store', etcd.url, '--revoked', revoked).stdout)

@@ -63,7 +63,8 @@ spec:
 '''
 
 
-class BadInput(guest_fixture.RealHostTestCase):
+class RegistryHostTestCase(guest_fixture.RealHostTestCase):
+    """A host whose runtimes know a registry."""
 
     @classmethod
     def setUpClass(cls):
@@ -76,6 +77,9 @@ class BadInput(guest_fixture.RealHostTestCase):
         cls.HOST = {'machine_runtime': words, 'volume_runtime': words,
                     'machine_classes': guest_fixture.MACHINE_CLASSES + HOST_CLASS}
         super().setUpClass()
+
+
+class BadInput(RegistryHostTestCase):
 
     def tearDown(self):
         self.server.kubectl('delete', 'machines,volumes', '--all', '--timeout=100s', timeout=120)
@@ -304,7 +308,7 @@ class BadInput(guest_fixture.RealHostTestCase):
 
 
 @unittest.skipUnless(os.geteuid() == 0, 'mounting a small disk needs root')
-class FullDisk(guest_fixture.RealHostTestCase):
+class FullDisk(RegistryHostTestCase):
     """The runtimes promise more than their disks have."""
 
     SIZE_MB = 3
@@ -316,10 +320,11 @@ class FullDisk(guest_fixture.RealHostTestCase):
             file.write(os.urandom(6 * MI))
         os.chmod(cls.host.path('images', 'large.raw'), 0o644)
 
-    def mount(self, folder):
+    def mount(self, folder, megabytes=SIZE_MB):
         path = self.host.path(folder)
-        owner = os.stat(path)
-        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={self.SIZE_MB}m,uid={owner.st_uid},gid={owner.st_gid},mode=700',
+        os.makedirs(path, exist_ok=True)
+        owner = os.stat(os.path.dirname(path))
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={megabytes}m,uid={owner.st_uid},gid={owner.st_gid},mode=700',
                         'berth-test', path], check=True)
         self.addCleanup(subprocess.run, ['umount', '-l', path], check=False)
         return path
@@ -328,6 +333,72 @@ class FullDisk(guest_fixture.RealHostTestCase):
         text = self.server.kubectl('get', kind, 'large', '-o', 'json').stdout
         conditions = json.loads(text).get('status', {}).get('conditions', [])
         return next((each for each in conditions if each['type'] == word), {})
+
+    def wants(self, image):
+        """A volume and a machine, which two runtimes make of the same files."""
+        self.server.kubectl('apply', '-f', '-', input=VOLUME.format(name='large', size='8Mi', image=image) + '---' +
+                            MACHINE.format(name='large', machine_class='tiny', image=image).replace('sizeLimit: 1Mi', 'sizeLimit: 8Mi'))
+
+    def has_no_room(self, image, folder, *causes):
+        """Both say so, with the image, the folder and one of the causes."""
+        def said(kind):
+            condition = self.condition(kind, 'ImageReady')
+            return (condition.get('status'), condition.get('reason')) == ('False', 'NoRoomForImage') and all(
+                words in condition['message'] for words in (f'image "{image}"', folder)) and any(
+                    cause in condition['message'] for cause in causes)
+        for kind in ('volume', 'machine'):
+            berth_fixture.eventually(DEADLINE_S, lambda kind=kind: said(kind), f'it is said of the {kind}; '
+                                     f'{self.condition(kind, "ImageReady")}\n{self.host.logs()}')
+            self.assertEqual('False', self.condition(kind, 'Ready')['status'])
+        self.assertEqual([], self.host.libvirt.guests())
+
+    def goes_on(self, cache):
+        subprocess.run(['mount', '-o', 'remount,size=64m', cache], check=True)
+        for kind in ('volume', 'machine'):
+            berth_fixture.eventually(DEADLINE_S, lambda kind=kind: self.condition(kind, 'Ready').get('status') == 'True',
+                                     f'there is room now; {self.condition(kind, "ImageReady")}\n{self.host.logs()}')
+        self.assertEqual([], glob.glob(f'{cache}/parts/*'))
+        self.server.kubectl('delete', 'machine/large', 'volume/large', '--timeout=100s', timeout=120)
+        berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), f'{self.host.leftovers()} are left')
+
+    def test_a_full_disk_of_images_that_come(self):
+        """Full from the beginning on, and then half-way, because somebody else has filled it."""
+        cache = self.mount('images/.registry')
+        disk = os.urandom(6 * MI)
+        image = f'{self.registry.host}/os/large:1'
+        self.registry.push('os/large', '1', {'rootfs': disk})
+        blob = self.registry.blob_path('os/large', disk)
+        self.wants(image)
+        self.has_no_room(image, cache, f'{6 * MI} more bytes do not fit')
+        self.assertEqual([], [path for path, _ in self.registry.seen if path == blob], 'nothing of it was fetched')
+        self.assertEqual(0, sum(map(os.path.getsize, glob.glob(f'{cache}/parts/*'))))
+
+        self.registry.stalls_at = blob
+        self.addCleanup(self.registry.goes_on.set)
+        subprocess.run(['mount', '-o', 'remount,size=8m', cache], check=True)
+        berth_fixture.eventually(DEADLINE_S, lambda: sum(map(os.path.getsize, glob.glob(f'{cache}/parts/*'))) >= 2 * MI,
+                                 f'half of it comes\n{self.host.logs()}')
+        with open(os.path.join(cache, 'filled'), 'wb', buffering=0) as file, self.assertRaises(OSError):
+            while True:
+                file.write(bytes(4096))
+        self.registry.goes_on.set()
+        self.has_no_room(image, cache, 'No space left on device', 'more bytes do not fit')
+        os.unlink(os.path.join(cache, 'filled'))
+        self.goes_on(cache)
+        # Of what is there already, the last byte is asked for.
+        asked = {int(range_.removeprefix('bytes=').rstrip('-')) for path, range_ in self.registry.seen if path == blob and range_}
+        self.assertTrue(asked - {6 * MI - 1}, 'it goes on behind what had come')
+
+    def test_a_full_disk_of_images_that_are_unpacked(self):
+        cache = self.mount('images/.registry')
+        image = f'{self.registry.host}/os/small:1'
+        self.registry.push('os/small', '1', {'rootfs+gzip': gzip.compress(b'.' * (6 * MI))})
+        self.wants(image)
+        self.has_no_room(image, cache, 'No space left on device')
+        berth_fixture.eventually(DEADLINE_S, lambda: not glob.glob(f'{cache}/parts/*unpacked*'),
+                                 'nothing of it takes room until the next attempt')
+        self.goes_on(cache)
+        self.assertEqual(1, len(glob.glob(f'{cache}/unpacked/*')))
 
     def test_a_full_disk_of_volumes(self):
         path = self.mount('disks/volumes')

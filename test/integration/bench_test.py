@@ -40,11 +40,22 @@ class Bench(unittest.TestCase):
         seen = lines['abuse_ratio']['params']
         self.assertEqual(seen['watchers'], '40')
         self.assertEqual((seen['stalled'], seen['stalled_watches']), ('1', '1'))
-        self.assertGreater(int(lines['rss_abuse_mb']['params']['stalled_watch_kb_max']), 0)
+        self.check_memory(lines['rss_idle_mb'], lines['rss_abuse_mb'])
         self.assertGreater(int(seen['lists']), 0)
         self.assertGreater(int(seen['events']), 0)
         for phase in ('idle', 'abuse'):
             self.assertEqual(lines[f'{phase}_p99_ms']['params']['refused'], '0')
+
+    def check_memory(self, idle, abuse):
+        """The bar is the idle server's memory and what each abuser may take. This build may take more."""
+        said = abuse['params']
+        allowed_kb = int(said['growth_kb_max']) + sum(
+            int(said[count]) * int(said[f'{one}_kb_max']) for count, one in
+            (('watchers', 'watch'), ('silent', 'silent'), ('stalled', 'stalled_list'), ('stalled_watches', 'stalled_watch')))
+        self.assertEqual((said['watchers'], said['silent'], said['stalled'], said['stalled_watches']), ('40', '10', '1', '1'))
+        self.assertGreater(int(said['stalled_watch_kb_max']), 512)  # lines of one read, a KB each at least
+        self.assertAlmostEqual(float(said['bar']), idle['value'] + allowed_kb * 1024 / 1e6, delta=2)
+        self.assertEqual(said['verdict'], 'within' if abuse['value'] <= float(said['bar']) else 'over')
 
     def test_api_prints_every_figure_with_an_etcd_too(self):
         lines = {line['metric']: line for line in self.figures('api', '--etcd', '1', '--machines', '200')}

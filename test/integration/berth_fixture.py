@@ -269,6 +269,7 @@ class Server:
         self.data_dir = data_dir or os.path.join(self.home, 'data')
         self.log_path = os.path.join(self.home, 'server.log')
         self.kubeconfig_path = os.path.join(self.data_dir, 'kubeconfig')
+        self.output = None  # where `berth up` speaks, if not in the log
         self.process = None
         self.kubeconfig = None
         self._arguments = arguments
@@ -287,8 +288,8 @@ class Server:
             self.process = subprocess.Popen(
                 [self.binary, 'up', '--data-dir', self.data_dir, '--listen', self._listen,
                  '--gateway-listen', self._gateway_listen, '--host', self.HOST, *self._arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home, env={**os.environ, **self._env},
-                start_new_session=True)
+                stdin=subprocess.DEVNULL, stdout=self.output or log, stderr=log, cwd=self.home,
+                env={**os.environ, **self._env}, start_new_session=True)
         if wait:
             self.wait_ready()
         return self

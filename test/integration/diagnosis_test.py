@@ -30,6 +30,11 @@ class Diagnosis(unittest.TestCase):
         self.assertEqual(client.post('/api/v1/namespaces/default/secrets', secret).status, 201)
         token = self.server.berth('token', 'create', 'helper').stdout.strip()
         self.assertIn('berth_', token)
+        joins = self.server.berth('pool', 'join-token', 'alpha').stdout.strip()
+        self.assertTrue(joins.startswith('berth1.'))
+        log = os.path.join(self.server.home, 'poollet.log')
+        with open(log, 'w', encoding='utf-8') as file:
+            file.write(f'joining with {joins}\nGET https://jane:sesame@registry.example/v2/ failed\n')
 
         found = {line['check']: line for line in json.loads(self.server.berth('doctor', '-o', 'json').stdout)['items']}
         for check in ['loops', "server's files", "server's memory"]:
@@ -37,7 +42,7 @@ class Diagnosis(unittest.TestCase):
         self.assertRegex(found['controllers']['text'], r'^all \d+ keep up$')
 
         path = os.path.join(tempfile.mkdtemp(prefix='berth-test-'), 'bundle.tar.gz')
-        said = self.server.berth('support-bundle', '-f', path, '--data-dir', self.server.data_dir)
+        said = self.server.berth('support-bundle', '-f', path, '--data-dir', self.server.data_dir, '--log', log)
         self.assertIn('look before you send it on', said.stdout)
         self.assertEqual(said.stderr, '')
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
@@ -55,7 +60,8 @@ class Diagnosis(unittest.TestCase):
         names = [json.loads(line)['metadata']['name'] for line in contents['objects/secrets.jsonl'].splitlines()]
         self.assertIn('db', names)
         everything = '\n'.join(contents.values())
-        for hidden in ['hunter2', 'aHVudGVyMg', token.split('_')[-1], 'PRIVATE KEY']:
+        self.assertIn('joining with <redacted>\nGET https://<redacted>@registry.example/v2/ failed', everything)
+        for hidden in ['hunter2', 'aHVudGVyMg', token.split('_')[-1], joins.split('.')[-1], 'sesame', 'PRIVATE KEY']:
             self.assertNotIn(hidden, everything)
 
     def test_controllers_follow_everything_soon(self):
@@ -93,6 +99,15 @@ class Diagnosis(unittest.TestCase):
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn('open files: at most 100 at once, a server needs 256', ended.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.server.data_dir, 'store')))
+
+    def test_no_authority_is_made_where_that_is_forbidden(self):
+        forbidden = berth_fixture.Server('--no-new-authority')
+        self.addCleanup(forbidden.close)
+        forbidden.start(wait=False)
+        self.assertNotEqual(forbidden.process.wait(60), 0)
+        forbidden.process = None
+        self.assertIn('pki/ca.pem is missing, and no new certificate authority may be made', forbidden.log())
+        self.assertFalse(os.path.exists(os.path.join(forbidden.data_dir, 'store')))
 
 
 if __name__ == '__main__':

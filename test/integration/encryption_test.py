@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Encrypted volumes under real guests: what a guest wrote is there for the next one who has the key, a wrong key opens
-nothing and is said, and neither key nor content is readable in what the host keeps."""
+"""Encrypted volumes under real guests: what a guest wrote is there for the next one who has the key, also in a snapshot; they
+come, grow and go while a guest runs; after a power cut a machine waits for its key; a wrong key opens nothing and is said, and neither key nor content is readable in what the
+host keeps."""
 
 import base64
 import json
@@ -12,6 +13,8 @@ import berth_fixture
 import guest_fixture
 from guest_fixture import DEADLINE_S
 
+MI = 1 << 20
+SECOND = 'in-the-clear-on-another-one'
 RIGHT, WRONG = 'correct-horse-battery', 'staple-of-somebody-else'
 LUKS_DEADLINE_S = 300  # hardening a key is seconds of computing, several times
 
@@ -24,11 +27,17 @@ stringData: {{encryptionKey: {key}}}
 VOLUME = '''
 apiVersion: storage.ironcore.dev/v1alpha1
 kind: Volume
-metadata: {name: vault}
+metadata: {{name: {name}}}
 spec:
-  volumeClassRef: {name: plain}
-  resources: {storage: 4Mi}
-  encryption: {secretRef: {name: crypt}}
+  volumeClassRef: {{name: plain}}
+  resources: {{storage: 4Mi}}
+  encryption: {{secretRef: {{name: crypt}}}}
+'''
+SNAPSHOT = '''
+apiVersion: storage.ironcore.dev/v1alpha1
+kind: VolumeSnapshot
+metadata: {name: kept}
+spec: {volumeRef: {name: late}}
 '''
 MACHINE = '''
 apiVersion: compute.ironcore.dev/v1alpha1
@@ -40,6 +49,7 @@ spec:
   - {{name: root, device: odx, localDisk: {{sizeLimit: 1Mi, image: demo}}}}
   - {{name: vault, device: oda, volumeRef: {{name: vault}}}}
 '''
+LATE = '  - {name: late, device: odb, volumeRef: {name: late}}\n'
 
 
 class Encryption(guest_fixture.RealHostTestCase):
@@ -65,16 +75,19 @@ class Encryption(guest_fixture.RealHostTestCase):
         with guest_fixture.Terminal(self.server, name) as terminal:
             return terminal.ask(line, answer)
 
-    def delete(self, kind, name):
-        self.server.kubectl('delete', kind, name, '--timeout=100s', timeout=120)
+    def delete(self, kind, *names):
+        self.server.kubectl('delete', kind, *names, '--timeout=100s', timeout=120)
 
     def test_1_a_volume_waits_for_its_key(self):
-        self.apply(VOLUME)
+        self.apply(VOLUME.format(name='vault'))
         self.until('the volume says what is missing',
                    lambda: 'crypt' in self.condition('volume', 'vault', 'PrerequisitesMet').get('message', ''))
         self.assertEqual([], [path for path in self.disk_files() if 'disk' in os.path.basename(path)])
         self.apply(SECRET.format(key=RIGHT))
-        self.until('the volume is there', lambda: self.get('volume', 'vault').get('status', {}).get('state') == 'Available')
+        self.is_available('vault')
+
+    def is_available(self, name):
+        self.until(f'the volume {name} is there', lambda: self.get('volume', name).get('status', {}).get('state') == 'Available')
 
     def test_2_a_guest_reads_what_another_wrote(self):
         self.apply(MACHINE.format(name='first'))
@@ -84,18 +97,47 @@ class Encryption(guest_fixture.RealHostTestCase):
         self.apply(MACHINE.format(name='second'))
         self.says('second', 'hello from the guest')
         self.ask('second', 'get', 'read in-the-clear-for-guests-only end')
+
+    def test_2_then_one_comes_grows_and_goes_while_the_guest_runs(self):
+        pids = self.host.libvirt.guests()
+        self.apply(VOLUME.format(name='late'))
+        self.apply(MACHINE.format(name='second') + LATE)
+        self.until('the guest has it', lambda: f' {4 * MI // 512} late' in self.ask('second', 'disks', 'that is all'))
+        self.ask('second', f'write late {SECOND}', 'written')
+        self.server.kubectl('patch', 'volume', 'late', '--type=merge', '-p', '{"spec": {"resources": {"storage": "6Mi"}}}')
+        self.until('the guest sees that it grew', lambda: f' {6 * MI // 512} late' in self.ask('second', 'disks', 'that is all'))
+        self.ask('second', 'content late', f'content {SECOND} end')
+        self.apply(MACHINE.format(name='second'))
+        self.until('the guest lets it go', lambda: 'late' not in self.ask('second', 'disks', 'that is all'))
+        self.assertEqual(self.host.libvirt.guests(), pids)
+
+    def test_2_then_what_a_snapshot_kept_is_read_with_the_key(self):
+        self.apply(MACHINE.format(name='second') + LATE)
+        self.until('the guest has it again', lambda: ' late' in self.ask('second', 'disks', 'that is all'))
+        self.apply(SNAPSHOT)
+        self.until(f'it waits for the end of the guest; {self.get("volumesnapshot", "kept")}',
+                   lambda: 'so stop the machine' in json.dumps(self.get('volumesnapshot', 'kept')))
+        self.assertEqual('Pending', self.get('volumesnapshot', 'kept')['status']['state'])
         self.delete('machine', 'second')
+        self.until(f'it is taken; {self.get("volumesnapshot", "kept")}',
+                   lambda: self.get('volumesnapshot', 'kept').get('status', {}).get('state') == 'Ready')
+        self.apply(VOLUME.format(name='restored').replace('4Mi', '6Mi') + '  dataSource: {volumeSnapshotRef: {name: kept}}\n')
+        self.is_available('restored')
+        self.apply(MACHINE.format(name='reader').replace('volumeRef: {name: vault}', 'volumeRef: {name: restored}'))
+        self.says('reader', 'hello from the guest')
+        self.ask('reader', 'get', f'read {SECOND} end')
+        self.delete('machine', 'reader')
 
     def test_3_P9_neither_key_nor_content_is_in_what_the_host_keeps(self):
         paths = [os.path.join(folder, name) for folder, _, names in os.walk(self.host.home) for name in names
                  if name != 'berth']
-        self.assertTrue(any(path.endswith('.luks') for path in paths), paths)
+        self.assertEqual(4, len([path for path in paths if path.endswith('.luks')]), paths)
         encoded = base64.b64encode(RIGHT.encode())
         for path in paths:
             if not os.path.isfile(path) or os.path.islink(path):
                 continue
             content = guest_fixture.read(path)
-            for word in (RIGHT.encode(), encoded, b'in-the-clear-for-guests-only'):
+            for word in (RIGHT.encode(), encoded, b'in-the-clear-for-guests-only', SECOND.encode()):
                 # A guest's console repeats what it was asked for; it went with its machine.
                 self.assertNotIn(word, content, path)
 
@@ -114,9 +156,25 @@ class Encryption(guest_fixture.RealHostTestCase):
         berth_fixture.eventually(DEADLINE_S, lambda: self.condition('machine', 'third', 'Ready').get('status') == 'True',
                                  'the machine is ready')
 
+    def test_4_then_after_a_power_cut_it_waits_for_the_server_which_has_the_key(self):
+        behind = self.server.berth('logs', 'third').stdout.count('hello from the guest')
+        self.server.kill()
+        self.host.cut_power()
+        self.host.start()
+        self.until('its host has no key any more',
+                   lambda: 'its key is not known on this host any more' in self.host.iri('machines').stdout)
+        self.assertEqual([], self.host.libvirt.guests())
+        self.server.start()
+        self.until(f'it is back; {self.get("machine", "third").get("status")}\n{self.host.logs()}',
+                   lambda: self.server.berth('logs', 'third', check=False).stdout.count('hello from the guest') > behind)
+        self.ask('third', 'get', 'read in-the-clear-for-guests-only end')
+        berth_fixture.eventually(DEADLINE_S, lambda: self.condition('machine', 'third', 'Ready').get('status') == 'True',
+                                 'the machine is ready')
+
     def test_5_nothing_is_left(self):
         self.delete('machine', 'third')
-        self.delete('volume', 'vault')
+        self.delete('volumesnapshot', 'kept')
+        self.delete('volume', 'vault', 'late', 'restored')
         berth_fixture.eventually(DEADLINE_S, lambda: not self.host.leftovers(), f'{self.host.leftovers()} are left')
 
     def disk_files(self):

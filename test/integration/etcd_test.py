@@ -23,6 +23,7 @@ import registry_test
 DEADLINE_S = 60
 MAPS = '/api/v1/namespaces/default/configmaps'
 POOLS = '/apis/compute.ironcore.dev/v1alpha1/machinepools'
+MACHINES = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 LOST = (OSError, http.client.HTTPException)
 
 SPARE = '''
@@ -289,7 +290,9 @@ class UpTest(EtcdTestCase):
     """`berth up` as people use it: this machine is a host, and `berth down` ends it."""
 
     def down(self):
-        self.assertRegex(self.server.berth('down', '--data-dir', self.server.data_dir).stdout, r'Berth +stopped')
+        shown = self.server.berth('down', '--data-dir', self.server.data_dir).stdout
+        self.assertRegex(shown, r'Berth +stopped')
+        self.assertRegex(shown, r'guests +1 run on')
         process, self.server.process = self.server.process, None
         self.assertEqual(process.wait(berth_fixture.STOP_DEADLINE_S), 0, self.server.log_tail())
 
@@ -299,8 +302,19 @@ class UpTest(EtcdTestCase):
         conditions = found['status'].get('conditions', [])
         return found['metadata']['uid'], any(c['type'] == 'Ready' and c['status'] == 'True' for c in conditions)
 
+    def machine(self):
+        """(UID, where it is placed, state) of the guest, as the API has them, and its process."""
+        found = self.server.client().get(f'{MACHINES}/hello').json()
+        place = found['status'].get('placement', {})
+        return (found['metadata']['uid'], place.get('poolUID'), place.get('epoch'), found['status'].get('state'),
+                self.server.guests())
+
     def test_down_and_up_again_find_everything_in_etcd(self):
         server = self.start(server=guest_fixture.HostedServer).start()  # and its host is ready
+        server.kubectl('apply', '-f', os.path.join(berth_fixture.ROOT, 'examples', 'hello.yaml'))
+        server.berth('start', 'hello', '--wait', '--timeout=100s', timeout=guest_fixture.DEADLINE_S)
+        running = self.machine()
+        self.assertEqual((running[3], len(running[4])), ('Running', 1), server.logs())
         made = server.client().post(MAPS, config_map('kept', 1))
         self.assertEqual(made.status, 201, made)
         uid, is_ready = self.pool()
@@ -312,7 +326,17 @@ class UpTest(EtcdTestCase):
         found = server.client().get(f'{MAPS}/kept').json()
         self.assertEqual((found['metadata']['uid'], found['data']), (made.json()['metadata']['uid'], {'value': '1'}))
         self.assertEqual(self.pool(), (uid, True), server.logs())
+
+        def is_the_same():
+            self.assertEqual(self.machine(), running)  # neither started anew nor placed a second time
+            return True
+
+        berth_fixture.eventually(DEADLINE_S, is_the_same, 'the guest')
         self.assertEqual(server.client().post(MAPS, config_map('more', 2)).status, 201)
+        self.assertEqual(server.berth('stop', 'hello', '--wait', timeout=guest_fixture.DEADLINE_S).returncode, 0)
+        self.assertEqual(server.guests(), [])
+        server.berth('start', 'hello', '--wait', '--timeout=100s', timeout=guest_fixture.DEADLINE_S)
+        self.assertEqual(self.machine()[:4], running[:4])
         self.down()
 
 
@@ -370,6 +394,19 @@ class KillTest(EtcdTestCase):
         writer.wait_for(10)
         self.check(writer, watcher)
         server.stop()
+
+
+class AuthorityTest(EtcdTestCase):
+
+    def test_nothing_is_written_into_an_etcd_where_no_authority_may_be_made(self):
+        server = self.start(server_arguments=('--no-new-authority',))
+        server.start(wait=False)
+        self.assertNotEqual(server.process.wait(DEADLINE_S), 0)
+        server.process = None
+        self.assertIn('the store has no certificate authority', server.log())
+        self.assertIn('pki/ca.pem is missing, and no new certificate authority may be made', server.log())
+        self.assertEqual(self.etcd.control('get', '--prefix', '--keys-only', '').stdout.split(), [])
+        self.assertFalse(os.path.exists(os.path.join(server.data_dir, 'pki')))
 
 
 class FlagsTest(unittest.TestCase):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of server, poollets and runtimes at random moments while 500 machines come and go.
 
-In the end nothing that was acknowledged is lost, every machine runs once, what was deleted is gone, and the capacity of
-every pool is what its machines leave. BERTH_SEED replays a choice of victims (not the timing of processes).
+At no time a machine runs twice. In the end nothing that was acknowledged is lost, every machine runs once, what was deleted
+is gone, and the capacity of every pool is what its machines leave. BERTH_SEED replays a choice of victims (not the timing of
+processes).
 """
 
 import collections
+import concurrent.futures
 import http.client
 import os
 import random
@@ -19,6 +21,10 @@ import fleet_fixture
 MACHINES = 500  # created in the course of the test
 ALIVE_MAX = 320  # at once
 KILLS_MIN = 30
+KINDS = ('server', 'poollet', 'runtime')
+KILLS_OF_EACH_MIN = 3
+LOOKS_MIN = 10  # at all hosts at once, while something runs
+PAUSE_S = 0.2  # between two looks: what asks takes a part of both processors
 WORKERS = 4
 CONVERGE_S = 180
 PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
@@ -103,6 +109,51 @@ class Worker(threading.Thread):
                 raise berth_fixture.Failure(f'delete {name}: {answer}')
 
 
+class Watcher(threading.Thread):
+    """Asks all runtimes at once what runs, all the time, and remembers what ran twice."""
+
+    def __init__(self, hosts):
+        super().__init__(daemon=True)
+        self.hosts, self.stopped = hosts, threading.Event()
+        self.looks, self.twice, self.error = 0, [], None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.join()
+
+    def run(self):
+        try:
+            with concurrent.futures.ThreadPoolExecutor(len(self.hosts)) as pool:
+                while not self.stopped.wait(PAUSE_S):
+                    self.compare([answer for answer in pool.map(self.ask, self.hosts) if answer is not None])
+        except Exception as error:  # shown by the test's thread
+            self.error = error
+
+    @staticmethod
+    def ask(host):
+        """(host, begin, end, UIDs with how many copies), or None if there is no answer: its runtime was killed."""
+        begin = time.monotonic()
+        try:
+            uids = host.running_uids()
+        except (berth_fixture.Failure, ValueError):
+            return None
+        return host.name, begin, time.monotonic(), collections.Counter(uids)
+
+    def compare(self, answers):
+        """No two runtimes are asked at the same instant: only answers that were given beside each other say something."""
+        for i, (host, begin, end, copies) in enumerate(answers):
+            self.twice += [f'{uid} runs {count} times on {host}' for uid, count in copies.items() if count > 1]
+            for other, other_begin, other_end, others in answers[:i]:
+                if begin <= other_end and other_begin <= end:
+                    self.twice += [f'{uid} runs on {other} and on {host}' for uid in copies.keys() & others.keys()]
+        if len(answers) == len(self.hosts) and any(copies for *_, copies in answers):
+            self.looks += 1
+
+
 class FleetCrash(berth_fixture.ServerTestCase):
     @classmethod
     def setUpClass(cls):
@@ -122,15 +173,28 @@ class FleetCrash(berth_fixture.ServerTestCase):
         self.assertEqual(answer.status, 200, answer)
         return {item['metadata']['name']: item for item in answer.json()['items']}
 
-    def kill_one(self, chance):
-        victim = chance.choice(['server'] + [(host, part) for host in self.hosts for part in ('poollet', 'runtime')])
-        if victim == 'server':
+    def kinds(self, chance):
+        """Of process, to be killed one after the other: as often as there are of each, and enough of each among the first."""
+        hosts = len(self.hosts)
+        first = [*KINDS] * KILLS_OF_EACH_MIN
+        first += chance.choices(KINDS, weights=(1, hosts, hosts), k=KILLS_MIN - len(first))
+        chance.shuffle(first)
+        yield from first
+        while True:
+            yield from chance.choices(KINDS, weights=(1, hosts, hosts))
+
+    def kill_one(self, kind, chance):
+        """Whether it ran."""
+        if kind == 'server':
+            was_running = self.server.process is not None and self.server.process.poll() is None
             self.server.kill()
             self.server.start(wait=False)
-            return
-        process = getattr(*victim)
+            return was_running
+        process = getattr(chance.choice(self.hosts), kind)
+        was_running = process.runs
         process.kill()
         process.start()
+        return was_running
 
     def test_c37_nothing_is_lost_and_nothing_runs_twice(self):
         seed = int(os.environ.get('BERTH_SEED', random.randrange(1 << 32)))
@@ -139,24 +203,33 @@ class FleetCrash(berth_fixture.ServerTestCase):
         workers = [Worker(self.server, model, seed + i) for i in range(WORKERS)]
         for worker in workers:
             worker.start()
-        kills = 0
-        while kills < KILLS_MIN or any(worker.is_alive() for worker in workers):
-            self.kill_one(chance)
-            kills += 1
-            time.sleep(chance.uniform(0.05, 0.6))  # the moment of a kill is what is random here
-        self.server.wait_ready()
-        for worker in workers:
-            worker.join()
-            if worker.error is not None:
-                raise worker.error
-        print(f'{kills} kills, {model.made} creates, {len(model.gone)} deletes, {len(model.unsure)} without an answer',
-              flush=True)
-        try:
-            berth_fixture.eventually(CONVERGE_S, lambda: self.check(model), 'everything is as it was acknowledged')
-        except AssertionError:
-            for host in self.hosts:
-                print(host.logs(), flush=True)
-            raise
+        kills = collections.Counter()
+        with Watcher(self.hosts) as watcher:
+            for kind in self.kinds(chance):
+                kills[kind] += self.kill_one(kind, chance)
+                time.sleep(chance.uniform(0.05, 0.6))  # the moment of a kill is what is random here
+                if kills.total() >= KILLS_MIN and not any(worker.is_alive() for worker in workers):
+                    break
+            self.server.wait_ready()
+            for worker in workers:
+                worker.join()
+                if worker.error is not None:
+                    raise worker.error
+            print(f'{dict(kills)} kills, {model.made} creates, {len(model.gone)} deletes, '
+                  f'{len(model.unsure)} without an answer', flush=True)
+            try:
+                berth_fixture.eventually(CONVERGE_S, lambda: self.check(model), 'everything is as it was acknowledged')
+            except AssertionError:
+                for host in self.hosts:
+                    print(host.logs(), flush=True)
+                raise
+        print(f'{watcher.looks} looks at all hosts', flush=True)
+        if watcher.error is not None:
+            raise watcher.error
+        self.assertEqual(watcher.twice, [])
+        self.assertGreaterEqual(watcher.looks, LOOKS_MIN)
+        for kind in KINDS:
+            self.assertGreaterEqual(kills[kind], KILLS_OF_EACH_MIN, kills)
 
     def check(self, model):
         found = self.machines()

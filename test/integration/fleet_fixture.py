@@ -126,6 +126,11 @@ class Host:
     def machine_uids(self):
         return [uid for _, uid in self.guests()]
 
+    def running_uids(self):
+        """Of the machines that run, by the runtime's word: one for each copy."""
+        return [machine['metadata']['labels'][MACHINE_UID_LABEL] for machine in json.loads(self.machines())['machines']
+                if machine.get('status', {}).get('state') == 'MACHINE_RUNNING']
+
     def pool(self):
         return json.loads(self.server.kubectl('get', 'machinepool', self.name, '-o', 'json').stdout)
 

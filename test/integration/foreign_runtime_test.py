@@ -72,7 +72,7 @@ class ForeignRuntime(berth_fixture.ServerTestCase):
         self.await_running('large', *smalls)
         self.create('one-more')
         berth_fixture.eventually(30, lambda: self.scheduled('one-more').get('status') == 'False', 'the host is full')
-        self.assertIn('1', self.scheduled('one-more')['message'])
+        self.assertIn('room for one more of class small', self.scheduled('one-more')['message'])
         self.assertEqual(len(self.host.guests()), 5)
         self.delete('large')
         self.await_running('one-more')

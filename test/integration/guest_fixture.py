@@ -7,6 +7,7 @@ import contextlib
 import glob
 import json
 import os
+import pty
 import pwd
 import re
 import shutil
@@ -33,11 +34,14 @@ $b mount -t devtmpfs dev /dev; $b mount -t proc proc /proc; $b mount -t sysfs sy
 for m in virtio virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk cdrom isofs; do
 $b insmod /$m.ko 2>/dev/null; done
 $b stty -F /dev/ttyS0 -echo
+disk() { for d in /sys/block/vd*; do [ "$($b cat $d/serial)" = "$1" ] && echo /dev/${d##*/}; done; }
 echo hello from the guest
 while read word rest; do case $word in
 off) $b poweroff -f;;
 put) echo $rest | $b dd of=/dev/vda conv=fsync 2>/dev/null; echo written;;
 get) echo read $($b head -n 1 /dev/vda) end;;
+write) echo ${rest#* } | $b dd of=$(disk ${rest%% *}) conv=fsync 2>/dev/null; echo written;;
+content) echo content $($b head -n 1 $(disk $rest)) end;;
 disks) for d in /sys/block/vd*; do [ -e $d ] && echo disk ${d##*/} $($b cat $d/size) $($b cat $d/serial); done
 echo that is all;;
 seed) for d in /sys/block/vd*; do [ "$($b cat $d/serial)" = cidata ] && $b mount -t iso9660 -o ro /dev/${d##*/} /seed; done
@@ -73,6 +77,12 @@ class Archive:
 def read(path):
     with open(path, 'rb') as file:
         return file.read()
+
+
+def amount(text):
+    """The number of a Quantity as programs write it."""
+    number, unit = re.fullmatch(r'(-?[\d.]+)(\w*)', str(text)).groups()
+    return float(number) * {'': 1, 'm': 1e-3, 'k': 1e3, 'M': 1e6, 'Ki': 1 << 10, 'Mi': 1 << 20, 'Gi': 1 << 30}[unit]
 
 
 def processes():
@@ -163,14 +173,19 @@ def typed(console_socket, line):
 
 
 class Terminal:
-    """Somebody at `berth console NAME`."""
+    """Somebody at `berth console NAME`: with pipes, or at a real terminal."""
 
-    def __init__(self, server, name, *words, command='console'):
-        self.name = name
-        self.process = subprocess.Popen([server.binary, command, name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, env=server.environment(), cwd=server.home)
-        os.set_blocking(self.process.stdout.fileno(), False)
-        self.said = ''
+    def __init__(self, server, name, *words, command='console', is_tty=False):
+        self.name, self.said = name, ''
+        self._ours, its = pty.openpty() if is_tty else (None, None)
+        ends = (its, its, its) if is_tty else (subprocess.PIPE, subprocess.PIPE, subprocess.STDOUT)
+        self.process = subprocess.Popen([server.binary, command, name, *words], **dict(zip(('stdin', 'stdout', 'stderr'), ends)),
+                                        env=server.environment(), cwd=server.home)
+        self._keys, self._screen = (self._ours, self._ours) if is_tty else (
+            self.process.stdin.fileno(), self.process.stdout.fileno())
+        if is_tty:
+            os.close(its)
+        os.set_blocking(self._screen, False)
 
     def __enter__(self):
         return self
@@ -178,10 +193,15 @@ class Terminal:
     def __exit__(self, *unused):
         self.process.kill()
         self.process.communicate()
+        if self._ours is not None:
+            os.close(self._ours)
 
     def hear(self):
-        with contextlib.suppress(BlockingIOError):
-            self.said += os.read(self.process.stdout.fileno(), 65536).decode(errors='replace')
+        with contextlib.suppress(OSError):  # nothing now, or no more
+            self.said += os.read(self._screen, 65536).decode(errors='replace')
+
+    def type(self, text):
+        os.write(self._keys, text.encode())
 
     def expect(self, text):
         def heard():
@@ -192,8 +212,7 @@ class Terminal:
 
     def ask(self, line, answer):
         """Types a line and waits for the answer, or for the end of the guest if there is none."""
-        self.process.stdin.write(line.encode() + b'\n')
-        self.process.stdin.flush()
+        self.type(f'{line}\n')
         if answer is not None:
             return self.expect(answer)
         self.end()
@@ -201,8 +220,7 @@ class Terminal:
 
     def leave(self):
         """Presses Ctrl-]."""
-        self.process.stdin.write(b'\x1d')
-        self.process.stdin.flush()
+        self.type('\x1d')
         self.end()
 
     def end(self):
@@ -225,8 +243,11 @@ def guests_of(folder):
 class Libvirt:
     """A libvirtd of our own, not root, with all of its folders in one of ours."""
 
+    RUN = 'run'  # what a reboot empties
+    DOMAINS = 'config/libvirt/qemu/*.xml'
     STATES = 'run/libvirt/qemu/run/*.xml'  # of guests that run
     FOLDERS = 'config/libvirt/qemu/lib/domain-*'  # the same
+    LOGS = (f'{LIBVIRT_LOGS}/berth-*',)  # that go with their machines
 
     def __init__(self, home):
         self.home = home
@@ -238,30 +259,21 @@ class Libvirt:
         self.uri = f'qemu+unix:///session?socket={self.socket}'
         self.process = None
 
-    def command(self):
-        return [*as_guest_user(), '/usr/sbin/libvirtd']
-
-    def forget_unborn(self):
-        """As `berth up` does: a guest with which libvirtd was killed before there was a process would be starting for ever,
-        and the sockets of one that it was killed with would stay."""
-        for path in glob.glob(os.path.join(self.home, self.STATES)):
-            if re.search(rb"^<domstatus .* pid='0'", read(path), re.MULTILINE):
-                os.unlink(path)
-        named = b'\0'.join([*(read(path) for path in glob.glob(os.path.join(self.home, self.STATES))),
-                            *(word for _, words in processes() for word in words)])
-        for path in glob.glob(os.path.join(self.home, self.FOLDERS)):
-            if os.path.basename(path).encode() not in named:
-                shutil.rmtree(path)
+    def command(self, berth):
+        """What becomes libvirtd, as with `berth up`: without what a dead one left."""
+        states, sockets = (os.path.dirname(os.path.join(self.home, pattern)) for pattern in (self.STATES, self.FOLDERS))
+        return [*as_guest_user(), berth, 'libvirtd', '--states', states, '--sockets', sockets]
 
     def start(self):
-        self.forget_unborn()
         environment = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': self.home,
                        'XDG_RUNTIME_DIR': os.path.join(self.home, 'run'),
                        'XDG_CONFIG_HOME': os.path.join(self.home, 'config'),
                        'XDG_CACHE_HOME': os.path.join(self.home, 'cache')}
-        with open(os.path.join(self.home, 'libvirtd.log'), 'ab') as log:
-            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd='/',
-                                            env=environment)
+        # Open, as the guests' user may not come where it is.
+        with open(berth_fixture.binary(), 'rb') as berth, open(os.path.join(self.home, 'libvirtd.log'), 'ab') as log:
+            self.process = subprocess.Popen(
+                self.command(f'/proc/self/fd/{berth.fileno()}'), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd='/',
+                env=environment, pass_fds=(berth.fileno(),))
 
         def listens():
             with socket.socket(socket.AF_UNIX) as probe:
@@ -284,6 +296,11 @@ class Libvirt:
     def virsh(self, *words):
         return berth_fixture.run(['virsh', '--connect', self.uri, *words]).stdout
 
+    def leftovers(self):
+        """What there is of domains."""
+        patterns = (self.DOMAINS, self.STATES, self.FOLDERS, *self.LOGS)
+        return [path for pattern in patterns for path in glob.glob(os.path.join(self.home, pattern))]
+
     def end(self):
         """With all guests."""
         self.kill()
@@ -299,7 +316,11 @@ class SystemLibvirt(Libvirt):
     """libvirtd as systems have it (qemu:///system): root, with QEMU as another user. It sees folders of ours in the places
     of the machine's."""
 
+    RUN = 'system/run/libvirt'
+    DOMAINS = 'system/etc/libvirt/qemu/*.xml'
     STATES = 'system/run/libvirt/qemu/*.xml'
+    FOLDERS = 'system/var/lib/libvirt/qemu/domain-*'
+    LOGS = ()
     PLACES = ('/etc/libvirt', '/run/libvirt', '/var/cache/libvirt', '/var/lib/libvirt', '/var/log/libvirt')
 
     def __init__(self, home):
@@ -308,7 +329,10 @@ class SystemLibvirt(Libvirt):
         for place in self.PLACES:
             os.makedirs(self._mine(place))
         with open(os.path.join(self._mine('/etc/libvirt'), 'qemu.conf'), 'w', encoding='utf-8') as file:
-            file.write('stdio_handler = "file"\nseccomp_sandbox = 1\nmax_core = 0\ncgroup_controllers = []\nnamespaces = []\n')
+            file.write('stdio_handler = "file"\n'  # no virtlogd has its socket in our folders
+                       'seccomp_sandbox = 1\nmax_core = 0\n'
+                       'cgroup_controllers = []\n'  # end() kills guests without libvirtd, and nobody would remove their groups
+                       'namespaces = []\n')  # libvirt cannot move the mount that hides KVM into a guest's /dev
         self.socket = os.path.join(self._mine('/run/libvirt'), 'libvirt-sock')
         self.uri = f'qemu+unix:///system?socket={self.socket}'
         self.process = None
@@ -316,7 +340,8 @@ class SystemLibvirt(Libvirt):
     def _mine(self, place):
         return os.path.join(self.home, 'system', place.lstrip('/'))
 
-    def command(self):
+    def command(self, berth):
+        """As systems do: nobody of ours starts it."""
         mounts = [word for place in self.PLACES for word in (self._mine(place), place)]
         # KVM is there and hangs on some machines, and libvirtd uses what it may write.
         hide_kvm = '[ ! -e /dev/kvm ] || { mount --bind /etc/hostname /dev/kvm; mount -o remount,ro,bind /dev/kvm; }; '
@@ -376,8 +401,9 @@ class RealHost:
     may get more arguments."""
 
     def __init__(self, server, name, *, labels=(), has=('machines', 'volumes'), machine_classes=MACHINE_CLASSES,
-                 volume_classes=VOLUME_CLASSES, machine_runtime=(), volume_runtime=(), networks=False, image=None):
-        """`networks`: in a namespace of network_fixture, where the runtime may make bridges. `image` makes `demo`."""
+                 volume_classes=VOLUME_CLASSES, machine_runtime=(), volume_runtime=(), networks=False, image=None, system=False):
+        """`networks`: in a namespace of network_fixture, where the runtime may make bridges. `image` makes `demo`.
+        `system`: all is root's, with the libvirtd of a system."""
         self.server, self.name = server, name
         self.home = tempfile.mkdtemp(prefix=f'berth-{name}-')
         (image or make_image)(self.path('images', 'demo'))
@@ -386,18 +412,19 @@ class RealHost:
         self._write('machine-classes.yaml', machine_classes)
         self._write('volume-classes.yaml', volume_classes)
         self._write('token', server.berth('pool', 'join-token', name, *(f'--label={label}' for label in labels)).stdout)
-        self.libvirt = Libvirt(self.home)
-        self.berth = berth_of_guest_user(self.home)
-        give_to_guest_user(self.home)
+        self.libvirt = SystemLibvirt(self.home) if system else Libvirt(self.home)
+        self.berth = [berth_fixture.binary()] if system else berth_of_guest_user(self.home)
+        if not system:
+            give_to_guest_user(self.home)
         self.machine_socket = self.path('sockets', 'machine.sock')
         self.volume_socket = self.path('sockets', 'volume.sock')
         self.machine_runtime = self._process(
             'machine-runtime', 'runtime', 'machine', '--socket', self.machine_socket, '--libvirt', self.libvirt.uri,
-            '--libvirt-logs', self.path(LIBVIRT_LOGS), '--dir', self.path('machines'), '--run-dir', self.path('guests'),
-            '--secrets-on-disk', '--classes', self.path('machine-classes.yaml'), '--images', self.path('images'),
+            *(() if system else ('--libvirt-logs', self.path(LIBVIRT_LOGS))), '--dir', self.path('machines'),
+            '--run-dir', self.path('guests'), '--secrets-on-disk', '--classes', self.path('machine-classes.yaml'), '--images', self.path('images'),
             '--local-disk', '64Mi', '--reserve-memory', '64Mi', '--overcommit-cpu', '8', '--acceleration', 'tcg', '--shutdown-grace', '2s',
             '--networks', 'bridge' if networks else 'none', *machine_runtime)
-        if networks:
+        if networks and not system:
             self.machine_runtime.command = [*self.berth[:-1], *NETWORK_RIGHTS, self.berth[-1]]
         self.volume_runtime = self._process(
             'volume-runtime', 'runtime', 'volume', '--socket', self.volume_socket, '--dir', self.path('disks'),
@@ -439,7 +466,7 @@ class RealHost:
     def cut_power(self):
         """Everything ends at once, what was in memory is gone, and the next start() is that of another boot."""
         self._end_all()
-        for folder in ('run', 'guests'):
+        for folder in (self.libvirt.RUN, 'guests'):
             for path in glob.glob(self.path(folder, '*')):
                 shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
         boot = self.path('boot_id')
@@ -489,7 +516,7 @@ class RealHost:
     def domains(self):
         """{file: machine UID} of what libvirt has written down."""
         found = {}
-        for path in glob.glob(self.path('config/libvirt/qemu/*.xml')):
+        for path in glob.glob(self.path(self.libvirt.DOMAINS)):
             with contextlib.suppress(FileNotFoundError):
                 record = re.search(rb'<berth:machine[^>]*>([^<]+)<', read(path))
                 if record:
@@ -499,11 +526,9 @@ class RealHost:
 
     def leftovers(self):
         """Whatever is there although no machine and no volume is."""
-        patterns = ['config/libvirt/qemu/*.xml', Libvirt.STATES, Libvirt.FOLDERS, f'{LIBVIRT_LOGS}/berth-*']
-        domains = [path for pattern in patterns for path in glob.glob(self.path(pattern))]
         files = [path for folder in ('machines', 'guests', 'disks/volumes', 'disks/snapshots')
                  for path in glob.glob(self.path(folder, '*')) if os.path.basename(path) != 'lock']
-        return [*domains, *files, *self.libvirt.guests()]
+        return [*self.libvirt.leftovers(), *files, *self.libvirt.guests()]
 
     def logs(self):
         return '\n'.join(f'--- {self.name} {process.name} ---\n{process.log_tail()}' for process in self.processes)
@@ -560,3 +585,10 @@ class RealHostTestCase(berth_fixture.ServerTestCase):
 
     def more_logs(self):
         return [self.host.logs()]
+
+    def used(self, name):
+        """What a machine really uses, as `berth top machines` says; {} until its host has told."""
+        listed = json.loads(self.server.berth('top', 'machines', '-o', 'json').stdout)['items']
+        found = next(each for each in listed if each['metadata']['name'] == name).get('used', {})
+        return {what: amount(found[what]) for what in ('cpu', 'memory', 'disk', 'networkReceivedBytes', 'networkSentBytes')
+                if what in found}

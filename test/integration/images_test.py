@@ -123,16 +123,31 @@ class ImagesTest(unittest.TestCase):
         self.remove(machine)
 
     def test_a_disk_of_the_image_boots_by_itself(self):
-        entries = json.loads(self.image('ls', '-o', 'json').stdout)['items']
-        demo = next(entry for entry in entries if entry['image'] == 'demo:latest')
-        manifest = json.loads(guest_fixture.read(
-            self.path('images/demo/blobs/sha256', demo['digest'].removeprefix('sha256:'))))
-        disk = next(layer for layer in manifest['layers'] if layer['mediaType'].endswith('.rootfs'))
-        self.image('build', 'disk-only:1', '--disk',
-                   self.path('images/demo/blobs/sha256', disk['digest'].removeprefix('sha256:')))
+        self.image('build', 'disk-only:1', '--disk', self.parts('demo:latest')['rootfs'])
         machine = self.create('u-3', 'disk-only:1')
         self.says(machine, 'Hello from Berth! This is a disk without a kernel.')
         self.remove(machine)
+
+    def test_a_squashfs_is_a_read_only_disk_beside_the_kernel_that_a_guest_finds_by_its_serial_number(self):
+        parts = self.parts('demo:latest')
+        with open(self.path('live.squashfs'), 'wb') as file:
+            file.write(b'hsqs of the live image\n'.ljust(4096, b'.'))
+        self.image('build', 'live:1', '--kernel', parts['kernel'], '--initramfs', parts['initramfs'], '--cmdline',
+                   'console=ttyS0 quiet tsc=unstable no_timer_check', '--squashfs', self.path('live.squashfs'))
+        machine = self.create('u-5', 'live:1')
+        self.says(machine, 'Hello from Berth! This is ')
+        self.ask(machine, 'for d in /sys/block/vd*; do [ "$(cat $d/serial)" = squashfs ] && echo found $(cat $d/ro $d/size) '
+                          '$(head -n 1 /dev/${d##*/}) end; done', 'found 1 8 hsqs of the live image end')
+        self.remove(machine)
+
+    def parts(self, image):
+        """{part: file} of an image here."""
+        entries = json.loads(self.image('ls', '-o', 'json').stdout)['items']
+        found = next(entry for entry in entries if entry['image'] == image)
+        blobs = self.path('images', image.partition(':')[0], 'blobs', 'sha256')
+        manifest = json.loads(guest_fixture.read(os.path.join(blobs, found['digest'].removeprefix('sha256:'))))
+        return {layer['mediaType'].rpartition('.')[2]: os.path.join(blobs, layer['digest'].removeprefix('sha256:'))
+                for layer in manifest['layers']}
 
     def test_a_missing_image_is_said_and_recovered_from(self):
         machine = self.create('u-4', 'late')

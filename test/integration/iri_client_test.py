@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 import unittest
 import urllib.parse
 from http.client import HTTPConnection
@@ -24,6 +25,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 import berth_fixture
 import fleet_fixture
 import guest_fixture
+import network_fixture
 import volume_runtime_test
 import web_socket
 from guest_fixture import DEADLINE_S
@@ -133,6 +135,7 @@ StatusResponse { volume_class_status:repeated VolumeClassStatus=1 }''',
 }
 ON, OFF = 0, 1
 PENDING, RUNNING, STOPPED = 0, 1, 5  # of machines
+ATTACHED = 1  # of volumes and interfaces of machines
 AVAILABLE = 1  # of volumes
 READY = 1  # of snapshots
 
@@ -211,6 +214,22 @@ class Plain:
         return HTTPConnection(self.host, self.port, timeout=DEADLINE_S)
 
 
+def chosen_by_filter(test, events, involved, labels, begun):
+    """Those of an object that are listed for its id, its labels and their time, and none for others."""
+    listed = events(id=involved)
+    test.assertTrue(listed)
+    for one in listed:
+        test.assertTrue(int(begun) <= one.spec.event_time <= time.time(), f'seconds: {one.spec.event_time}')
+    test.assertEqual({one.spec.involved_object_meta.id for one in listed}, {involved})
+    test.assertEqual({one.spec.involved_object_meta.id for one in events(label_selector=labels)}, {involved})
+    test.assertEqual(list(events(id='nobody')), [])
+    test.assertEqual(list(events(label_selector={**labels, 'team': 'of nobody'})), [])
+    first, last = listed[0].spec.event_time, listed[-1].spec.event_time
+    test.assertEqual(list(events(id=involved, events_from_time=first, events_to_time=last)), list(listed), 'both ends count')
+    test.assertEqual(list(events(id=involved, events_from_time=last + 1)), [])
+    test.assertEqual(list(events(id=involved, events_to_time=first - 1)), [])
+
+
 class MachineRuntime(unittest.TestCase):
 
     @classmethod
@@ -230,7 +249,9 @@ class MachineRuntime(unittest.TestCase):
             '--dir', os.path.join(cls.home, 'machines'), '--run-dir', os.path.join(cls.home, 'guests'),
             '--secrets-on-disk', '--classes', os.path.join(cls.home, 'classes.yaml'), '--images', os.path.join(cls.home, 'images'),
             '--local-disk', '64Mi', '--reserve-memory', '64Mi', '--acceleration', 'tcg', '--shutdown-grace', '2s', '--disk-budget',
-            os.path.join(cls.home, 'budget'), command=guest_fixture.berth_of_guest_user(cls.home))
+            os.path.join(cls.home, 'budget'), '--networks', 'bridge')
+        *user, berth = guest_fixture.berth_of_guest_user(cls.home)
+        cls.process.command = [*user, *guest_fixture.NETWORK_RIGHTS, berth]
         cls.addClassCleanup(cls.process.kill)
         cls.process.start()
         berth_fixture.eventually(DEADLINE_S, lambda: os.path.exists(socket), f'the runtime; {cls.process.log_tail()}')
@@ -248,6 +269,7 @@ class MachineRuntime(unittest.TestCase):
         return {'class': 'tiny', 'volumes': [root], **more}
 
     def test_a_machine_is_made_listed_switched_and_deleted(self):
+        begun = time.time()
         version = self.runtime.call('Version', version='')
         self.assertTrue(version.runtime_name)
         self.assertRegex(version.runtime_version, r'^\d+\.\d+\.\d+')
@@ -258,10 +280,11 @@ class MachineRuntime(unittest.TestCase):
 
         labels = {UID: 'u-1', 'team': 'a'}
         made = self.runtime.call('CreateMachine', machine={
-            'metadata': {'labels': labels, 'annotations': {'note': 'first'}}, 'spec': self.spec()}).machine
+            'metadata': {'labels': labels, 'annotations': {'note': 'first'}}, 'spec': self.spec(network_interfaces=[
+                {'name': 'primary', 'network_id': 'net-a', 'ips': ['10.1.0.1']}])}).machine
         machine_id = made.metadata.id
         self.assertTrue(machine_id)
-        self.assertGreater(made.metadata.created_at, 10**18, 'nanoseconds')
+        self.assertTrue(int(begun) * 10**9 <= made.metadata.created_at <= time.time_ns(), 'nanoseconds')
         self.assertEqual((made.metadata.deleted_at, made.status.state), (0, PENDING))
         self.becomes(machine_id, RUNNING)
         (there,) = self.list(label_selector={'team': 'a'})
@@ -277,6 +300,8 @@ class MachineRuntime(unittest.TestCase):
         self.runtime.call('AttachVolume', machine_id=machine_id, volume={
             'name': 'data', 'device': 'odb', 'local_disk': {'size_bytes': MI}})
         self.assertEqual([one.name for one in self.list(id=machine_id)[0].spec.volumes], ['root', 'data'])
+        self.grows(machine_id, log)
+        self.joins_networks(machine_id)
         self.runtime.call('DetachVolume', machine_id=machine_id, name='data')
         self.assertEqual([one.name for one in self.list(id=machine_id)[0].spec.volumes], ['root'])
         self.runtime.call('UpdateMachinePower', machine_id=machine_id, power=OFF)
@@ -288,8 +313,74 @@ class MachineRuntime(unittest.TestCase):
             DEADLINE_S, lambda: self.runtime.code('DeleteMachine', machine_id=machine_id) == grpc.StatusCode.NOT_FOUND,
             'it is gone')
         self.assertEqual(list(self.list(id=machine_id)), [])
-        reasons = {event.spec.reason for event in self.runtime.call('ListEvents').events}
-        self.assertLessEqual({'Started', 'Removed'}, reasons)
+        self.assertLessEqual({'Started', 'Removed'}, {event.spec.reason for event in self.events()})
+        chosen_by_filter(self, self.events, machine_id, {'team': 'a'}, begun)
+        self.assertEqual((network_fixture.links(), network_fixture.rules()), ({}, ''))
+
+    def events(self, **filter_):
+        return self.runtime.call('ListEvents', filter=filter_).events
+
+    def grows(self, machine_id, log):
+        """A connected volume, while its guest runs: OK says that the guest has it, also the second time."""
+        folder = os.path.join(self.home, 'disks')
+        os.mkdir(folder)
+        path = os.path.join(folder, 'more.raw')
+        with open(path, 'wb') as file:
+            file.truncate(MI)
+        guest_fixture.give_to_guest_user(folder)
+
+        def more(size):
+            return {'name': 'more', 'connection': {'driver': 'file', 'handle': 'v-more', 'effective_storage_bytes': size,
+                                                   'attributes': {'path': path, 'format': 'raw'}}}
+
+        def sees(size):
+            behind = len(guest_fixture.read(log))
+            with guest_fixture.typed(os.path.join(self.home, 'guests', machine_id, 'console.sock'), 'disks'):
+                berth_fixture.eventually(DEADLINE_S, lambda: b'that is all' in guest_fixture.read(log)[behind:], 'it answers')
+            return f' {size // 512} more'.encode() in guest_fixture.read(log)[behind:]
+        self.runtime.call('AttachVolume', machine_id=machine_id, volume={**more(MI), 'device': 'odc'})
+        berth_fixture.eventually(DEADLINE_S, lambda: sees(MI), 'the guest has it')
+        for _ in range(2):
+            self.assertEqual(self.runtime.code('UpdateVolume', machine_id=machine_id, volume=more(2 * MI)), grpc.StatusCode.OK)
+        (there,) = (one for one in self.list(id=machine_id)[0].spec.volumes if one.name == 'more')
+        self.assertEqual((there.connection.effective_storage_bytes, os.path.getsize(path)), (2 * MI, 2 * MI))
+        berth_fixture.eventually(DEADLINE_S, lambda: sees(2 * MI), 'the guest sees it')
+        self.assertEqual(self.runtime.code('UpdateVolume', machine_id=machine_id, volume=more(MI)),
+                         grpc.StatusCode.INVALID_ARGUMENT, 'a disk never shrinks')
+        self.runtime.call('DetachVolume', machine_id=machine_id, name='more')
+
+    def joins_networks(self, machine_id):
+        """An interface that comes and goes while its guest runs, beside the one that it began with."""
+        def now():
+            (machine,) = self.list(id=machine_id)
+            self.assertEqual([one.state for one in machine.status.network_interfaces],
+                             [ATTACHED] * len(machine.spec.network_interfaces))
+            self.assertEqual([one.name for one in machine.status.network_interfaces],
+                             [one.name for one in machine.spec.network_interfaces])
+            return [(one.name, one.network_id, list(one.ips)) for one in machine.spec.network_interfaces]
+
+        def wires():
+            """Those of the guest, as libvirt says, and of the host: bridges and taps."""
+            listed = self.libvirt.virsh('domiflist', f'berth-{machine_id}')
+            return len(re.findall(r'([0-9a-f]{2}:){5}', listed)), len(network_fixture.links())
+        first, second = ('primary', 'net-a', ['10.1.0.1']), ('second', 'net-b', ['10.2.0.1', 'fd00::1'])
+        more = dict(zip(('name', 'network_id', 'ips'), second))
+        self.assertEqual((now(), wires()), ([first], (1, 2)))
+        self.runtime.call('AttachNetworkInterface', machine_id=machine_id, network_interface=more)
+        self.assertEqual((now(), wires()), ([first, second], (2, 4)))
+        self.assertEqual(self.runtime.code('AttachNetworkInterface', machine_id=machine_id, network_interface=more),
+                         grpc.StatusCode.ALREADY_EXISTS)
+        self.runtime.call('DetachNetworkInterface', machine_id=machine_id, name='second')
+        self.assertEqual((now(), wires()), ([first], (1, 2)))
+        # What it has not is not found, and that is all.
+        for name in ('second', 'never'):
+            self.assertEqual(self.runtime.code('DetachNetworkInterface', machine_id=machine_id, name=name),
+                             grpc.StatusCode.NOT_FOUND)
+        self.assertEqual(self.runtime.code('DetachVolume', machine_id=machine_id, name='never'), grpc.StatusCode.NOT_FOUND)
+        bad = {'name': 'bad', 'network_id': 'net-b', 'ips': ['127.0.0.1']}
+        self.assertEqual(self.runtime.code('AttachNetworkInterface', machine_id=machine_id, network_interface=bad),
+                         grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertEqual((now(), wires()), ([first], (1, 2)))
 
     def exec(self, machine_id):
         return self.runtime.call('Exec', machine_id=machine_id).url
@@ -480,6 +571,24 @@ class VolumeRuntime(unittest.TestCase):
             'it is gone')
         self.assertEqual(self.server.files(), [])
 
+    def test_a_volume_begins_with_an_image(self):
+        begun = time.time()
+        content = guest_fixture.boot_sector()
+        with open(os.path.join(self.server.images, 'tiny.raw'), 'wb') as file:
+            file.write(content)
+        spec = {'class': 'plain', 'resources': {'storage_bytes': MI},
+                'volume_data_source': {'image_data_source': {'image': 'tiny.raw'}}}
+        volume_id = self.runtime.call('CreateVolume', volume={
+            'metadata': {'labels': {VOLUME_UID: 'u-1'}}, 'spec': spec}).volume.metadata.id
+        berth_fixture.eventually(DEADLINE_S, lambda: [one.status.state for one in self.list(id=volume_id)] == [AVAILABLE],
+                                 'it is available')
+        (there,) = self.list(id=volume_id)
+        self.assertEqual(there.spec.volume_data_source.image_data_source.image, 'tiny.raw')
+        disk = guest_fixture.read(there.status.access.attributes['path'])
+        self.assertEqual((len(disk), disk[:len(content)]), (MI, content))
+        chosen_by_filter(self, lambda **filter_: self.runtime.call('ListEvents', filter=filter_).events, volume_id,
+                         {VOLUME_UID: 'u-1'}, begun)
+
     def test_a_snapshot_is_taken_outlives_its_volume_and_is_restored(self):
         self.assertTrue(self.runtime.call('Version', version='').runtime_name)
 
@@ -527,4 +636,5 @@ class VolumeRuntime(unittest.TestCase):
 
 
 if __name__ == '__main__':
+    network_fixture.enter_namespace()
     unittest.main(verbosity=2)

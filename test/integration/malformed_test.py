@@ -57,8 +57,9 @@ class Answer:
 class Sender:
     """Bytes out, one answer back, over TLS. The connection is kept for as long as the server keeps it."""
 
-    def __init__(self, server, anonymous=False):
+    def __init__(self, server, anonymous=False, token=''):
         client = server.client(anonymous=anonymous)
+        self._good = f'Bearer {token}'
         self._context = client._context
         self._context.set_alpn_protocols(['http/1.1'])
         self._headers = [(name.encode(), value.encode()) for name, value in client.headers.items()]
@@ -79,6 +80,7 @@ class Sender:
 
     def compose(self, case):
         def raw(text):
+            text = self._good if text == malformed.GOOD else text
             return text if isinstance(text, bytes) else text.encode()
 
         fields = [(b'Host', b'x'), *self._headers] + [(raw(name), raw(value)) for name, value in case.headers]
@@ -208,6 +210,7 @@ class Malformed(berth_fixture.ServerTestCase):
         cls.addClassCleanup(cls.server.close)
         cls.server.start()
         cls.client = cls.server.client()
+        cls.token = cls.server.berth('token', 'create', 'good').stdout.strip()
         for path, body in ((malformed.CONFIGMAPS, {'metadata': {
                 'name': 'kept', 'annotations': {'a': 'b'}, 'finalizers': ['example.org/kept']}, 'data': {'k': 'v'}}),
                            (malformed.CLASSES, {'metadata': {'name': 'small'},
@@ -235,7 +238,7 @@ class Malformed(berth_fixture.ServerTestCase):
 
     def run_all(self, cases):
         """What went wrong, as texts."""
-        senders = {False: Sender(self.server), True: Sender(self.server, anonymous=True)}
+        senders = {anonymous: Sender(self.server, anonymous, self.token) for anonymous in (False, True)}
         failures = []
         for case in cases:
             try:

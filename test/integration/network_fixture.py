@@ -37,7 +37,7 @@ esac; done </dev/ttyS0
 DHCP = '''#!/bin/busybox sh
 [ $1 = bound ] || exit 0
 ifconfig $interface $ip netmask $subnet
-echo told $interface $ip $subnet >/dev/ttyS0
+echo told $interface $ip $subnet $hostname >/dev/ttyS0
 '''
 
 

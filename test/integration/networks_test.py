@@ -6,6 +6,7 @@ root, in a network namespace of the test's own. Nothing of the host's network is
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -247,6 +248,7 @@ LATER = '''
 apiVersion: networking.ironcore.dev/v1alpha1
 kind: Network
 metadata: {name: office}
+spec: {providerID: 'example://rack'}
 ---
 apiVersion: networking.ironcore.dev/v1alpha1
 kind: NetworkInterface
@@ -263,6 +265,29 @@ spec:
   volumes:
   - {name: root, device: odx, localDisk: {sizeLimit: 1Mi, image: demo}}
 '''
+
+
+# Somebody who calls their networks as `office` is called, by its provider and by the server. The third interface shows that the
+# guest could be heard.
+INTRUDER_NIC = '''
+---
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: NetworkInterface
+metadata: {{name: intruder-{network}}}
+spec:
+  networkRef: {{name: {network}}}
+  ipFamilies: [IPv4]
+  ips: [{{value: {address}}}]
+  attributes: {{berth.dev/network-uid: '{uid}'}}
+'''
+INTRUDER_NETWORK = '''
+---
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {{name: {name}}}
+spec: {{providerID: '{id}'}}
+'''
+INTRUDERS = {'same-id': '10.9.1.8', 'id-is-uid': '10.9.1.9', 'office': '10.9.1.10'}
 
 
 class AddressesOfTheApi(machines.RealHostTestCase):
@@ -283,8 +308,9 @@ class AddressesOfTheApi(machines.RealHostTestCase):
 
         def told():
             with machines.Terminal(self.server, name) as terminal:
-                return 'told eth0 10.9.0.1 ' in terminal.ask('dhcp eth0', 'told ').replace('\r', ' ').replace('\n', ' ')
-        berth_fixture.eventually(DEADLINE_S, told, f'{name} learns its address')
+                said = terminal.ask('dhcp eth0', 'told ').replace('\r', ' ').replace('\n', ' ')
+                return f'told eth0 10.9.0.1 255.0.0.0 {name} ' in said
+        berth_fixture.eventually(DEADLINE_S, told, f'{name} learns its address and its hostname')
 
     def condition(self, name):
         found = self.get('machine', name).get('status', {}).get('conditions', [])
@@ -311,6 +337,7 @@ class AddressesOfTheApi(machines.RealHostTestCase):
             with machines.Terminal(self.server, 'later') as terminal:
                 return 'told eth0 10.9.1.7 ' in terminal.ask('dhcp eth0', 'told ').replace('\r', ' ').replace('\n', ' ')
         berth_fixture.eventually(DEADLINE_S, told, 'it learns its address')
+        self.networks_of_the_same_name_are_apart('10.9.1.7')
         self.patch('later', [])
         berth_fixture.eventually(DEADLINE_S, lambda: 'eth0' not in self.shell('later', 'ls /sys/class/net'),
                                  'the guest lets it go')
@@ -322,11 +349,43 @@ class AddressesOfTheApi(machines.RealHostTestCase):
         self.server.kubectl('delete', 'networkinterface', 'later-second', '--timeout=60s', timeout=90)
         self.server.kubectl('delete', 'network', 'office', '--timeout=60s', timeout=90)
 
+    def networks_of_the_same_name_are_apart(self, victim):
+        uid = self.get('network', 'office')['metadata']['uid']
+        self.server.kubectl('apply', '-f', '-', input=''.join([
+            INTRUDER_NETWORK.format(name='same-id', id='example://rack'), INTRUDER_NETWORK.format(name='id-is-uid', id=uid),
+            *(INTRUDER_NIC.format(network=network, address=address, uid=uid) for network, address in INTRUDERS.items())]))
+        self.server.kubectl('apply', '-f', '-', input=MACHINE_LATER.replace('later', 'intruder') + '  networkInterfaces:\n' + ''.join(
+            f'  - {{name: {network}, networkInterfaceRef: {{name: intruder-{network}}}}}\n' for network in INTRUDERS))
+        berth_fixture.eventually(DEADLINE_S, lambda: 'hello from the guest' in self.server.berth(
+            'logs', 'intruder', check=False).stdout, f'it boots; {self.get("machine", "intruder").get("status")}')
+        self.assertEqual(len([name for name in links() if name.startswith('bn')]), 3)
+        found = {}
+
+        def told(interface):
+            with machines.Terminal(self.server, 'intruder') as terminal:
+                match = re.search(r'told eth\d (\S+) ', terminal.ask(f'dhcp {interface}', 'told '))
+            if match:
+                found[match[1]] = interface
+            return bool(match)
+        for interface in ('eth0', 'eth1', 'eth2'):
+            berth_fixture.eventually(DEADLINE_S, lambda interface=interface: told(interface), f'{interface} learns its address')
+
+        def reaches(network):
+            with machines.Terminal(self.server, 'intruder') as terminal:
+                return 'not reached' not in terminal.ask(f'ping -I {found[INTRUDERS[network]]} {victim}', 'reached\r\n')
+        berth_fixture.eventually(DEADLINE_S, lambda: reaches('office'), 'the guest is reached in its own network')
+        self.assertFalse(reaches('same-id'))
+        self.assertFalse(reaches('id-is-uid'))
+        self.server.kubectl('delete', 'machine', 'intruder', '--timeout=60s', timeout=90)
+        for network in INTRUDERS:
+            self.server.kubectl('delete', 'networkinterface', f'intruder-{network}', '--timeout=60s', timeout=90)
+        self.server.kubectl('delete', 'network', 'same-id', 'id-is-uid', '--timeout=60s', timeout=90)
+
     def patch(self, name, interfaces):
         self.server.kubectl('patch', 'machine', name, '--type=merge', '-p', json.dumps(
             {'spec': {'networkInterfaces': interfaces}}))
 
-    def test_one_address_for_one_guest_after_the_other(self):
+    def test_c25_one_address_for_one_guest_after_the_other(self):
         self.server.kubectl('apply', '-f', '-', input=machines.ONE_ADDRESS)
         self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name='one'))
         self.learns_its_address('one')

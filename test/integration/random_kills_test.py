@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Guests come and go while everything that looks after them is killed at random: server, poollet, both runtimes, libvirtd.
-Some get another volume while they run. There is never a second domain or process of a machine, and in the end nothing is left:
-no disk, socket, bridge, rule or address.
+Some get another volume while they run. Then as many run all at once, and whoever looks after them is killed while they start and
+while they go. There is never a second domain or process of a machine, and in the end nothing is left: no disk, socket, bridge,
+rule or address.
 
 BERTH_SEED, or the first argument, names the order of events; a failure prints it."""
 
@@ -26,11 +27,18 @@ AT_ONCE = 4
 GIVEN_EVERY = 3  # of those that are waited for, so many get another volume
 KILLS = 40  # then those who still wait may boot
 COME_AND_GO_S = 600  # it takes 2 minutes on two idle cores
+KILLS_TOGETHER = 5  # while all start, and again while all go
+TOGETHER_S = 300
 SEED = None
 PATH = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 
 
-NETWORK = guest_fixture.network_with('range', '10.9.0.0/30')
+NETWORK = guest_fixture.network_with('range', '10.9.0.0/30') + '''---
+apiVersion: ipam.ironcore.dev/v1alpha1
+kind: Prefix
+metadata: {name: wide}
+spec: {prefix: 10.9.1.0/27}
+'''
 
 
 def volume(name, device, **more):
@@ -38,9 +46,9 @@ def volume(name, device, **more):
     return {'name': name, 'device': device, 'ephemeral': {'volumeTemplate': {'spec': spec}}}
 
 
-def machine(name):
+def machine(name, prefix='range'):
     root = volume('root', 'oda', dataSource={'osImage': {'image': 'tiny.raw'}})
-    address = {'ephemeral': {'prefixTemplate': {'spec': {'ipFamily': 'IPv4', 'prefixLength': 32, 'parentRef': {'name': 'range'}}}}}
+    address = {'ephemeral': {'prefixTemplate': {'spec': {'ipFamily': 'IPv4', 'prefixLength': 32, 'parentRef': {'name': prefix}}}}}
     nic = {'networkRef': {'name': 'lan'}, 'ipFamilies': ['IPv4'], 'ips': [address]}
     return {'metadata': {'name': name}, 'spec': {'machineClassRef': {'name': 'tiny'}, 'volumes': [root], 'networkInterfaces': [
         {'name': 'primary', 'ephemeral': {'networkInterfaceTemplate': {'spec': nic}}}]}}
@@ -78,7 +86,7 @@ class Watcher:
 
 
 class RandomKills(guest_fixture.RealHostTestCase):
-    HOST = {'networks': True}
+    HOST = {'networks': True, 'machine_runtime': ('--overcommit-cpu', str(GUESTS))}
 
     def leftovers(self):
         return [*self.host.leftovers(), *network_fixture.links(), *network_fixture.rules().splitlines()]
@@ -128,6 +136,7 @@ class RandomKills(guest_fixture.RealHostTestCase):
         self.server.kubectl('apply', '-f', '-', input=NETWORK)
         with self.subTest(seed=seed), Watcher(self.host) as watcher:
             self.come_and_go()
+            self.run_together()
             try:
                 berth_fixture.eventually(2 * DEADLINE_S, lambda: self.machines() == {} and not self.leftovers(),
                                          'nothing is left')
@@ -136,9 +145,9 @@ class RandomKills(guest_fixture.RealHostTestCase):
                 raise berth_fixture.Failure(f'{failure}\n{self.leftovers()}\n{left}') from None
             print(f'seed {seed}: {self.given} got a volume, killed {dict(self.killed)}, up to {watcher.most} guests at once', flush=True)
             self.assertEqual(watcher.wrong, [])
-            self.assertGreater(watcher.most, 0)
+            self.assertGreaterEqual(watcher.most, GUESTS)
         berth_fixture.eventually(DEADLINE_S, lambda: self.names() == {
-            'volumes': [], 'networkinterfaces': [], 'prefixallocations': [], 'prefixes': ['range']}, f'all is given back; {self.names()}')
+            'volumes': [], 'networkinterfaces': [], 'prefixallocations': [], 'prefixes': ['range', 'wide']}, f'all is given back; {self.names()}')
 
     def names(self):
         return {kind: [item['metadata']['name'] for item in json.loads(self.server.kubectl('get', kind, '-o', 'json').stdout)[
@@ -203,6 +212,30 @@ class RandomKills(guest_fixture.RealHostTestCase):
         self.assertGreaterEqual(len(ran), GUESTS // 2)
         self.assertGreater(len(given), 0)
         self.given = len(given)
+
+    def run_together(self):
+        """As many as came and went, with an address and a disk each."""
+        names = {f'together-{number}' for number in range(GUESTS)}
+
+        def made(name):
+            answer = self.ask('POST', PATH, machine(name, 'wide'))
+            return answer is not None and answer.status in (201, 409)
+
+        def gone(name):
+            answer = self.ask('DELETE', f'{PATH}/{name}')
+            return answer is not None and answer.status in (200, 202, 404)
+
+        def all_run():
+            self.start_what_ended()
+            states = self.machines() or {}
+            return {name for name in names if states.get(name) == 'Running'} == names
+        for change in (made, gone):
+            for name in sorted(names):
+                berth_fixture.eventually(DEADLINE_S, lambda name=name: change(name), f'{name} is {change.__name__}')
+            for _ in range(KILLS_TOGETHER):
+                self.kill_one()
+            if change is made:
+                berth_fixture.eventually(TOGETHER_S, all_run, f'all of them run; {self.machines()}\n{self.host.logs()}')
 
 
 if __name__ == '__main__':

@@ -7,6 +7,7 @@ import contextlib
 import glob
 import json
 import os
+import re
 import signal
 import time
 import unittest
@@ -86,6 +87,7 @@ metadata: {name: flat}
 capabilities: {tps: 100Mi, iops: 5k}
 resizePolicy: ExpandOnly
 '''
+VOLUMES = '/apis/storage.ironcore.dev/v1alpha1/namespaces/default/volumes'
 MACHINES = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 
 
@@ -186,6 +188,25 @@ class RealGuests(guest_fixture.RealHostTestCase):
         found = glob.glob(self.host.path('disks', 'volumes', '*', 'disk.*'))
         return sorted(os.path.splitext(path)[1].removeprefix('.') for path in found)
 
+    def test_3_D13_a_volume_that_is_not_ready_for_a_while_is_not_torn_from_its_guest(self):
+        pids = self.host.libvirt.guests()
+
+        def say(state):
+            with self.server.client() as client:
+                answer = client.patch(f'{VOLUMES}/data/status', {'status': {'state': state}})
+                self.assertEqual(answer.status, 200, answer)
+            berth_fixture.eventually(DEADLINE_S, lambda: self.condition('second', 'VolumesReady')['status'] == (
+                'True' if state == 'Available' else 'False'), f'the machine hears of it; {self.get("machine", "second")}')
+        say('Pending')
+        self.assertIn('volume data is not available', self.condition('second', 'VolumesReady')['message'])
+        disks = self.ask('second', 'disks', 'that is all')
+        self.assertIn(f' {8 * MI // 512} data', disks)
+        self.assertEqual(self.get('machine', 'second')['status']['state'], 'Running')
+        say('Available')
+        self.ask('second', 'get', 'read something-to-keep end')
+        self.assertEqual(self.host.libvirt.guests(), pids)
+        self.assertEqual(self.console('second').count('hello from the guest'), 1)
+
     def test_3_a_console_is_for_many_and_who_may(self):
         with guest_fixture.Terminal(self.server, 'second') as one, guest_fixture.Terminal(self.server, 'second') as two:
             two.ask('disks', 'that is all')  # it is there, and hears what comes from now on
@@ -215,6 +236,25 @@ class RealGuests(guest_fixture.RealHostTestCase):
             refused = self.server.berth('console', '--as', 'stranger', 'second', check=False, input='')
             self.assertIn('forbidden', refused.stderr)
 
+    def test_3_a_console_at_a_terminal_outlives_poollet_and_server(self):
+        pids = self.host.libvirt.guests()
+        with guest_fixture.Terminal(self.server, 'second', '--reconnect', is_tty=True) as terminal:
+            terminal.ask('get', 'read something-to-keep end')
+            for killed in (self.host.poollet, self.server):
+                terminal.said = ''
+                killed.kill()
+                terminal.expect('waiting for it; Ctrl-] leaves')
+                killed.start()
+
+                def answers():
+                    terminal.type('get\n')  # what is typed before the console is there goes nowhere
+                    terminal.hear()
+                    # An answer from before it was lost may still come.
+                    return 'read something-to-keep end' in terminal.said.partition('it is there again')[2]
+                berth_fixture.eventually(DEADLINE_S, answers, f'the console is there again; {terminal.said!r}')
+            terminal.leave()
+        self.assertEqual(self.host.libvirt.guests(), pids)
+
     def test_3_power_goes_off_and_on(self):
         behind = len(self.console('second'))
         self.patch('machine', 'second', {'power': 'Off'})
@@ -223,6 +263,32 @@ class RealGuests(guest_fixture.RealHostTestCase):
         self.patch('machine', 'second', {'power': 'On'})
         self.becomes('second', 'Running')
         self.says('second', 'hello from the guest', behind)
+
+    def libvirt_says(self):
+        """{field: number} of the only domain."""
+        said = dict(line.strip().split('=') for line in self.host.libvirt.virsh('domstats').splitlines() if '=' in line)
+        return {field: int(value) for field, value in said.items() if value.isdigit()}
+
+    def test_3_what_a_guest_uses_is_what_libvirt_says(self):
+        before = self.libvirt_says()['cpu.time']
+        (instance,) = json.loads(self.host.iri('capacity').stdout)['instances']
+        told = int(instance['cpuNanos'])
+        self.assertGreater(told, 0)
+        self.assertLessEqual(before // 1000, told // 1000)
+        self.assertLessEqual(told // 1000, self.libvirt_says()['cpu.time'] // 1000)
+
+        def is_the_same():
+            used, said = self.used('second'), self.libvirt_says()
+            self.assertGreater(used['cpu'], 0)
+            self.assertLess(used['cpu'], os.cpu_count())
+            self.assertGreater(used['disk'], 0)
+            self.assertEqual(used['disk'], sum(number for field, number in said.items() if re.fullmatch(
+                r'block\.\d+\.physical', field)))
+            self.assertGreater(used['memory'], 8 * MI)
+            self.assertAlmostEqual(used['memory'], said['balloon.rss'] * 1024, delta=8 * MI)
+            return True
+        berth_fixture.eventually(DEADLINE_S, is_the_same, 'its host tells all of them')
+        self.assertRegex(self.server.berth('top', 'machines', '--no-headers').stdout, r'second +alpha +Running +\d')
 
     def test_4_a_guest_that_is_killed_is_reported_and_starts_again(self):
         behind = len(self.console('second'))

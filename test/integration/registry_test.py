@@ -243,7 +243,9 @@ class RoomForImages(unittest.TestCase):
         self.disk = b'.' * (8 * MI)
         self.registry.push('os/demo', '1', {'rootfs': self.disk})
         self.image = f'{self.registry.host}/os/demo:1'
-        self.digest = sha256(self.disk).removeprefix('sha256:')
+        # What comes of it, from this registry.
+        self.piece = '.'.join([sha256(self.disk).removeprefix('sha256:'),
+                               sha256(self.registry.host.encode()).removeprefix('sha256:')[:16], 'blob'])
 
     def runtime(self, capacity):
         runtime = volume_runtime_test.VolumeRuntime(
@@ -281,16 +283,16 @@ class RoomForImages(unittest.TestCase):
         self.registry.stalls_at = self.registry.blob_path('os/demo', self.disk)
         runtime = self.runtime('64Mi')
         self.create(runtime, 'u-image', 8 * MI, self.image)
-        part = os.path.join(self.home, 'images/.registry/parts', f'{self.digest}.blob')
+        part = os.path.join(self.home, 'images/.registry/parts', self.piece)
         berth_fixture.eventually(DEADLINE_S, lambda: os.path.getsize(part) >= 3 * MI, 'a part of it comes')
-        self.assertEqual(self.share()['arriving'], {self.digest: 8 * MI})
+        self.assertEqual(self.share()['arriving'], {self.piece: 8 * MI})
         # Beside the volume there is room for 48 MiB: not for all of them.
         full = runtime.iri('create', '-f', '-', check=False, input=volume_runtime_test.volume('u-large', 48 * MI))
         self.assertIn('no room for a volume', full.stderr)
         runtime.process.kill()
-        self.assertEqual(self.share()['arriving'], {self.digest: 8 * MI})
+        self.assertEqual(self.share()['arriving'], {self.piece: 8 * MI})
         runtime.start()
-        berth_fixture.eventually(DEADLINE_S, lambda: 0 < self.share()['arriving'].get(self.digest, 0) < 8 * MI,
+        berth_fixture.eventually(DEADLINE_S, lambda: 0 < self.share()['arriving'].get(self.piece, 0) < 8 * MI,
                                  'what is still to come')
         self.registry.goes_on.set()
         runtime.available('u-image')
@@ -309,6 +311,15 @@ spec:
   imagePullSecretRef: {{name: {secret}}}
   dataSource: {{osImage: {{image: "{image}"}}}}
 '''
+MACHINE = '''
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata: {{name: {name}, namespace: team}}
+spec:
+  machineClassRef: {{name: tiny}}
+  volumes:
+  - {{name: root, device: oda, localDisk: {{sizeLimit: 1Mi, image: "{image}"}}}}
+'''
 
 
 class PullSecrets(berth_fixture.ServerTestCase):
@@ -324,13 +335,14 @@ class PullSecrets(berth_fixture.ServerTestCase):
         cls.addClassCleanup(cls.registry.stop)
         cls.registry.start()
         cls.registry.push('os/demo', '1', rootfs=b'disk of the registry'.ljust(1 << 20, b'.'))
+        cls.registry.push('os/boots', '1', rootfs=guest_fixture.boot_sector().ljust(1 << 20, b'.'))
         cls.server.kubectl('create', 'namespace', 'team')
         cls.server.kubectl('apply', '-f', '-', input=guest_fixture.API_CLASSES)
-        cls.host = guest_fixture.RealHost(cls.server, 'alpha', has=('volumes',), volume_runtime=(
-            '--registry', cls.registry.host, '--registry-ca', cls.registry.ca))
+        words = ('--registry', cls.registry.host, '--registry-ca', cls.registry.ca)
+        cls.host = guest_fixture.RealHost(cls.server, 'alpha', machine_runtime=words, volume_runtime=words)
         cls.addClassCleanup(cls.host.close)
         cls.host.start()
-        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pool is ready\n{cls.host.logs()}')
+        berth_fixture.eventually(DEADLINE_S, cls.host.is_ready, f'the pools are ready\n{cls.host.logs()}')
 
     def secret(self, name, config):
         made = json.dumps({'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': name, 'namespace': 'team'},
@@ -341,16 +353,32 @@ class PullSecrets(berth_fixture.ServerTestCase):
         self.server.kubectl('apply', '-f', '-', input=VOLUME.format(
             name=name, secret=secret, image=f'{self.registry.host}/os/demo:1'))
 
-    def status(self, name):
-        return json.loads(self.server.kubectl('get', 'volume', name, '-n', 'team', '-o', 'json').stdout).get('status', {})
+    def machine(self, name, secret=None):
+        self.server.kubectl('apply', '-f', '-', input=MACHINE.format(name=name, image=f'{self.registry.host}/os/boots:1') + (
+            f'  imagePullSecretRef: {{name: {secret}}}\n' if secret else ''))
 
-    def becomes(self, name, state):
-        berth_fixture.eventually(DEADLINE_S, lambda: self.status(name).get('state') == state,
-                                 f'{name} {state}: {self.status(name)}\n{self.host.logs()}')
+    def status(self, name, kind='volume'):
+        return json.loads(self.server.kubectl('get', kind, name, '-n', 'team', '-o', 'json').stdout).get('status', {})
 
-    def says(self, name, text):
-        berth_fixture.eventually(DEADLINE_S, lambda: text in json.dumps(self.status(name).get('conditions', [])),
-                                 f'{name} says {text!r}: {self.status(name)}')
+    def becomes(self, name, state, kind='volume'):
+        berth_fixture.eventually(guest_fixture.DEADLINE_S, lambda: self.status(name, kind).get('state') == state,
+                                 f'{name} {state}: {self.status(name, kind)}\n{self.host.logs()}')
+
+    def says(self, name, text, kind='volume'):
+        berth_fixture.eventually(DEADLINE_S, lambda: text in json.dumps(self.status(name, kind).get('conditions', [])),
+                                 f'{name} says {text!r}: {self.status(name, kind)}')
+
+    def is_forbidden(self, machine):
+        """Its image is, and that is what it says; no guest of it runs."""
+        def image():
+            return next((each for each in self.status(machine, 'machine').get('conditions', []) if each['type'] == 'ImageReady'), {})
+        berth_fixture.eventually(DEADLINE_S, lambda: image().get('reason') == 'ImageForbidden',
+                                 f'{machine}: {self.status(machine, "machine")}\n{self.host.logs()}')
+        self.assertEqual('False', image()['status'])
+        self.assertIn(f'image "{self.registry.host}/os/boots:1"', image()['message'])
+        self.assertNotIn(PASSWORD, image()['message'])
+        self.assertEqual([], self.host.libvirt.guests())
+        return image()['message']
 
     def test_1_the_image_is_fetched_with_the_secret_of_its_namespace(self):
         self.volume('first', 'pull')
@@ -368,7 +396,28 @@ class PullSecrets(berth_fixture.ServerTestCase):
         self.secret('rotated', self.registry.credentials())
         self.becomes('second', 'Available')
 
-    def test_3_nothing_secret_is_left_on_the_host(self):
+    def test_3_so_are_the_images_of_machines(self):
+        wrong = base64.b64encode(f'{USER}:wrong'.encode()).decode()
+        self.secret('own', json.dumps({'auths': {self.registry.host: {'auth': wrong}}}))
+        self.machine('nobody')
+        self.machine('wrong', 'own')
+        self.machine('early', 'later')
+        self.says('early', 'secret later does not exist', 'machine')
+        self.is_forbidden('wrong')
+        self.assertIn('it wants credentials', self.is_forbidden('nobody'))
+        for secret in ('own', 'later'):
+            self.secret(secret, self.registry.credentials())
+        for name in ('wrong', 'early'):
+            self.becomes(name, 'Running', 'machine')
+            berth_fixture.eventually(guest_fixture.DEADLINE_S, lambda name=name: 'boot 1 of this disk' in self.server.berth(
+                'logs', name, '-n', 'team', check=False).stdout, f'{name} boots from the disk of the registry')
+        # That it is there by now is no permission.
+        self.machine('late')
+        for name in ('late', 'nobody'):
+            self.says(name, 'it wants credentials', 'machine')
+        self.assertEqual(2, len(self.host.libvirt.guests()))
+
+    def test_4_nothing_secret_is_left_on_the_host(self):
         both = base64.b64encode(f'{USER}:{PASSWORD}'.encode())
         for folder, _, names in os.walk(self.host.home):
             for name in names:

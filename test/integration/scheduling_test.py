@@ -106,7 +106,7 @@ class Scheduling(berth_fixture.ServerTestCase):
     def token(self, user, *arguments):
         return self.server.berth('token', 'create', user, *arguments).stdout.split()[-1]
 
-    def test_c24_a_machine_runs_stops_and_goes(self):
+    def test_c9_c24_a_machine_runs_is_updated_stops_and_goes(self):
         controller = self.controller()
         stream = controller.schedule('web')
         running = stream.until(is_in(Status.RUNNING))

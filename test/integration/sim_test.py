@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs seeds of the simulation, each twice and one in a process of its own, and wants every named branch to be reached.
 
-usage: sim_test.py FIRST..LAST [--scenario FILE] [--some-branches] [--failovers N]
+usage: sim_test.py FIRST..LAST [--scenario FILE] [--some-branches] [--failovers N] [--losses N]
 """
 
 import argparse
 import concurrent.futures
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -26,7 +27,9 @@ def run(first, last, scenario):
     runs = [json.loads(line) for line in ended.stdout.splitlines()]
     if ended.returncode == 0 or any('violation' in one for one in runs) and len(runs) == last - first + 1:
         return runs, ''
-    return runs, f'{" ".join(command)}\n  status {ended.returncode}: {ended.stderr[-SHOWN:]}'
+    crashed = re.search(r'^replay: berth sim --seed (\d+)', ended.stderr, re.MULTILINE)
+    which = f'seed {crashed[1]} crashed: ' if crashed else ''
+    return runs, f'{which}{" ".join(command)}\n  status {ended.returncode}: {ended.stderr[-SHOWN:]}'
 
 
 def last_line(one):
@@ -55,12 +58,13 @@ def main():
     parser.add_argument('--scenario', default='test/scenarios/small.yaml')
     parser.add_argument('--some-branches', action='store_true', help='too few seeds for all of them')
     parser.add_argument('--failovers', type=int, default=0, help='that have to be measured in all runs together')
+    parser.add_argument('--losses', type=int, default=0, help='of leaders, that have to happen in all runs together')
     arguments = parser.parse_args()
     first, last = (int(number) for number in arguments.seeds.split('..'))
     problems = []
     reached = set()
     last_run = None
-    ended = failovers = 0
+    ended = failovers = losses = 0
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
         step = min(PER_PROCESS, -(-(last - first + 1) // PROCESSES))
         chunks = [pool.submit(run, begin, min(begin + step - 1, last), arguments.scenario)
@@ -73,6 +77,7 @@ def main():
                     last_run = one  # the one that came after most others in its process
                 reached.update(one['reached'])
                 failovers += one['failovers']
+                losses += one['losses']
                 if 'violation' in one:
                     problems.append('seed {seed}: {checker} at {atSeconds:.3f}s: {what}\n  replay: {replay}'.format(
                         seed=one['seed'], **one['violation']))
@@ -89,6 +94,8 @@ def main():
         print('only these branches were reached:', *sorted(reached), sep='\n  ')
     if failovers < arguments.failovers:
         problems.append(f'only {failovers} failovers of {arguments.failovers} were measured')
+    if losses < arguments.losses:
+        problems.append(f'the leader was lost only {losses} times of {arguments.losses}')
     if problems:
         print(f'{len(problems)} problems:', *problems, sep='\n')
     return 1 if problems else 0

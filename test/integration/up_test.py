@@ -3,14 +3,19 @@
 """`berth up` makes this machine a host: a guest boots, is switched off and on, and outlives everything but the word that
 ends it."""
 
+import fcntl
 import glob
 import os
+import pty
 import pwd
 import re
 import signal
 import stat
+import struct
 import subprocess
 import sys
+import termios
+import threading
 import unittest
 
 import berth_fixture
@@ -47,12 +52,63 @@ def as_nobody(python):
     return subprocess.run(words, cwd='/', capture_output=True, text=True, timeout=DEADLINE_S, check=False).stderr
 
 
+class Screen:
+    """A terminal, and all that is written on it."""
+
+    COLUMNS = 100
+
+    def __init__(self):
+        self._mine, self.theirs = pty.openpty()
+        fcntl.ioctl(self._mine, termios.TIOCSWINSZ, struct.pack('HHHH', 24, self.COLUMNS, 0, 0))
+        self._written = b''
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        try:
+            while part := os.read(self._mine, 65536):
+                self._written += part
+        except OSError:
+            pass  # nobody has it open any more
+
+    def hand_over(self):
+        """Somebody else has it open by now."""
+        os.close(self.theirs)
+
+    def run(self, server, *words):
+        done = subprocess.run([server.binary, *words], stdin=subprocess.DEVNULL, stdout=self.theirs, stderr=subprocess.PIPE,
+                              env=server.environment(), cwd=server.home, timeout=DEADLINE_S, check=False)
+        self.hand_over()
+        self._reader.join(DEADLINE_S)
+        if done.returncode != 0:
+            raise berth_fixture.Failure(f'{words}: ended with {done.returncode}: {done.stderr}{self.text()}')
+        return self
+
+    def text(self):
+        return self._written.decode(errors='replace')
+
+    def bars(self, what):
+        """[(how many signs of twenty, text)] of the bars that were there one after the other."""
+        return [(len(full), text) for full, text in re.findall(
+            rf'\r\x1b\[K{what:<13} \[(?=[# ]{{20}}\])(#*) *\] ([^\r\n\x1b]*)', self.text())]
+
+    def lines(self):
+        """What is left on it for whoever looks now."""
+        return [re.sub(r'.*\r\x1b\[K', '', line).rstrip('\r') for line in self.text().split('\n')]
+
+
 class Up(berth_fixture.ServerTestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = guest_fixture.HostedServer()
         cls.addClassCleanup(cls.server.close)
-        cls.server.start()
+        cls.screen = Screen()
+        cls.server.output = cls.screen.theirs
+        cls.server.start(wait=False)
+        cls.server.output = None
+        cls.screen.hand_over()
+        cls.server.wait_ready()
+        cls.follower = Screen().run(cls.server, 'up', '--data-dir', cls.server.data_dir)
 
     def more_logs(self):
         return [self.server.logs()]
@@ -82,11 +138,31 @@ class Up(berth_fixture.ServerTestCase):
         command = guest_fixture.read(f'/proc/{guest}/cmdline')
         return guest_fixture.read(re.search(rb'"filename":"([^"]+/seed\.img)"', command).group(1)).count(b'motd: hello')
 
+    def test_0_bars_of_host_and_image_on_a_terminal(self):
+        ready = 'host          alpha is ready'
+        berth_fixture.eventually(DEADLINE_S, lambda: ready in self.screen.text(), 'it is said in the foreground')
+        for screen in (self.screen, self.follower):
+            full = [full for full, _ in screen.bars('host')]
+            self.assertTrue(full, screen.text())
+            self.assertEqual(full, sorted(full))
+            self.assertTrue(any(line.startswith(ready) for line in screen.lines()), screen.text())
+            self.assertEqual([], [line for line in screen.lines() if '[' in line], 'no bar stays')
+            self.assertEqual([], [line for line in re.split(r'[\r\n]+', screen.text()) if len(line) > Screen.COLUMNS + 10])
+        # Who follows sees what there is to see by then.
+        self.assertLessEqual({'libvirtd', 'demo image', 'volume runtime', 'machine runtime', 'poollet', 'classes', 'pools'},
+                             {text for _, text in self.screen.bars('host')})
+        image = self.screen.bars('image')
+        self.assertEqual((20, True), (image[-1][0], image[-1][1].endswith(' written')), image)
+
     def test_1_a_guest_boots(self):
         self.server.kubectl('apply', '-f', '-', input=SECRET)
         with open(HELLO, encoding='utf-8') as file:
             self.server.kubectl('apply', '-f', '-', input=file.read() + '  ignitionRef: {name: hello}\n')
-        self.assertEqual(self.power('start', 'hello', '--wait', '--timeout=100s'), f'{LABEL} runs')
+        screen = Screen().run(self.server, 'start', 'hello', '--wait', '--timeout=100s')
+        self.assertEqual(screen.lines(), [f'{LABEL} runs', ''])
+        boot = screen.bars('boot')
+        self.assertEqual((16, 'started, its console is silent yet'), boot[-1], screen.text())
+        self.assertTrue(all(full in (0, 4, 8, 16) for full, _ in boot), boot)
         self.says_hello(1)
 
     def test_2_P9_who_runs_what_and_who_reaches_it(self):

@@ -15,6 +15,7 @@ MACHINES = '/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines'
 KEPT_MACHINE = f'{MACHINES}/kept'
 CLASSES = '/apis/compute.ironcore.dev/v1alpha1/machineclasses'
 VOLUMES = '/apis/storage.ironcore.dev/v1alpha1/namespaces/default/volumes'
+REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 SETS = '/apis/berth.dev/v1alpha1/namespaces/default/machinesets'
 
 JSON = 'application/json'
@@ -24,6 +25,8 @@ JSON_PATCH = 'application/json-patch+json'
 MERGE_PATCH = 'application/merge-patch+json'
 STRATEGIC_PATCH = 'application/strategic-merge-patch+json'
 APPLY_PATCH = 'application/apply-patch+yaml'
+
+GOOD = 'Bearer <good>'  # stands for a token that the server takes
 
 BAD = (400, 'BadRequest')
 INVALID = (422, 'Invalid')

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Well-formed documents with wrong contents: types, names, numbers, quantities, references."""
 
+import base64
 import json
 
-from malformed import BAD, CLASSES, CONFIGMAPS, INVALID, JSON, LEASES, MACHINES, SECRETS, SETS, VOLUMES, bodies
+from malformed import (BAD, CLASSES, CONFIGMAPS, INVALID, JSON, LEASES, MACHINES, REQUESTS, SECRETS, SETS, VOLUMES,
+                       bodies)
 
 
 def config(**metadata):
@@ -270,6 +272,10 @@ def cases():
     yield from bodies('strings', JSON, CONFIGMAPS, [
         ('the name of an owner', INVALID, f'metadata.ownerReferences.name: {LENGTH}', config(ownerReferences=[
             {'apiVersion': 'v1', 'kind': 'ConfigMap', 'name': LONG, 'uid': 'x'}]))])
+    yield from bodies('strings', JSON, REQUESTS, [
+        ('a request for a certificate', INVALID, f'spec.request: {LENGTH}', data(spec={
+            'request': base64.b64encode(LONG.encode()).decode(), 'signerName': 'example.org/nobody',
+            'usages': ['client auth']}))])
     yield from bodies('strings', JSON, SECRETS, [('a type', INVALID, f'type: {LENGTH}', data(type=LONG))])
     yield from bodies('machines', JSON, SETS, [
         (name, expected, says, data(spec=spec)) for name, expected, says, spec in SET_ROWS])

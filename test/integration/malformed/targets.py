@@ -4,8 +4,8 @@
 import base64
 import urllib.parse
 
-from malformed import (BAD, CLASSES, CONFIGMAPS, INVALID, JSON, KEPT, KEPT_MACHINE, NO_ACCEPT, NO_MEDIA, NO_METHOD,
-                       NOT_FOUND, Case, requests)
+from malformed import (BAD, CLASSES, CONFIGMAPS, GOOD, INVALID, JSON, KEPT, KEPT_MACHINE, NO_ACCEPT, NO_MEDIA, NO_METHOD,
+                       NOT_FOUND, YAML, Case, requests)
 
 CORE = '/api/v1'
 COMPUTE = '/apis/compute.ironcore.dev/v1alpha1'
@@ -200,7 +200,10 @@ IDENTITY_ROWS = [
     ('a scheme that is none', UNAUTHORIZED, [('Authorization', 'Nobody x')]),
     ('a scheme alone', UNAUTHORIZED, [('Authorization', 'Bearer')]),
     ('an empty authorization', UNAUTHORIZED, [('Authorization', '')]),
-    ('two authorizations', UNAUTHORIZED, [('Authorization', 'Bearer a'), ('Authorization', 'Bearer b')]),
+    ('two authorizations', BAD, [('Authorization', 'Bearer a'), ('Authorization', 'Bearer b')]),
+    ('a good authorization, then a bad one', BAD, [('Authorization', GOOD), ('Authorization', 'Bearer b')]),
+    ('a bad authorization, then a good one', BAD, [('Authorization', 'Bearer a'), ('authorization', GOOD)]),
+    ('a good authorization, then an empty one', BAD, [('Authorization', GOOD), ('Authorization', '')]),
     ('another user by nobody', UNAUTHORIZED, [('Impersonate-User', 'admin')]),
 ]
 IMPERSONATION_ROWS = [
@@ -240,6 +243,9 @@ def cases():
     for name, form in CONTENT_TYPES:
         yield Case('content types', name, *NO_MEDIA, '', 'POST', CONFIGMAPS, (('Content-Type', form),),
                    b'{"metadata":{"name":"bad"}}')
+    for first, second in ((JSON, YAML), (YAML, JSON)):
+        yield Case('content types', f'{first}, then {second}', *BAD, 'Content-Type that differ', 'POST', CONFIGMAPS,
+                   (('Content-Type', first), ('Content-Type', second)), b'{"metadata":{"name":"bad"}}')
     for name, (status, reason), headers in IDENTITY_ROWS:
         yield Case('identity', name, status, reason, '', 'GET', KEPT, tuple(headers), anonymous=True)
     for name, (status, reason), headers in IMPERSONATION_ROWS:

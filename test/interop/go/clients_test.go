@@ -20,8 +20,10 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	clientfeatures "k8s.io/client-go/features"
@@ -68,6 +70,20 @@ func TestBuiltInKindsAreWrittenInProtobuf(t *testing.T) {
 	}
 	if string(secret.Data["key"]) != "\x00\x01\xff" || secret.Labels["a"] != "b" || secret.UID == "" {
 		t.Fatalf("the secret is %+v", secret)
+	}
+	another := types.UID("00000000-0000-4000-8000-00000000dead")
+	err = clients.CoreV1().Secrets("default").Delete(ctx, "s",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &another}})
+	if !apierrors.IsConflict(err) {
+		t.Fatalf("deleting another secret of that name: %v", err)
+	}
+	err = clients.CoreV1().Secrets("default").Delete(ctx, "s",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients.CoreV1().Secrets("default").Get(ctx, "s", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("after its deletion: %v", err)
 	}
 	holder, seconds, now := "me", int32(15), metav1.NowMicro()
 	lease, err := clients.CoordinationV1().Leases("default").Create(ctx, &coordinationv1.Lease{
