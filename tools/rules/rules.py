@@ -122,7 +122,7 @@ def rows_of_contracts(texts):
 
 
 def tests_of_sources():
-    macro = re.compile(r'^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)', re.MULTILINE)
+    macro = re.compile(r'^(?:TYPED_TEST|TEST(?:_F|_P)?)\(\s*(\w+),\s*(\w+)\s*\)', re.MULTILINE)
     of_contract = re.compile(r'^class (\w+) : public testing::TestWithParam<(?:\w+::)*(\w+)>', re.MULTILINE)
     texts = list(sources())
     rows = rows_of_contracts(texts)
