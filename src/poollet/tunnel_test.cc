@@ -2,6 +2,8 @@
 // Consoles, commands, logs and ports through the tunnel to the host (PROTOCOL 5.8).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "poollet/poollet_world.h"
 
 namespace berth::poollet {
@@ -100,8 +102,8 @@ TEST(Poollet, R5_8_OneTunnelTooManyIsRefusedAtOnceWithTheReason) {
   world.host.fake().state().CrashGuest(world.host.fake().clock(), world.Id("m1"));
   world.host.fake().Refresh();
   ASSERT_TRUE(world.Until([&] { return world.server.tunnels.size() == 33; }));
-  ASSERT_TRUE(world.Until([&] { return world.host.Running("m1") == 1; }));
-  world.loop.RunFor(Duration::Seconds(1));
+  ASSERT_TRUE(
+      world.Until([&] { return std::ranges::count(world.server.events, "m1 Booted") == 2; }));
   world.server.OpenTunnel("again", "m1", 1, "console");
   EXPECT_TRUE(world.Until([&] { return world.server.tunnel_bytes["again"] > 0; }));
   EXPECT_FALSE(world.server.tunnels.contains("again"));

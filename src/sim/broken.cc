@@ -232,6 +232,13 @@ class BrokenWatch final : public client::ObjectWatch {
   int batches_ = 0;
 };
 
+// Whether it writes a machine without a place.
+bool PutsWaiting(const store::Op& op) {
+  if (!PutsMachine(op)) return false;
+  const auto machine = meta::DecodeAtRest(apis::compute::kMachineKind, op.value.view(), "");
+  return machine.ok() && !apis::IsBound(*machine);
+}
+
 }  // namespace
 
 std::span<const BrokenName> BrokenNames() { return kNames; }
@@ -277,7 +284,8 @@ void BrokenStore::Spoil(store::Txn& txn) {
     if (broken_ == Broken::kRebind) Rebind(op);
     if (broken_ == Broken::kKeptNumber || broken_ == Broken::kLostNumber) Renumber(op);
   }
-  if (broken_ != Broken::kLostEdit) return;
+  // Who writes over a machine that waits may take its new place away, which is another defect.
+  if (broken_ != Broken::kLostEdit || std::ranges::any_of(txn.ops, PutsWaiting)) return;
   std::erase_if(txn.conditions, [](const store::Condition& condition) {
     return condition.mod_revision.value != 0 && condition.key.starts_with(MachinePrefix());
   });

@@ -135,7 +135,8 @@ class Host final : public SessionPeer, private Reconciler::Owner, private Runtim
   const Ledger& ledger() const { return ledger_; }
   const RecordState& record() const { return record_->state(); }
   size_t CountIn(Phase phase) const;
-  size_t orphans() const { return orphans_.size(); }
+  // As many as it shows to the server.
+  size_t orphans() const { return orphans_.size() + quarantined_.size(); }
   bool has_tripped() const { return tripped_; }
   const LeaseKeeper& leases() const { return leases_; }
 

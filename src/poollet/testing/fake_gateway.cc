@@ -168,12 +168,7 @@ void FakeGateway::Hear(const pb::HostMessage& message) {
     }
     case pb::HostMessage::kAnnounce: return HearAnnounce(message.announce());
     case pb::HostMessage::kBatch: return HearBatch(message.batch());
-    case pb::HostMessage::kHeartbeat:
-      ++heartbeats;
-      if (!grants) return;
-      answer.mutable_grant()->set_number(message.heartbeat().number());
-      answer.mutable_grant()->set_ttl_ms(static_cast<uint64_t>(lease.millis()));
-      return Send(answer);
+    case pb::HostMessage::kHeartbeat: return HearHeartbeat(message.heartbeat());
     case pb::HostMessage::kGoodbye:
       goodbye = message.goodbye().mode() == pb::Goodbye::KEEP ? "KEEP" : "DRAIN";
       answer.mutable_farewell();
@@ -184,6 +179,15 @@ void FakeGateway::Hear(const pb::HostMessage& message) {
       return;
     default: return;
   }
+}
+
+void FakeGateway::HearHeartbeat(const pb::Heartbeat& heartbeat) {
+  ++heartbeats;
+  if (!grants) return;
+  pb::ServerMessage answer;
+  answer.mutable_grant()->set_number(heartbeat.number());
+  answer.mutable_grant()->set_ttl_ms(static_cast<uint64_t>(lease.millis()));
+  Send(answer);
 }
 
 void FakeGateway::HearAnnounce(const pb::Announce& announce) {
@@ -315,6 +319,7 @@ void FakeGateway::Settle() {
 
 void FakeGateway::HearBatch(const pb::HostBatch& batch) {
   ++batches;
+  if (batch.has_heartbeat()) HearHeartbeat(batch.heartbeat());
   for (const auto& answer : batch.answers()) {
     fleet::Answer out;
     out.verdict = answer.verdict() == pb::Answer::ACCEPTED ? fleet::Answer::Verdict::kAccepted

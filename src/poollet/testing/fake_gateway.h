@@ -145,6 +145,7 @@ class FakeGateway {
   rt::Task<Status> Serve(net::MessageStream* stream);
   rt::Task<Status> ServeTunnel(net::MessageStream* stream);
   void Hear(const agent::v1::HostMessage& message);
+  void HearHeartbeat(const berth::agent::v1::Heartbeat& heartbeat);
   void HearAnnounce(const agent::v1::Announce& announce);
   void HearBatch(const agent::v1::HostBatch& batch);
   bool AdmitEvent();

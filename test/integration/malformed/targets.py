@@ -221,7 +221,7 @@ def selectors(kind, parameter, rows):
             where = ', in a watch' if 'watch' in path else ''
             target = path + ('&' if '?' in path else '?') + parameter + '=' + urllib.parse.quote(text)
             # What does not fit into a head is refused there.
-            expected = BAD if len(target) < 60_000 else (431, '')
+            expected = BAD if len(target) < 60_000 else (431, 'RequestHeaderFieldsTooLarge')
             yield Case(kind, name + where, *expected, '', 'GET', target)
 
 
