@@ -109,6 +109,7 @@ class Encryption(guest_fixture.RealHostTestCase):
         self.ask('second', 'content late', f'content {SECOND} end')
         self.apply(MACHINE.format(name='second'))
         self.until('the guest lets it go', lambda: 'late' not in self.ask('second', 'disks', 'that is all'))
+        self.until('and it is said so', lambda: 'late' not in json.dumps(self.get('machine', 'second')['status']['volumes']))
         self.assertEqual(self.host.libvirt.guests(), pids)
 
     def test_2_then_what_a_snapshot_kept_is_read_with_the_key(self):
