@@ -38,7 +38,7 @@ Result<BackupContents> CheckBackupFile(const std::string& path, const std::strin
 // Reads it a second time, into the store.
 rt::Task<Status> Fill(store::Store* store, std::string path, std::string passphrase) {
   CO_TRY(const auto reader, BackupReader::Open(path, passphrase));
-  co_return co_await FillFromBackup(*store, *reader);
+  co_return co_await FillFromBackup(*store, reader.get());
 }
 
 Status CheckAuthority(const DataPlace& place, const BackupContents& contents, KeepAuthority keep) {

@@ -76,7 +76,7 @@ void Backup(std::string_view bytes) {
   const auto handle = memory->NewHandle();
   const auto reader = app::BackupReader::Open(app::FakeBackup::Source(file));
   CHECK(reader.ok());
-  const Status filled = rt::RunTask(loop, app::FillFromBackup(*handle, **reader));
+  const Status filled = rt::RunTask(loop, app::FillFromBackup(*handle, reader->get()));
   CHECK(filled.ok()) << filled;
   CHECK(rt::RunTask(loop, app::SumState(*handle))->keys == *values);
 }

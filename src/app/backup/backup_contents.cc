@@ -23,10 +23,10 @@ Result<BackupContents> CheckBackup(BackupReader& reader) {
   }
 }
 
-rt::Task<Status> FillFromBackup(store::Store& store, BackupReader& reader) {
+rt::Task<Status> FillFromBackup(store::Store& store, BackupReader* reader) {
   StateWriter writer(store);
   while (true) {
-    CO_TRY(std::optional<BackupEntry> entry, reader.Next());
+    CO_TRY(std::optional<BackupEntry> entry, reader->Next());
     if (!entry.has_value()) break;
     if (entry->type != BackupEntry::Type::kValue || IsToken(entry->name)) continue;
     CO_TRY_STATUS(co_await writer.Add(std::move(entry->name), Bytes(entry->content)));

@@ -23,6 +23,6 @@ struct BackupContents {
 Result<BackupContents> CheckBackup(BackupReader& reader);
 
 // Puts every value but tokens into the store. REQUIRES: the backup was checked.
-rt::Task<Status> FillFromBackup(store::Store& store, BackupReader& reader);
+rt::Task<Status> FillFromBackup(store::Store& store, BackupReader* reader);
 
 }  // namespace berth::app

@@ -44,7 +44,7 @@ TEST(BackupContents, GoIntoAStoreWithoutTokens) {
   const auto handle = memory->NewHandle();
   auto reader = BackupReader::Open(FakeBackup::Source(backup.Seal()));
   ASSERT_TRUE(reader.ok());
-  ASSERT_TRUE(rt::RunTask(loop, FillFromBackup(*handle, **reader)).ok());
+  ASSERT_TRUE(rt::RunTask(loop, FillFromBackup(*handle, reader->get())).ok());
   EXPECT_EQ(rt::RunTask(loop, SumState(*handle))->keys, 300U);
 }
 

@@ -74,10 +74,10 @@ double Rate(const CreateRun& made, const MachineWatch& watch) {
   return static_cast<double>(made.sent.size()) / TimeToBind(made, watch).to_seconds();
 }
 
-rt::Task<Status> WaitForGuests(Run& run, RealHost& host) {
+rt::Task<Status> WaitForGuests(Run& run, RealHost* host) {
   const Time end = run.loop.Now() + kRunningLimit;
   while (run.loop.Now() < end) {
-    CO_TRY(const size_t running, co_await host.CountRunning());
+    CO_TRY(const size_t running, co_await host->CountRunning());
     if (running == run.options.poollet_machines) co_return OkStatus();
     CO_TRY_STATUS(co_await rt::Sleep(kPoll));
   }
@@ -92,7 +92,7 @@ rt::Task<Status> MeasureOn(Run& run, BenchWorld& world, RealHost* host) {
   guests.pool = "real";
   guests.limit = run.options.poollet_machines;
   CO_TRY_STATUS(co_await world.Create(&guests));
-  CO_TRY_STATUS(co_await WaitForGuests(run, *host));
+  CO_TRY_STATUS(co_await WaitForGuests(run, host));
   CO_TRY_STATUS(co_await rt::Sleep(kRest));
   CO_TRY(const double rss, host->PoolletRssMb());
   run.Add("rss_poollet_mb",

@@ -265,6 +265,34 @@ TEST_F(ReservationTest, R8_6_Seq20_AMachineThatDoesNotNameItIsLeftAlone) {
   EXPECT_FALSE(world_.scheduler().board().IsConfirmed(key));
 }
 
+// The machine was asked about while its reservation lost its place and looks for another: that one
+// is not there before it is written down.
+TEST_F(ReservationTest, R8_6_S3_NobodyGoesIntoAReservationThatIsOnlyAssumed) {
+  const std::string alpha = MakePool("alpha", 1);
+  world_.StartScheduler();
+  const std::string reserved = Reserve(Draft("r", "small"));
+  ASSERT_TRUE(IsAccepted("r"));
+  SayNothingOf(alpha);
+  MakeUser("m", "r");
+  ASSERT_TRUE(world_.Until([&] { return world_.fleet().offers(alpha).size() == 2; }));
+  const std::string beta = MakePool("beta", 1);
+  world_.fleet().Answers(beta, [reserved](const fleet::Offer& offer) {
+    if (offer.item.uid == reserved) return std::optional<fleet::Answer>();
+    return std::optional(fleet::Answer{.verdict = fleet::Answer::Verdict::kAccepted});
+  });
+  world_.Cordon("alpha");
+  world_.RunFor(Duration::Millis(200));
+  world_.LetGo(kReservationKind, "r", "NoDisk");
+  ASSERT_TRUE(world_.Until([&] { return !world_.fleet().offers(beta).empty(); }));
+  world_.RunFor(Duration::Millis(200));
+  EXPECT_EQ(world_.PoolOf("m"), "");
+  world_.fleet().Answers(beta, [](const fleet::Offer&) {
+    return std::optional(fleet::Answer{.verdict = fleet::Answer::Verdict::kAccepted});
+  });
+  ASSERT_TRUE(world_.IsPlaced("m"));
+  EXPECT_EQ(Get("r").status.consumers.size(), 1U);
+}
+
 TEST_F(ReservationTest, R8_6_WhatIsReleasedOrDeletedIsFreeAgain) {
   MakePool("alpha", 1);
   world_.StartScheduler();
