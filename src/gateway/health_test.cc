@@ -11,6 +11,18 @@ class HealthTest : public testing::Test {
  protected:
   HealthTest() { world_.Enrol("a"); }
   fleet::PoolHealth Health() { return world_.gateway().Health().at(0); }
+  // What the pool says of the lease that its host was granted.
+  void StoreLease(int seconds) {
+    ASSERT_TRUE(
+        world_
+            .Patch(world_.Pool("pool"),
+                   R"({"status":{"agent":{"leaseSeconds":)" + std::to_string(seconds) + "}}}",
+                   client::Subresource::kStatus)
+            .ok());
+  }
+  int StoredLease() {
+    return world_.Pool("pool").as<apis::compute::MachinePool>().status.agent->lease_seconds;
+  }
 
   GatewayWorld world_;
   TestHost host_{world_, "a"};
@@ -291,13 +303,9 @@ TEST_F(HealthTest, R3_3_6_ANewServerCountsFromItsOwnStart) {
 
 TEST_F(HealthTest, R3_3_6_ANewServerKnowsTheLeaseOfTheLastSession) {
   ASSERT_NE(host_.Join("pool"), "");
-  meta::Object pool = world_.Pool("pool");
-  EXPECT_EQ(pool.as<apis::compute::MachinePool>().status.agent->lease_seconds, 8);
+  EXPECT_EQ(StoredLease(), 8);
   // As from the time when the fleet was larger.
-  ASSERT_TRUE(
-      world_
-          .Patch(pool, R"({"status":{"agent":{"leaseSeconds":40}}})", client::Subresource::kStatus)
-          .ok());
+  StoreLease(40);
   host_.Leave();
   world_.RestartGateway();
   world_.Pass(Duration::Seconds(8));
@@ -310,11 +318,7 @@ TEST_F(HealthTest, R3_3_6_ANewServerKnowsTheLeaseOfTheLastSession) {
 // Somebody has written it past the API: the host is lost some time all the same.
 TEST_F(HealthTest, R3_3_6_ALeaseThatNoServerCanHaveGrantedIsBounded) {
   ASSERT_NE(host_.Join("pool"), "");
-  ASSERT_TRUE(world_
-                  .Patch(world_.Pool("pool"),
-                         R"({"status":{"agent":{"leaseSeconds":2147483647}}})",
-                         client::Subresource::kStatus)
-                  .ok());
+  StoreLease(2147483647);
   world_.RestartGateway();
   world_.Pass(Duration::Seconds(1));
   EXPECT_EQ(Health().lease, kLeaseMax);
@@ -322,42 +326,28 @@ TEST_F(HealthTest, R3_3_6_ALeaseThatNoServerCanHaveGrantedIsBounded) {
 
 TEST_F(HealthTest, R3_3_6_AShorterLeaseIsToldOnlyOnceTheLongerOneIsOver) {
   ASSERT_NE(host_.Join("pool"), "");
-  const auto stored = [this] {
-    return world_.Pool("pool").as<apis::compute::MachinePool>().status.agent->lease_seconds;
-  };
-  ASSERT_TRUE(world_
-                  .Patch(world_.Pool("pool"),
-                         R"({"status":{"agent":{"leaseSeconds":40}}})",
-                         client::Subresource::kStatus)
-                  .ok());
+  StoreLease(40);
   host_.Leave();
   world_.RestartGateway();
   // Its guests may live on with what the first server granted, whatever becomes of the second.
   ASSERT_NE(host_.Join("pool"), "");
-  EXPECT_EQ(stored(), 40);
+  EXPECT_EQ(StoredLease(), 40);
   world_.Pass(Duration::Seconds(45));
   ASSERT_NE(host_.Join("pool"), "");
-  EXPECT_EQ(stored(), 8);
+  EXPECT_EQ(StoredLease(), 8);
 }
 
 // It would be as long as it once was for ever: every server begins with what the store says.
 TEST_F(HealthTest, R3_3_6_ALongerLeaseThatIsOverIsForgottenDuringTheSessionAndOnce) {
   ASSERT_NE(host_.Join("pool"), "");
-  ASSERT_TRUE(world_
-                  .Patch(world_.Pool("pool"),
-                         R"({"status":{"agent":{"leaseSeconds":40}}})",
-                         client::Subresource::kStatus)
-                  .ok());
+  StoreLease(40);
   host_.Leave();
   world_.RestartGateway();
   ASSERT_NE(host_.Join("pool"), "");
-  const auto stored = [this] {
-    return world_.Pool("pool").as<apis::compute::MachinePool>().status.agent->lease_seconds;
-  };
   world_.Pass(Duration::Seconds(35));
-  EXPECT_EQ(stored(), 40);
+  EXPECT_EQ(StoredLease(), 40);
   world_.Pass(Duration::Seconds(10));
-  EXPECT_EQ(stored(), 8);
+  EXPECT_EQ(StoredLease(), 8);
   const std::string version = world_.Pool("pool").metadata().resource_version;
   world_.Pass(Duration::Minutes(1));
   EXPECT_EQ(world_.Pool("pool").metadata().resource_version, version) << "heartbeats cost none";

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """SIGKILL at any moment: nothing acknowledged is lost, nothing is applied twice, no watch has a gap.
 

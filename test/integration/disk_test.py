@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A full disk and a read-only disk give a clear error, and nothing that was acknowledged is damaged."""
 

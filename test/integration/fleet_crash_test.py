@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of server, poollets and runtimes at random moments while 500 machines come and go.
 

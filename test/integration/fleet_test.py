@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two real hosts join a server with tokens; machines and volumes are placed, run, move and survive."""
 

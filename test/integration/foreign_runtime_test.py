@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A host whose runtime knows the upstream interface alone: no watch, no capacity, a create that makes another one each time.
 

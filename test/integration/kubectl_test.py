@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The real kubectl, Debian's 1.20 and whatever newer one is installed, works with Berth as with any cluster."""
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What an operator does with hosts: looks at their use, fences, isolates and removes them."""
 

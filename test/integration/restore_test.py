@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A backup of the running server is put back under running machines: none of them stops, and what it does not know is shown.
 The same on the embedded store and on a real etcd."""

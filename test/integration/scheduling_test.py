@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A controller in another language, with gRPC as it comes, asks a real server with a real host for machines."""
 

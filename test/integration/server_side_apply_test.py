@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Server-side apply: real kubectls share objects field by field, and the API answers as Kubernetes' does."""
 

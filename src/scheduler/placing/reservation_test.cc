@@ -39,6 +39,19 @@ class ReservationTest : public testing::Test {
     CHECK(made.ok()) << made.status();
     return made->metadata().uid;
   }
+  // "r" on all of these, with its parts, which are accepted.
+  void ReserveOnAll(const std::vector<std::string>& pools) {
+    Reservation all = Draft("r", "small");
+    all.spec.mode = "All";
+    Reserve(std::move(all));
+    for (const std::string& pool : pools) {
+      Reservation part = Draft("r-" + pool, "small");
+      part.metadata.labels[std::string(apis::core::kReservationOfLabel)] = "r";
+      part.spec.pools = {pool};
+      Reserve(std::move(part));
+      ASSERT_TRUE(IsAccepted("r-" + pool));
+    }
+  }
   Reservation Get(const std::string& name) {
     const auto got = world_.api().Run(
         world_.api().client().Get(kReservationKind, {SchedulerWorld::kNamespace, name}));
@@ -230,16 +243,7 @@ TEST_F(ReservationTest, R8_6_Seq20_AUserThatIsOnAnotherPoolIsLeftAlone) {
   MakePool("alpha", 1);
   const std::string beta = MakePool("beta", 1);
   world_.StartScheduler();
-  Reservation all = Draft("r", "small");
-  all.spec.mode = "All";
-  Reserve(std::move(all));
-  for (const std::string pool : {"alpha", "beta"}) {
-    Reservation part = Draft("r-" + pool, "small");
-    part.metadata.labels[std::string(apis::core::kReservationOfLabel)] = "r";
-    part.spec.pools = {pool};
-    Reserve(std::move(part));
-    ASSERT_TRUE(IsAccepted("r-" + pool));
-  }
+  ReserveOnAll({"alpha", "beta"});
   world_.Cordon("alpha");
   world_.RunFor(Duration::Millis(100));
   SayNothingOf(beta);
@@ -384,16 +388,7 @@ TEST_F(ReservationTest, R8_6_PartsOfOneForAllPoolsAreUsedByItsName) {
   MakePool("alpha", 1);
   MakePool("beta", 1);
   world_.StartScheduler();
-  Reservation all = Draft("r", "small");
-  all.spec.mode = "All";
-  Reserve(std::move(all));
-  for (const std::string pool : {"alpha", "beta"}) {
-    Reservation part = Draft("r-" + pool, "small");
-    part.metadata.labels[std::string(apis::core::kReservationOfLabel)] = "r";
-    part.spec.pools = {pool};
-    Reserve(std::move(part));
-    ASSERT_TRUE(IsAccepted("r-" + pool));
-  }
+  ReserveOnAll({"alpha", "beta"});
   EXPECT_FALSE(Get("r").spec.machine_pool_ref) << "it has no place itself";
   for (const char* name : {"a", "b", "c"}) MakeUser(name, "r");
   ASSERT_TRUE(world_.Until([&] {
