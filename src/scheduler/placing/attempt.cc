@@ -134,7 +134,8 @@ bool IsUnknownOutcome(const Status& status) {
 bool IsCurrent(const Attempt& attempt, const ObjectDirectory& objects, const PoolDirectory& pools) {
   const std::vector<Part> parts = PartsOf(attempt, objects, pools);
   if (parts.empty() || !objects.NeedsPlace(*parts[0].object)) return false;
-  // The reservation that it was to go into has lost its place, or has none yet that is written down.
+  // The reservation that it was to go into has lost its place, or has none yet that is written
+  // down.
   const ObjectKey inside = attempt.candidate.reservation;
   if (inside != ObjectKey() && objects.ReservationAt(inside) == nullptr) return false;
   for (size_t i = 1; i < parts.size(); ++i) {
