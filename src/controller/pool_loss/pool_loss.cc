@@ -100,10 +100,9 @@ void PoolLoss::OnEvent(client::WatchEvent event) {
 void PoolLoss::File(Guests& guests, const meta::Object& object, std::optional<Guest> guest) {
   const std::string& uid = object.metadata().uid;
   const client::ObjectKey key = client::KeyOf(object);
-  const auto known = guests.find(uid);
-  const bool is_copy = known != guests.end() && known->second.key != key;
+  const bool is_copy = client::IsTwin(guests, object);
   if (is_copy && guest) {
-    return twins_.Put(object.kind(), key, uid, *std::move(guest), known->second.key.name);
+    return twins_.Put(object.kind(), key, uid, *std::move(guest), guests.at(uid).key.name);
   }
   twins_.Remove(object.kind(), key);
   if (is_copy) return;

@@ -30,6 +30,19 @@ struct Count {
   std::vector<std::string> not_kept;  // "beta, which lacks 1 cpu"
 };
 
+Parts ByPool(const std::vector<const ObjectRecord*>& all) {
+  Parts parts;
+  for (const ObjectRecord* part : all) {
+    if (part->reserves->pools.size() == 1) parts[part->reserves->pools.front()] = part;
+  }
+  return parts;
+}
+
+std::string_view VerdictOf(const Count& count) {
+  if (count.not_kept.empty()) return count.would == 0 ? dev::kVerdictPlaced : dev::kVerdictFits;
+  return count.keep + count.would == 0 ? dev::kVerdictNoPool : dev::kVerdictFitsPartly;
+}
+
 bool Keeps(const ObjectRecord& part) {
   return !part.placed_uid.empty() && !part.is_leaving && !part.reserves->is_over;
 }
@@ -78,12 +91,7 @@ Adviser::Answer Adviser::ReviewParts(const ObjectRecord& whole) {
   const Requirements& wanted = RequirementsOf(asked.shape);
   answer.policy = PolicyName(wanted.policy);
   const bool exists = !whole.uid.empty();
-  Parts parts;
-  if (exists) {
-    for (const ObjectRecord* part : objects_.PartsOf(whole)) {
-      if (part->reserves->pools.size() == 1) parts[part->reserves->pools.front()] = part;
-    }
-  }
+  const Parts parts = exists ? ByPool(objects_.PartsOf(whole)) : Parts();
   Count count;
   std::array<int64_t, kRules> failed{};
   std::optional<NearMiss> nearest;
@@ -132,11 +140,7 @@ Adviser::Answer Adviser::ReviewParts(const ObjectRecord& whole) {
                                                 : "no pool has the labels that it asks for";
     return answer;
   }
-  if (count.not_kept.empty()) {
-    answer.verdict = count.would == 0 ? dev::kVerdictPlaced : dev::kVerdictFits;
-  } else {
-    answer.verdict = answer.fitting == 0 ? dev::kVerdictNoPool : dev::kVerdictFitsPartly;
-  }
+  answer.verdict = VerdictOf(count);
   answer.message = DescribeCount(count, answer, exists);
   std::vector<std::string> unknown;
   for (const std::string& name : whole.reserves->pools) {

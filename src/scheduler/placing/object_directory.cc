@@ -146,11 +146,9 @@ ObjectRecord ObjectDirectory::Read(const meta::Object& object) {
 
 bool ObjectDirectory::PassesOver(const meta::Object& now) {
   const meta::ObjectMeta& metadata = now.metadata();
-  const ObjectRecord* known = Find(metadata.uid);
-  const bool is_twin =
-      known != nullptr && (known->kind != &now.kind() || known->key.name != metadata.name ||
-                           known->key.namespace_ != metadata.namespace_);
   const client::ObjectKey key = client::KeyOf(now);
+  const ObjectRecord* known = Find(metadata.uid);
+  const bool is_twin = known != nullptr && (known->kind != &now.kind() || known->key != key);
   if (!is_twin && !metadata.uid.empty()) {
     twins_.Remove(now.kind(), key);
     return false;
